@@ -1,0 +1,24 @@
+# Hardening that every build has; FORTIFY needs an optimising one.
+add_library(sp_hardening INTERFACE)
+target_compile_options(sp_hardening INTERFACE
+	-fstack-protector-strong -fstack-clash-protection
+	-ftrivial-auto-var-init=zero -fzero-call-used-regs=used-gpr
+	-fno-common -fno-strict-aliasing)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+	target_compile_options(sp_hardening INTERFACE -fcf-protection=full)
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+	target_compile_options(sp_hardening INTERFACE
+		-mbranch-protection=standard)
+endif()
+if(NOT SALLYPORT_SANITIZE AND NOT CMAKE_BUILD_TYPE STREQUAL Debug)
+	target_compile_options(sp_hardening INTERFACE
+		-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)
+endif()
+target_link_options(sp_hardening INTERFACE
+	-Wl,-z,relro,-z,now,-z,noexecstack,-z,separate-code -Wl,--as-needed)
+# Assertions are part of the program: they are never compiled out.
+foreach(type IN ITEMS RELEASE RELWITHDEBINFO MINSIZEREL)
+	string(REPLACE "-DNDEBUG" "" CMAKE_C_FLAGS_${type}
+		"${CMAKE_C_FLAGS_${type}}")
+endforeach()
+set(CMAKE_C_FLAGS_RELEASE "-O2 -g1")

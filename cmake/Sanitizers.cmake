@@ -1,0 +1,14 @@
+# The sanitized flavour: AddressSanitizer and UBSan, and no confinement,
+# since the sanitizers need calls that no process of ours is allowed.
+add_library(sp_sanitizers INTERFACE)
+if(SALLYPORT_SANITIZE)
+	set(flags -fsanitize=address,undefined -fno-sanitize-recover=all
+		-fno-omit-frame-pointer)
+	target_compile_options(sp_sanitizers INTERFACE ${flags} -O1)
+	target_link_options(sp_sanitizers INTERFACE ${flags})
+	target_compile_definitions(sp_sanitizers INTERFACE SP_UNCONFINED=1)
+	if(SALLYPORT_FUZZ)
+		target_compile_options(sp_sanitizers INTERFACE
+			-fsanitize=fuzzer-no-link)
+	endif()
+endif()

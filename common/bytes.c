@@ -1,0 +1,174 @@
+#include "common/bytes.h"
+
+#include <stdlib.h>
+
+static uint8_t lower(uint8_t c)
+{
+	return c >= 'A' && c <= 'Z' ? (uint8_t)(c + ('a' - 'A')) : c;
+}
+
+bool bytes_equal_nocase(struct bytes a, struct bytes b)
+{
+	if (a.len != b.len)
+		return false;
+	for (size_t i = 0; i < a.len; i++)
+		if (lower(a.data[i]) != lower(b.data[i]))
+			return false;
+	return true;
+}
+
+bool bytes_is_nocase(struct bytes view, const char *text)
+{
+	return bytes_equal_nocase(view, bytes_str(text));
+}
+
+bool bytes_starts_with(struct bytes view, struct bytes prefix)
+{
+	return view.len >= prefix.len &&
+	       bytes_equal(bytes_slice(view, 0, prefix.len), prefix);
+}
+
+bool bytes_ends_with(struct bytes view, struct bytes suffix)
+{
+	return view.len >= suffix.len &&
+	       bytes_equal(bytes_slice(view, view.len - suffix.len, view.len),
+			   suffix);
+}
+
+bool bytes_equal_constant_time(struct bytes a, struct bytes b)
+{
+	uint8_t difference = 0;
+
+	if (a.len != b.len)
+		return false;
+	for (size_t i = 0; i < a.len; i++)
+		difference |= (uint8_t)(a.data[i] ^ b.data[i]);
+	__asm__ volatile("" : "+r"(difference));
+	return difference == 0;
+}
+
+ptrdiff_t bytes_find(struct bytes view, uint8_t c, size_t from)
+{
+	const uint8_t *hit;
+
+	if (from >= view.len)
+		return -1;
+	hit = memchr(view.data + from, c, view.len - from);
+	return hit ? hit - view.data : -1;
+}
+
+ptrdiff_t bytes_find_bytes(struct bytes view, struct bytes needle, size_t from)
+{
+	const uint8_t *hit;
+
+	if (from > view.len || needle.len == 0)
+		return -1;
+	hit = memmem(view.data + from, view.len - from, needle.data,
+		     needle.len);
+	return hit ? hit - view.data : -1;
+}
+
+struct bytes bytes_slice(struct bytes view, size_t from, size_t to)
+{
+	if (to > view.len)
+		to = view.len;
+	if (from > to)
+		from = to;
+	return (struct bytes){view.data ? view.data + from : NULL, to - from};
+}
+
+bool bytes_split(struct bytes *view, uint8_t sep, struct bytes *head)
+{
+	ptrdiff_t at = bytes_find(*view, sep, 0);
+
+	if (at < 0) {
+		*head = *view;
+		*view = bytes_slice(*view, view->len, view->len);
+		return false;
+	}
+	*head = bytes_slice(*view, 0, (size_t)at);
+	*view = bytes_slice(*view, (size_t)at + 1, view->len);
+	return true;
+}
+
+static bool is_ows(uint8_t c)
+{
+	return c == ' ' || c == '\t';
+}
+
+struct bytes bytes_trim(struct bytes view)
+{
+	while (view.len && is_ows(view.data[0]))
+		view = bytes_slice(view, 1, view.len);
+	while (view.len && is_ows(view.data[view.len - 1]))
+		view.len--;
+	return view;
+}
+
+int bytes_to_u64(struct bytes view, unsigned digits_max, uint64_t *value)
+{
+	uint64_t sum = 0;
+
+	if (view.len == 0 || view.len > digits_max)
+		return -1;
+	for (size_t i = 0; i < view.len; i++) {
+		uint8_t c = view.data[i];
+
+		if (c < '0' || c > '9')
+			return -1;
+		if (__builtin_mul_overflow(sum, 10, &sum) ||
+		    __builtin_add_overflow(sum, (uint64_t)(c - '0'), &sum))
+			return -1;
+	}
+	*value = sum;
+	return 0;
+}
+
+void bytes_to_hex(struct bytes view, char *out)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (size_t i = 0; i < view.len; i++) {
+		out[2 * i] = digits[view.data[i] >> 4];
+		out[2 * i + 1] = digits[view.data[i] & 15];
+	}
+	out[2 * view.len] = '\0';
+}
+
+static int hex_value(uint8_t c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c = lower(c);
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+int bytes_from_hex(struct bytes view, uint8_t *out)
+{
+	if (view.len % 2)
+		return -1;
+	for (size_t i = 0; i < view.len; i += 2) {
+		int high = hex_value(view.data[i]);
+		int low = hex_value(view.data[i + 1]);
+
+		if (high < 0 || low < 0)
+			return -1;
+		out[i / 2] = (uint8_t)(high << 4 | low);
+	}
+	return 0;
+}
+
+char *bytes_dup(struct bytes view)
+{
+	char *copy;
+
+	if (bytes_find(view, 0, 0) >= 0)
+		return NULL;
+	copy = malloc(view.len + 1);
+	if (!copy)
+		return NULL;
+	if (view.len)
+		memcpy(copy, view.data, view.len);
+	copy[view.len] = '\0';
+	return copy;
+}

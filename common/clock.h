@@ -1,0 +1,22 @@
+/*
+ * Time. Wall clock in UTC milliseconds since 1970 for records and expiry
+ * shown to people; monotonic milliseconds for waits and lifetimes.
+ */
+#ifndef COMMON_CLOCK_H
+#define COMMON_CLOCK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/bytes.h"
+
+#define CLOCK_TEXT_SIZE 25 /* "2026-11-21T19:00:59.123Z" and NUL */
+
+uint64_t clock_wall_ms(void);
+uint64_t clock_monotonic_ms(void);
+/* RFC 3339, UTC, with milliseconds. */
+void clock_format(uint64_t wall_ms, char out[CLOCK_TEXT_SIZE]);
+/* Parse RFC 3339 with Z; fraction optional. 0, or -1. */
+int clock_parse(struct bytes text, uint64_t *wall_ms);
+
+#endif

@@ -1,0 +1,21 @@
+/*
+ * SHA-256 and random bytes: leases are stored as their digest, the ledger
+ * is chained with it. OpenSSL's EVP stands behind it.
+ */
+#ifndef COMMON_DIGEST_H
+#define COMMON_DIGEST_H
+
+#include "common/bytes.h"
+#include "common/err.h"
+
+#define DIGEST_LEN 32
+
+/* SHA-256 (FIPS 180-4) of a and then b; b may be empty. */
+void digest_sha256(struct bytes a, struct bytes b, uint8_t out[DIGEST_LEN]);
+/* len bytes from getrandom(2); dies (assert) if the kernel has none. */
+void random_bytes(void *out, size_t len);
+/* Lower-case base32 (RFC 4648 alphabet, no padding) of 128 random bits into
+ * out[27], terminated: 26 characters. */
+void random_id(char out[27]);
+
+#endif

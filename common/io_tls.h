@@ -1,0 +1,59 @@
+/*
+ * TLS over an io: after one of the starts the io's bytes are plaintext and
+ * everything else of io.h holds. Raw SSL over the io's own descriptor (a
+ * BIO that reads and writes through io, so the fake backend serves it too).
+ *
+ * Server: the handshake pauses at the ClientHello with IO_TLS_HELLO;
+ * io_tls_name() then gives the SNI (untrusted), and the owner answers with
+ * io_tls_certificate() now or later. Half-close: a close_notify from the
+ * peer is IO_EOF and we may still write; a TCP end without close_notify is
+ * IO_FAILED with ERR_CLOSED ("truncated"), never IO_EOF (security B19).
+ * No renegotiation, no compression, no early data, no tickets on the server
+ * side unless the context has them.
+ */
+#ifndef COMMON_IO_TLS_H
+#define COMMON_IO_TLS_H
+
+#include <openssl/ssl.h>
+
+#include "common/io.h"
+
+/* Begin a server handshake on io. initial (copied) is what was read from it
+ * already (the ClientHello, when someone looked first) and comes before
+ * what the descriptor has. ctx is shared, stays the caller's. 0, or -1. */
+int io_tls_server(struct io *io, SSL_CTX *ctx, struct bytes initial,
+		  struct err *err);
+
+/* Begin a client handshake for name (SNI and host name check; a DNS name,
+ * or an address literal, which sends no SNI and is checked as an IP SAN).
+ * session may be NULL (else resumed if possible). check runs after OpenSSL's
+ * own verification succeeded, with the leaf; it returns 0, or -1 with *err.
+ * 0, or -1. */
+typedef int io_tls_check_fn(X509 *leaf, void *owner, struct err *err);
+struct io_tls_client {
+	SSL_CTX *ctx;
+	const char *name;
+	SSL_SESSION *session;
+	io_tls_check_fn *check;
+	void *check_owner;
+};
+int io_tls_client(struct io *io, const struct io_tls_client *client,
+		  struct err *err);
+
+/* SNI of the ClientHello, terminated; "" when there was none. Untrusted.
+ * Valid as long as the io. */
+const char *io_tls_name(const struct io *io);
+/* Go on with a paused handshake. chain[0] is the leaf; both borrowed for
+ * the call (OpenSSL counts references). 0, or -1. */
+int io_tls_certificate(struct io *io, X509 *const *chain, size_t count,
+		       EVP_PKEY *key, struct err *err);
+/* Refuse a paused handshake with a TLS alert (SSL_AD_...), then fail. */
+void io_tls_refuse(struct io *io, int alert);
+
+bool io_is_tls(const struct io *io);
+/* For session resumption after IO_TLS_READY; a reference, or NULL. */
+SSL_SESSION *io_tls_session(struct io *io);
+/* "TLSv1.3"; "" before IO_TLS_READY. */
+const char *io_tls_version(const struct io *io);
+
+#endif

@@ -1,0 +1,126 @@
+#!/usr/bin/env bash
+# Install the packages that Sallyport is built and tested with.
+#
+#   deploy/deps.sh [build|test|bench|all] [--check]
+#
+# build (the default) is enough to build and run; test adds what
+# tests/run.sh needs, bench adds the peers that tests/bench measures.
+# --check installs nothing: it names what is missing and exits 1.
+# Needs apt (Debian 12, Debian 13, Ubuntu 24.04) and root or sudo.
+set -euo pipefail
+
+build_packages() {
+	echo build-essential cmake ninja-build pkg-config ca-certificates \
+		libssl-dev libevent-dev libc-ares-dev libgit2-dev \
+		libsqlite3-dev libfyaml-dev libjansson-dev libseccomp-dev \
+		libcap-ng-dev libnftables-dev libmnl-dev zlib1g-dev \
+		libpsl-dev libidn2-dev uthash-dev git openssl
+	# Debian 13 and Ubuntu 24.04 package llhttp; Debian 12 ships its C
+	# sources inside node-llhttp.
+	if apt-cache show libllhttp-dev >/dev/null 2>&1; then
+		echo libllhttp-dev
+	else
+		echo node-llhttp
+	fi
+}
+
+# What deploy/quickstart.sh and the end-to-end tests serve a forge with.
+forge_packages() {
+	echo nginx fcgiwrap curl python3 uidmap
+}
+
+test_packages() {
+	forge_packages
+	echo libcmocka-dev python3-pytest python3-openssl openssh-client \
+		nodejs strace iproute2 iputils-ping nftables debootstrap procps \
+		clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev
+}
+
+bench_packages() {
+	echo bubblewrap wrk
+}
+
+wanted() {
+	case $1 in
+	build) build_packages; forge_packages ;;
+	test) build_packages; test_packages ;;
+	bench) build_packages; forge_packages; bench_packages ;;
+	all) build_packages; test_packages; bench_packages ;;
+	*) echo "deps: unknown set '$1' (build, test, bench, all)" >&2
+	   exit 2 ;;
+	esac
+}
+
+is_installed() {
+	dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null |
+		grep -qx installed && return 0
+	# A tool that stands on PATH without its package (a node built by
+	# hand, say) serves as well.
+	case $1 in
+	nodejs) command -v node >/dev/null ;;
+	*) return 1 ;;
+	esac
+}
+
+# Is $1 a package that this release has under this name?
+is_known() {
+	apt-cache show "$1" >/dev/null 2>&1
+}
+
+main() {
+	local set=build check=no arg
+	for arg in "$@"; do
+		case $arg in
+		--check) check=yes ;;
+		-h | --help) sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 0 ;;
+		*) set=$arg ;;
+		esac
+	done
+	command -v apt-get >/dev/null || {
+		echo "deps: this system has no apt-get; install by hand:" \
+			"$(wanted "$set" | tr '\n' ' ')" >&2
+		exit 1
+	}
+
+	local missing=() name
+	for name in $(wanted "$set"); do
+		is_installed "$name" || missing+=("$name")
+	done
+	if [ ${#missing[@]} -eq 0 ]; then
+		echo "deps: everything for '$set' is installed"
+		exit 0
+	fi
+	if [ "$check" = yes ]; then
+		echo "deps: missing for '$set': ${missing[*]}"
+		exit 1
+	fi
+
+	local as_root=()
+	if [ "$(id -u)" -ne 0 ]; then
+		command -v sudo >/dev/null || {
+			echo "deps: run as root, or install sudo, to install:" \
+				"${missing[*]}" >&2
+			exit 1
+		}
+		as_root=(sudo)
+	fi
+	echo "deps: updating the package lists"
+	"${as_root[@]}" apt-get update -qq
+	# The lists may only now say which llhttp this release has.
+	missing=()
+	for name in $(wanted "$set"); do
+		is_installed "$name" && continue
+		is_known "$name" || {
+			echo "deps: this release has no package '$name'" >&2
+			exit 1
+		}
+		missing+=("$name")
+	done
+	echo "deps: installing ${missing[*]}"
+	DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq \
+		--no-install-recommends -o Dpkg::Use-Pty=0 "${missing[@]}" \
+		>/dev/null
+	echo "deps: done"
+}
+
+main "$@"

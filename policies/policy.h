@@ -1,0 +1,167 @@
+/*
+ * The policy language as a pure library: text in, policy out; facts in,
+ * verdict out. No file, socket or clock. A policy is immutable; all of it
+ * lives in one arena and is freed with it.
+ *
+ * text --(text.h: libfyaml, errors with caret)--> tree
+ * tree --(compile.h: every key known, every value checked)--> struct policy
+ * policy + facts --(decide.h: first match, default deny)--> verdict
+ */
+#ifndef POLICIES_POLICY_H
+#define POLICIES_POLICY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/arena.h"
+#include "common/bytes.h"
+#include "common/err.h"
+
+#define POLICY_TEXT_MAX	   (1024 * 1024)
+#define POLICY_RULES_MAX   10000
+#define POLICY_LIST_MAX	   10000 /* hosts, paths, methods... of one rule */
+#define POLICY_ERRORS_MAX  50	 /* told at once */
+#define POLICY_BINDINGS_MAX 64
+#define POLICY_REPOS_MAX   64
+
+struct policy_strings {
+	const struct bytes *items;
+	size_t count;
+};
+
+enum policy_action { POLICY_DENY, POLICY_ALLOW };
+
+/* One entry of network.rules. An empty list matches everything. */
+struct policy_rule {
+	struct bytes name; /* given, or "rules[3]", "npm/rules[0]" */
+	struct policy_strings hosts;	 /* "a.b", "*.a.b", an address */
+	const uint16_t *ports;		 /* empty: 443 and 80 */
+	size_t port_count;
+	struct policy_strings methods;
+	struct policy_strings paths;	 /* globs on the normalised path */
+	enum policy_action action;
+	struct bytes reason;
+	struct bytes credential; /* a binding's name, or empty */
+};
+
+enum policy_attach { ATTACH_BEARER, ATTACH_BASIC, ATTACH_GITHUB, ATTACH_MAX };
+
+struct policy_credential {
+	struct bytes name;
+	struct bytes secret; /* its name in the vault */
+	enum policy_attach attach;
+	struct bytes username; /* basic: before the colon */
+	struct policy_strings hosts;
+	struct policy_strings placeholder_env; /* variables that hold it */
+};
+
+enum policy_verbs { /* bits */
+	VERB_CREATE = 1,
+	VERB_FAST_FORWARD = 2,
+	VERB_REWRITE = 4,
+	VERB_DELETE = 8
+};
+
+struct policy_repo {
+	struct bytes url;  /* as written */
+	struct bytes host; /* canonical */
+	uint16_t port;
+	struct bytes path; /* canonical: "/acme/widgets", no .git, no slash */
+	bool ignores_case; /* GitHub: owner and name ignore case */
+	struct bytes credential;
+	bool read;
+	struct policy_strings branches; /* patterns without refs/heads/ */
+	struct policy_strings tags;     /* patterns without refs/tags/ */
+	unsigned verbs;
+};
+
+enum policy_workspace_mode { WORKSPACE_WRITE, WORKSPACE_READ };
+
+struct policy_filesystem {
+	struct bytes workspace; /* path, "." by default */
+	enum policy_workspace_mode workspace_mode;
+	bool has_read; /* `read` was given: an allow-list */
+	struct policy_strings read, write, hide, protect;
+};
+
+struct policy_limits {
+	uint64_t memory_bytes; /* 0: none */
+	uint64_t processes;
+	uint64_t time_ms;
+};
+
+struct policy_pair {
+	struct bytes name, value;
+};
+
+struct policy_environment {
+	struct policy_strings pass;
+	const struct policy_pair *set;
+	size_t set_count;
+};
+
+struct policy_range {
+	uint8_t address[16]; /* IPv4 as ::ffff:a.b.c.d */
+	uint8_t prefix;	     /* 0..128 */
+};
+
+enum address_class { /* bits; all four are denied unless `deny` is given */
+	ADDRESS_PRIVATE = 1,
+	ADDRESS_LINK_LOCAL = 2,
+	ADDRESS_METADATA = 4,
+	ADDRESS_LOOPBACK = 8,
+	ADDRESS_SPECIAL = 16 /* multicast, reserved, unspecified...: always */
+};
+
+struct policy_addresses {
+	unsigned deny_classes;
+	const struct policy_range *deny; /* CIDRs in `deny` */
+	size_t deny_count;
+	const struct policy_range *allow; /* exceptions */
+	size_t allow_count;
+};
+
+struct policy {
+	struct arena arena;
+	struct bytes name;
+	const struct policy_rule *rules; /* own rules, then the presets' */
+	size_t rule_count;
+	bool inspect_all; /* tls.inspect: always (else auto) */
+	struct policy_strings tunnel;
+	struct policy_addresses addresses;
+	const struct policy_credential *credentials;
+	size_t credential_count;
+	const struct policy_repo *repos;
+	size_t repo_count;
+	struct policy_filesystem filesystem;
+	struct policy_limits limits;
+	struct policy_environment environment;
+};
+
+/* What ${session.*} stands for. Empty values: using the variable is an
+ * error. */
+struct policy_variables {
+	struct bytes session_id; /* ${session.id} */
+	struct bytes branch;	 /* ${session.branch} */
+	struct bytes repo;	 /* ${session.repo}: an https URL */
+};
+
+/* All that is wrong with a text, as people read it: file:line:col, the
+ * line, a caret, "did you mean". */
+struct policy_errors {
+	struct buf *out;   /* appended to; may be NULL */
+	const char *file;  /* how to call the text */
+	size_t count;	   /* set: how many errors there are */
+};
+
+/* Compile text (untrusted: <= POLICY_TEXT_MAX bytes of YAML 1.2). NULL when
+ * there is any error; all of them are told in *errors. Free with
+ * policy_free(). variables may be NULL for checking a text alone: then
+ * ${session.*} stands for a placeholder value. */
+struct policy *policy_compile(struct bytes text,
+			      const struct policy_variables *variables,
+			      struct policy_errors *errors);
+void policy_free(struct policy *policy);
+
+#endif

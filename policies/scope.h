@@ -1,0 +1,95 @@
+/*
+ * What a session may reach, as plain data for the keepers (dialer, minter,
+ * vault, courier): each holds its own copy and checks every request of an
+ * edge against it. Made from the policy by whoever creates the session,
+ * travels in the session package (gateway/flow/package.h), decoded by the
+ * wire codec; no keeper parses YAML.
+ */
+#ifndef POLICIES_SCOPE_H
+#define POLICIES_SCOPE_H
+
+#include <sys/socket.h>
+
+#include "common/wire.h"
+#include "policies/policy.h"
+
+struct scope_host {
+	struct bytes pattern;
+	uint16_t port;
+};
+
+struct scope_binding {
+	struct bytes name;
+	struct bytes secret;
+	uint8_t attach; /* enum policy_attach */
+	struct bytes username;
+	const struct scope_host *hosts; /* exact names or patterns, and port */
+	size_t hosts_count;
+};
+
+struct scope_text {
+	struct bytes text;
+};
+
+struct scope_repo {
+	struct bytes host;
+	uint16_t port;
+	struct bytes path;
+	bool ignores_case;
+	struct bytes credential;
+	bool read;
+	uint8_t verbs;
+	const struct scope_text *branches;
+	size_t branches_count;
+	const struct scope_text *tags;
+	size_t tags_count;
+};
+
+struct scope_range {
+	struct bytes address; /* 16 bytes */
+	uint8_t prefix;
+};
+
+struct scope {
+	const struct scope_host *hosts; /* of allow rules and repositories */
+	size_t hosts_count;
+	const struct scope_binding *bindings;
+	size_t bindings_count;
+	const struct scope_repo *repos;
+	size_t repos_count;
+	uint32_t deny_classes;
+	const struct scope_range *deny;
+	size_t deny_count;
+	const struct scope_range *allow;
+	size_t allow_count;
+};
+
+extern const struct wire_schema scope_schema;
+
+/* What policy lets a session reach. Borrows from policy and arena. 0/-1. */
+int scope_from_policy(const struct policy *policy, struct arena *arena,
+		      struct scope *scope, struct err *err);
+
+/* host is canonical (host.h). */
+bool scope_allows_target(const struct scope *scope, struct bytes host,
+			 uint16_t port);
+/* Any port. */
+bool scope_allows_name(const struct scope *scope, struct bytes host);
+/* The class of an address (0: an ordinary public one), and whether this
+ * scope lets it be dialled. IPv4-mapped, 6to4 and NAT64 forms count as the
+ * IPv4 address inside them. */
+unsigned address_class_of(const struct sockaddr *address);
+bool scope_allows_address(const struct scope *scope,
+			  const struct sockaddr *address);
+const struct scope_binding *scope_binding_named(const struct scope *scope,
+						struct bytes name);
+bool scope_binding_allows(const struct scope_binding *binding,
+			  struct bytes host, uint16_t port);
+const struct scope_repo *scope_repo_at(const struct scope *scope,
+				       struct bytes host, uint16_t port,
+				       struct bytes path);
+/* May the ref be pushed, with a verb of these bits? For the courier. */
+bool scope_repo_allows_ref(const struct scope_repo *repo, struct bytes ref,
+			   unsigned verbs);
+
+#endif
