@@ -1,0 +1,42 @@
+/*
+ * The gateway's configuration as its processes get it: decided by the
+ * warden from gateway.yaml, plain data, in a sealed memfd (ROLE_FD_CONFIG).
+ */
+#ifndef GATEWAY_FLOW_CONFIG_H
+#define GATEWAY_FLOW_CONFIG_H
+
+#include "common/wire.h"
+
+#define CONFIG_BYTES_MAX (4 * 1024 * 1024)
+
+struct config_dns_server {
+	struct bytes address; /* "10.0.0.53" or "10.0.0.53:5353", "[::1]:53" */
+};
+
+struct config_dns_host {
+	struct bytes name;    /* canonical */
+	struct bytes address; /* an address literal */
+};
+
+struct gateway_config {
+	const struct config_dns_server *dns_servers; /* none: resolv.conf's */
+	size_t dns_servers_count;
+	const struct config_dns_host *dns_hosts; /* answered without DNS */
+	size_t dns_hosts_count;
+	struct bytes ca_bundle; /* PEM, the roots for upstream TLS */
+	bool tls13_only;	/* upstream: tls.min is "1.3" (else 1.2) */
+	uint32_t sessions_max;
+	uint32_t connections_max; /* of one session */
+	uint32_t uid;		  /* run as, when root; 0: stay */
+	uint32_t gid;
+	struct bytes run_dir; /* for control: where control.sock is made */
+};
+
+extern const struct wire_schema gateway_config_schema;
+
+/* Map and decode ROLE_FD_CONFIG. The arena keeps lists; the mapping stays
+ * for the life of the process. 0, or -1. */
+int gateway_config_load(int fd, struct arena *arena,
+			struct gateway_config *config, struct err *err);
+
+#endif

@@ -1,0 +1,106 @@
+/*
+ * A leg: the stream between an edge and the courier behind one upstream TLS
+ * connection that the courier owns. The edge sends structured
+ * requests; what comes back are upstream's bytes as TLS delivered them,
+ * which the edge parses.
+ *
+ * Both directions are framed: u8 kind, u24 little-endian length of the
+ * payload, payload. For each request the edge sends LEG_REQUEST or LEG_PUSH
+ * once, then LEG_BODY any number of times, then LEG_END. The next request
+ * may follow on the same leg once the edge has read the whole response and
+ * found it fit for another. LEG_REFUSED answers a request that was not sent
+ * (the leg then ends); LEG_EOF is the orderly end of upstream's stream, and
+ * an end without it is a truncation. Anything else closes the leg.
+ *
+ * The courier drops every credential the request brought, adds the real
+ * one, writes the head itself, delimits the body itself (chunked unless
+ * has_length) and makes the record durable before its first byte goes out.
+ */
+#ifndef GATEWAY_FLOW_LEG_H
+#define GATEWAY_FLOW_LEG_H
+
+#include "common/wire.h"
+
+#define LEG_FRAME_MAX (64 * 1024) /* payload */
+/* A LEG_PUSH may carry PUSH_UPDATES_MAX updates. */
+#define LEG_HEAD_MAX (6 * 1024 * 1024)
+
+enum leg_kind {
+	LEG_REQUEST = 1, /* edge -> courier: struct leg_request */
+	LEG_PUSH,	 /* edge -> courier: struct leg_push */
+	LEG_BODY,	 /* edge -> courier: bytes of the body or the pack */
+	LEG_END,	 /* edge -> courier: the body is complete; empty */
+	LEG_DATA,	 /* courier -> edge: upstream's bytes */
+	LEG_REFUSED,	 /* courier -> edge: struct leg_refused */
+	LEG_EOF,	 /* courier -> edge: upstream closed in order; empty */
+	LEG_KIND_MAX
+};
+
+struct leg_field {
+	struct bytes name;
+	struct bytes value;
+};
+
+struct leg_request {
+	struct bytes request_id;
+	struct bytes rule;
+	struct bytes method;
+	struct bytes path;		/* normalised, with query */
+	const struct leg_field *fields; /* without Host, framing, credentials */
+	size_t fields_count;
+	bool has_body;
+	bool has_length;
+	uint64_t body_len;
+};
+extern const struct wire_schema leg_request_schema;
+
+struct leg_update {
+	struct bytes old_oid;
+	struct bytes new_oid;
+	struct bytes ref;
+	uint8_t verb; /* enum push_verb, as decided by the edge */
+};
+
+/* POST <repo path>.git/git-receive-pack. The courier writes the command
+ * list from this, then the body frames as the pack. */
+struct leg_push {
+	struct bytes request_id;
+	struct bytes rule;
+	struct bytes repo_path; /* canonical: "/acme/widgets" */
+	struct bytes url_path;	/* what upstream is asked for: the advertised
+				   path of that repository, e.g.
+				   "/acme/widgets.git" */
+	const struct leg_update *updates;
+	size_t updates_count;
+	const struct leg_field *shallow; /* name: oid; value: empty */
+	size_t shallow_count;
+	uint8_t report; /* enum push_report */
+	bool has_side_band;
+	bool is_atomic;
+	bool is_quiet;
+	bool has_pack;
+	uint8_t oid_hex_len;
+};
+extern const struct wire_schema leg_push_schema;
+
+struct leg_refused {
+	uint16_t constraint;
+	struct bytes detail;
+};
+extern const struct wire_schema leg_refused_schema;
+
+/* Append a frame. 0, or -1 when out has no room or the payload is larger
+ * than its kind allows. */
+int leg_add_frame(struct buf *out, enum leg_kind kind, struct bytes payload);
+/* Append a frame that is the encoding of msg. 0/-1. */
+int leg_add_message(struct buf *out, enum leg_kind kind,
+		    const struct wire_schema *schema, const void *msg,
+		    struct err *err);
+
+/* Look at the front of input (untrusted). 1: a whole frame, *payload
+ * borrows, *used is its length with the header; 0: more is needed; -1: not
+ * a frame. */
+int leg_next(struct bytes input, enum leg_kind *kind, struct bytes *payload,
+	     size_t *used);
+
+#endif

@@ -1,0 +1,83 @@
+/*
+ * An HTTP/1.1 message head as our own stages see it: made by gateway/http
+ * from untrusted bytes that passed the guard, or by ourselves; written by
+ * gateway/http/write. Views borrow from the connection's arena, valid until
+ * the next message on that side.
+ */
+#ifndef GATEWAY_FLOW_MESSAGE_H
+#define GATEWAY_FLOW_MESSAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/bytes.h"
+
+/* security.md A37 and the guard */
+#define HEAD_BYTES_MAX	(32 * 1024)
+#define HEAD_LINE_MAX	(8 * 1024)
+#define HEAD_FIELDS_MAX 100
+
+struct field {
+	struct bytes name;  /* as sent; compare without case */
+	struct bytes value; /* without surrounding OWS */
+};
+
+struct fields {
+	struct field *items; /* room for HEAD_FIELDS_MAX + 8 of our own */
+	size_t count;
+};
+
+/* How a body is delimited (RFC 9112 section 6). */
+enum framing {
+	FRAMING_NONE,	/* there is no body */
+	FRAMING_LENGTH, /* body_len bytes */
+	FRAMING_CHUNKED,
+	FRAMING_TO_CLOSE /* responses only: until the connection ends */
+};
+
+enum target_form {
+	FORM_ORIGIN,   /* /path?query */
+	FORM_ABSOLUTE, /* http://host[:port]/path?query */
+	FORM_AUTHORITY /* CONNECT host:port */
+};
+
+/* A request. The head is strict: one Host, one framing, known method. */
+struct request {
+	struct bytes method;
+	enum target_form form;
+	struct bytes host;     /* from the target (absolute, authority) or Host;
+				  not yet canonical, without port */
+	uint16_t port;	       /* 0: none was given */
+	struct bytes raw_path; /* as sent, with query; empty for CONNECT */
+	struct bytes path;     /* normalised (policies/path.h), without query */
+	struct bytes query;    /* as sent, without '?' */
+	bool has_query;
+	struct fields fields; /* Host, framing and hop-by-hop fields removed */
+	enum framing framing;
+	uint64_t body_len;
+	bool keep_alive; /* after this request */
+	bool is_http10;
+	bool expects_continue;
+};
+
+/* A response. */
+struct response {
+	unsigned status; /* 100..599 */
+	struct bytes reason;
+	struct fields fields; /* framing and hop-by-hop fields removed */
+	enum framing framing;
+	uint64_t body_len;
+	bool keep_alive; /* upstream may be used again after the body */
+};
+
+/* The first field of that name, or NULL. */
+const struct field *fields_find(const struct fields *fields, const char *name);
+/* How many fields have that name. */
+size_t fields_count_of(const struct fields *fields, const char *name);
+/* Remove every field of that name. */
+void fields_remove(struct fields *fields, const char *name);
+/* Append; -1 when there is no room. */
+int fields_add(struct fields *fields, struct bytes name, struct bytes value);
+
+#endif

@@ -1,0 +1,67 @@
+#include "gateway/flow/messages.h"
+#include "gateway/flow/package.h"
+
+static const struct wire_field msg_peer_fields[] = {
+	WIRE_ENUM(struct msg_peer, role, ROLE_MAX),
+	WIRE_TEXT(struct msg_peer, session, SESSION_ID_MAX),
+};
+const struct wire_schema msg_peer_schema =
+	WIRE_SCHEMA("peer", struct msg_peer, msg_peer_fields);
+
+static const struct wire_field msg_session_ref_fields[] = {
+	WIRE_TEXT(struct msg_session_ref, id, SESSION_ID_MAX),
+	WIRE_TEXT(struct msg_session_ref, reason, 64),
+};
+const struct wire_schema msg_session_ref_schema = WIRE_SCHEMA(
+	"session-ref", struct msg_session_ref, msg_session_ref_fields);
+
+static const struct wire_field msg_listener_fields[] = {
+	WIRE_ENUM(struct msg_listener, kind, LISTENER_KIND_MAX),
+};
+const struct wire_schema msg_listener_schema =
+	WIRE_SCHEMA("listener", struct msg_listener, msg_listener_fields);
+
+static const struct wire_field msg_attach_fields[] = {
+	WIRE_TEXT(struct msg_attach, id, SESSION_ID_MAX),
+	WIRE_ENUM(struct msg_attach, kind, LISTENER_KIND_MAX),
+};
+const struct wire_schema msg_attach_schema =
+	WIRE_SCHEMA("attach", struct msg_attach, msg_attach_fields);
+
+static const struct wire_field msg_session_fields[] = {
+	WIRE_TEXT(struct msg_session, id, SESSION_ID_MAX),
+	WIRE_TEXT(struct msg_session, repo, 256),
+	WIRE_TEXT(struct msg_session, branch, 128),
+	WIRE_TEXT(struct msg_session, policy_name, 64),
+	WIRE_U32(struct msg_session, owner_uid),
+	WIRE_U64(struct msg_session, created_ms),
+	WIRE_U64(struct msg_session, expires_ms),
+	WIRE_U32(struct msg_session, edge_pid),
+	WIRE_U32(struct msg_session, edge_restarts),
+	WIRE_BOOL(struct msg_session, is_revoked),
+};
+static const struct wire_schema msg_session_schema =
+	WIRE_SCHEMA("session", struct msg_session, msg_session_fields);
+
+static const struct wire_field msg_session_list_fields[] = {
+	WIRE_LIST(struct msg_session_list, sessions, 100, &msg_session_schema),
+	WIRE_U32(struct msg_session_list, total),
+};
+const struct wire_schema msg_session_list_schema = WIRE_SCHEMA(
+	"session-list", struct msg_session_list, msg_session_list_fields);
+
+static const struct wire_field msg_process_fields[] = {
+	WIRE_ENUM(struct msg_process, role, ROLE_MAX),
+	WIRE_U32(struct msg_process, pid),
+	WIRE_U32(struct msg_process, restarts),
+	WIRE_BOOL(struct msg_process, is_ready),
+	WIRE_TEXT(struct msg_process, session, SESSION_ID_MAX),
+};
+static const struct wire_schema msg_process_schema =
+	WIRE_SCHEMA("process", struct msg_process, msg_process_fields);
+
+static const struct wire_field msg_process_list_fields[] = {
+	WIRE_LIST(struct msg_process_list, processes, 200, &msg_process_schema),
+};
+const struct wire_schema msg_process_list_schema = WIRE_SCHEMA(
+	"process-list", struct msg_process_list, msg_process_list_fields);

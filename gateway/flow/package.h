@@ -1,0 +1,42 @@
+/*
+ * A session as its processes get it: one sealed memfd, made by control when
+ * the session is created, kept by the warden, and handed to each process
+ * that serves the session. Each keeps its own copy of what it needs.
+ */
+#ifndef GATEWAY_FLOW_PACKAGE_H
+#define GATEWAY_FLOW_PACKAGE_H
+
+#include "common/digest.h"
+#include "common/wire.h"
+#include "policies/scope.h"
+
+#define PACKAGE_BYTES_MAX (8 * 1024 * 1024)
+#define SESSION_ID_MAX	  32 /* "s-" and 26 base32 characters */
+
+struct session_package {
+	struct bytes id;     /* "s-..." */
+	uint32_t owner_uid;  /* of whoever created it */
+	struct bytes repo;   /* URL, or empty */
+	struct bytes branch; /* without refs/heads/, or empty */
+	struct bytes policy_name;
+	uint64_t created_ms;	  /* wall clock */
+	uint64_t expires_ms;	  /* wall clock */
+	struct bytes lease_hash;  /* SHA-256, 32 bytes */
+	struct bytes policy_text; /* for the edge: compiled there again */
+	struct scope scope;	  /* for the keepers */
+};
+
+/* A mapped and decoded package. */
+struct package {
+	struct bytes mapping;
+	struct arena arena;
+	struct session_package session;
+};
+
+/* Seal a package; a memfd, or -1. */
+int package_seal(const struct session_package *session, struct err *err);
+/* Map and decode fd (untrusted; stays the caller's). NULL on failure. */
+struct package *package_open(int fd, struct err *err);
+void package_free(struct package *package);
+
+#endif

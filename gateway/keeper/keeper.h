@@ -1,0 +1,115 @@
+/*
+ * The frame of every process but the warden: the descriptors it is born
+ * with, its confinement, its loop, its table of sessions, and its channels
+ * to peers, each with the permit table for the peer's role. A process is
+ * this frame, a list of permits and what answers them.
+ *
+ *	static const struct rpc_permit edge_permits[] = {
+ *		{MSG_MINT, &msg_mint_schema, answer_mint, false, 200},
+ *	};
+ *	static const struct keeper_service services[] = {
+ *		{ROLE_EDGE, edge_permits, ARRAY_SIZE(edge_permits)},
+ *	};
+ *	static const struct keeper_spec spec = {
+ *		.role = ROLE_MINTER, .services = services, ...
+ *	};
+ *	int main(void) { return keeper_main(&spec, &minter); }
+ *
+ * In a permit's answer function channel_owner is the struct keeper_peer *.
+ */
+#ifndef GATEWAY_KEEPER_KEEPER_H
+#define GATEWAY_KEEPER_KEEPER_H
+
+#include "common/confine.h"
+#include "common/rpc.h"
+#include "gateway/flow/config.h"
+#include "gateway/flow/messages.h"
+#include "gateway/session/session.h"
+
+#define KEEPER_PEERS_MAX 20000
+
+struct keeper;
+
+/* A channel to another process. Freed after on_peer_closed returns. */
+struct keeper_peer {
+	struct keeper *keeper;
+	struct rpc *rpc;
+	enum role role;
+	char session[SESSION_ID_MAX + 1]; /* an edge's session, else "" */
+	void *owner;			  /* what this process keeps for it */
+	struct keeper_peer *next, *prev;
+};
+
+struct keeper_service {
+	enum role role; /* of the peer */
+	const struct rpc_permit *permits;
+	size_t permit_count;
+};
+
+/* All hooks may be NULL but confine. owner is keeper_main's. */
+struct keeper_spec {
+	enum role role;
+	const struct keeper_service *services;
+	size_t service_count;
+	/* Before confinement: open files, load keys and bundles, fill in what
+	 * confine() must leave reachable. 0, or -1: the process exits 1. */
+	int (*prepare)(struct keeper *keeper, struct confine_spec *confine,
+		       struct err *err);
+	const char *const *syscalls; /* beside confine's base set */
+	/* After confinement, before the first foreign byte. */
+	int (*start)(struct keeper *keeper, struct err *err);
+	void (*on_session_open)(struct keeper *keeper, struct session *session);
+	/* The session is freed after this returns. */
+	void (*on_session_close)(struct keeper *keeper, struct session *session,
+				 struct bytes reason);
+	void (*on_peer)(struct keeper *keeper, struct keeper_peer *peer);
+	void (*on_peer_closed)(struct keeper *keeper, struct keeper_peer *peer);
+	/* fd is the callee's. Without this hook a listener is refused. */
+	void (*on_listener)(struct keeper *keeper, enum listener_kind kind,
+			    int fd);
+	/* Finish what runs and call io_loop_stop(). Without it: at once. */
+	void (*on_drain)(struct keeper *keeper);
+};
+
+struct keeper {
+	const struct keeper_spec *spec;
+	void *owner;
+	struct io_loop *loop;
+	struct arena arena; /* of config */
+	struct gateway_config config;
+	struct session_table sessions;
+	struct keeper_peer *peers;
+	size_t peer_count;
+	struct rpc *warden;
+	int state_fd; /* ROLE_FD_STATE */
+};
+
+/* Run the process until the warden says MSG_DRAIN or goes away. Returns the
+ * exit code. */
+int keeper_main(const struct keeper_spec *spec, void *owner);
+
+/* The (newest) channel to a process of that role, or NULL. */
+struct keeper_peer *keeper_peer_of(const struct keeper *keeper, enum role role);
+/* The session that a peer speaks for; NULL when it is none of ours (any
+ * more). */
+struct session *keeper_peer_session(const struct keeper_peer *peer);
+
+/* Close a peer's channel because it broke the rules. */
+void keeper_drop_peer(struct keeper_peer *peer, const char *why);
+
+/* ---- records: see gateway/flow/record.h ---- */
+
+/* Tell the ledger, without waiting: records of one turn travel together.
+ * time_ms is filled in when it is 0. When the ledger is away they wait, at
+ * most KEEPER_RECORDS_MAX bytes; -1 when there is no room (the thing that
+ * is recorded must then not happen: audit_unavailable). */
+#define KEEPER_RECORDS_MAX (1 << 20)
+int keeper_record(struct keeper *keeper, const struct record *record);
+
+/* Tell the ledger and be called (never inside this call) when it is on disk
+ * (ok), or could not be (within 5 s). 0, or -1: not called. */
+typedef void keeper_durable_fn(bool ok, void *owner);
+int keeper_record_durable(struct keeper *keeper, const struct record *record,
+			  keeper_durable_fn *fn, void *owner);
+
+#endif

@@ -1,0 +1,41 @@
+#include "gateway/session/lease.h"
+
+#include <stdint.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "common/digest.h"
+
+#define PREFIX	   "ghp_"
+#define RANDOM_LEN 30
+#define CHECK_LEN  6
+
+static const char base62[] =
+	"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+static char random_base62(void)
+{
+	uint8_t byte;
+
+	/* 248 = 4 * 62: no character is more likely than another. */
+	do {
+		random_bytes(&byte, 1);
+	} while (byte >= 248);
+	return base62[byte % 62];
+}
+
+void lease_new(char out[LEASE_SIZE])
+{
+	char *random = out + sizeof(PREFIX) - 1;
+	uint32_t check;
+
+	memcpy(out, PREFIX, sizeof(PREFIX) - 1);
+	for (int i = 0; i < RANDOM_LEN; i++)
+		random[i] = random_base62();
+	check = (uint32_t)crc32(0, (const Bytef *)random, RANDOM_LEN);
+	for (int i = CHECK_LEN - 1; i >= 0; i--) {
+		random[RANDOM_LEN + i] = base62[check % 62];
+		check /= 62;
+	}
+	random[RANDOM_LEN + CHECK_LEN] = '\0';
+}
