@@ -6,6 +6,7 @@
 
 #include "common/arena.h"
 #include "common/bytes.h"
+#include "common/err.h"
 
 #define HOST_NAME_MAX_LEN 253
 
