@@ -23,8 +23,7 @@ static const struct wire_field config_fields[] = {
 	WIRE_BOOL(struct gateway_config, tls13_only),
 	WIRE_U32(struct gateway_config, sessions_max),
 	WIRE_U32(struct gateway_config, connections_max),
-	WIRE_U32(struct gateway_config, uid),
-	WIRE_U32(struct gateway_config, gid),
+	WIRE_U32(struct gateway_config, uid_base),
 	WIRE_TEXT(struct gateway_config, run_dir, 4096),
 };
 const struct wire_schema gateway_config_schema =

@@ -27,9 +27,9 @@ struct gateway_config {
 	bool tls13_only;	/* upstream: tls.min is "1.3" (else 1.2) */
 	uint32_t sessions_max;
 	uint32_t connections_max; /* of one session */
-	uint32_t uid;		  /* run as, when root; 0: stay */
-	uint32_t gid;
-	struct bytes run_dir; /* for control: where control.sock is made */
+	uint32_t uid_base;	  /* when root: a process is this plus its role;
+				     0: no change of user */
+	struct bytes run_dir;	  /* for control: where control.sock is made */
 };
 
 extern const struct wire_schema gateway_config_schema;

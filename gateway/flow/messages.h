@@ -13,11 +13,11 @@
 #include "gateway/flow/roles.h"
 
 enum msg_type {
-	/* warden -> any child (notifications) */
+	/* warden -> any child, notifications but where said */
 	MSG_PEER = 1,	   /* msg_peer + fd: a channel to a peer */
 	MSG_SESSION_OPEN,  /* empty + fd: a package */
-	MSG_SESSION_CLOSE, /* msg_session_ref */
-	MSG_LISTENER,	   /* msg_listener + fd: to an edge */
+	MSG_SESSION_CLOSE, /* request: msg_session_ref -> empty */
+	MSG_LISTENER,	   /* msg_listener + fd: to an edge or control */
 	MSG_DRAIN,	   /* empty: finish and exit */
 
 	/* any child -> warden */
@@ -83,6 +83,8 @@ enum listener_kind {
 	LISTENER_TCP, /* explicit proxy and redirected TCP, v4 or v6 */
 	LISTENER_DNS_UDP,
 	LISTENER_DNS_TCP,
+	LISTENER_CONTROL, /* control.sock: HTTP; to control */
+	LISTENER_ATTACH,  /* attach.sock: SOCK_SEQPACKET; to control */
 	LISTENER_KIND_MAX
 };
 struct msg_listener {
