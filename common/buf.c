@@ -28,6 +28,8 @@ static int buf_grow(struct buf *buf, size_t need)
 	size_t size = buf->size ? buf->size : BUF_SIZE_MIN;
 	uint8_t *data;
 
+	if (need > SIZE_MAX / 2)
+		return -1;
 	while (size < need)
 		size *= 2;
 	data = realloc(buf->data, size);
@@ -43,7 +45,7 @@ uint8_t *buf_reserve(struct buf *buf, size_t want)
 	size_t len = buf_len(buf);
 
 	/* One byte more than the bound may be allocated, for buf_str. */
-	if (want > buf->max - len + 1)
+	if (want > 0 && want - 1 > buf->max - len)
 		return NULL;
 	if (buf->end + want > buf->size && buf->start > 0) {
 		memmove(buf->data, buf->data + buf->start, len);

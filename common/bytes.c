@@ -61,7 +61,7 @@ ptrdiff_t bytes_find_bytes(struct bytes view, struct bytes needle, size_t from)
 {
 	const uint8_t *hit;
 
-	if (from > view.len || needle.len == 0)
+	if (from > view.len || needle.len == 0 || needle.len > view.len - from)
 		return -1;
 	hit = memmem(view.data + from, view.len - from, needle.data,
 		     needle.len);

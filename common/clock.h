@@ -14,9 +14,11 @@
 
 uint64_t clock_wall_ms(void);
 uint64_t clock_monotonic_ms(void);
-/* RFC 3339, UTC, with milliseconds. */
+/* RFC 3339, UTC, with milliseconds; what is past the year 9999 shows as its
+ * last millisecond. Opens no file, as gmtime_r() would at its first call. */
 void clock_format(uint64_t wall_ms, char out[CLOCK_TEXT_SIZE]);
-/* Parse RFC 3339 with Z; fraction optional. 0, or -1. */
+/* Parse RFC 3339 with T and Z, years 1970 to 9999, no leap second; fraction
+ * optional, cut to milliseconds. 0, or -1. */
 int clock_parse(struct bytes text, uint64_t *wall_ms);
 
 #endif

@@ -10,7 +10,8 @@
 
 #define DIGEST_LEN 32
 
-/* SHA-256 (FIPS 180-4) of a and then b; b may be empty. */
+/* SHA-256 (FIPS 180-4) of a and then b; b may be empty. Opens no file, not
+ * even at its first use. */
 void digest_sha256(struct bytes a, struct bytes b, uint8_t out[DIGEST_LEN]);
 /* len bytes from getrandom(2); dies (assert) if the kernel has none. */
 void random_bytes(void *out, size_t len);

@@ -8,14 +8,17 @@
 int err_set(struct err *err, enum err_code code, const char *format, ...)
 {
 	va_list args;
+	char text[ERR_TEXT_MAX];
 
 	if (!err)
 		return -1;
+	/* Apart first: the arguments may point into err->text. */
+	va_start(args, format);
+	(void)vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	memcpy(err->text, text, sizeof(text));
 	err->code = code;
 	err->number = 0;
-	va_start(args, format);
-	(void)vsnprintf(err->text, sizeof(err->text), format, args);
-	va_end(args);
 	return -1;
 }
 

@@ -34,7 +34,8 @@ int pktline_add_format(struct buf *out, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 int pktline_add_flush(struct buf *out);
 int pktline_add_delim(struct buf *out);
-/* Payload of any length on side-band (1..3), split at 65,515 bytes. */
+/* Payload of any length on side-band (1..3), split at 65,515 bytes; all of
+ * it or nothing. An empty payload adds nothing. */
 int pktline_add_band(struct buf *out, unsigned band, struct bytes payload);
 
 #endif

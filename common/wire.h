@@ -23,6 +23,7 @@
 #ifndef COMMON_WIRE_H
 #define COMMON_WIRE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -43,8 +44,7 @@ enum wire_kind {
 	WIRE_KIND_U64,  /* uint64_t */
 	WIRE_KIND_BOOL, /* bool */
 	WIRE_KIND_BYTES, /* struct bytes, any content, len <= bound */
-	WIRE_KIND_TEXT, /* struct bytes, UTF-8 without control bytes but
-			   HTAB and LF, len <= bound */
+	WIRE_KIND_TEXT, /* struct bytes, wire_is_text(), len <= bound */
 	WIRE_KIND_LIST, /* T *items and size_t count, count <= bound */
 	WIRE_KIND_MAX
 };
@@ -103,8 +103,13 @@ struct wire_empty {
 };
 extern const struct wire_schema wire_empty_schema;
 
+/* Is it UTF-8 (RFC 3629) without control characters (C0, DEL, C1) but HTAB
+ * and LF? What a TEXT field may hold. */
+bool wire_is_text(struct bytes view);
+
 /* Append the encoding of msg to out. A value that breaks its own bound is a
- * failure too. 0, or -1 with *err naming schema and field. */
+ * failure too; out is then as it was. 0, or -1 with *err naming schema and
+ * field. */
 int wire_encode(const struct wire_schema *schema, const void *msg,
 		struct buf *out, struct err *err);
 

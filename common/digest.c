@@ -1,0 +1,70 @@
+#include "common/digest.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <sys/random.h>
+
+/* Fetched once: a fetch costs more than hashing a ledger row does. */
+static EVP_MD_CTX *sha256_context(void)
+{
+	static EVP_MD *sha256;
+	static EVP_MD_CTX *context;
+
+	if (!context) {
+		/* OpenSSL must not look for its configuration file: this may
+		 * be the first use, in a process that can open none. */
+		(void)OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
+		sha256 = EVP_MD_fetch(NULL, "SHA2-256", NULL);
+		context = EVP_MD_CTX_new();
+		assert(sha256 && context);
+	}
+	if (!EVP_DigestInit_ex2(context, sha256, NULL))
+		assert(!"SHA-256 cannot start");
+	return context;
+}
+
+void digest_sha256(struct bytes a, struct bytes b, uint8_t out[DIGEST_LEN])
+{
+	EVP_MD_CTX *context = sha256_context();
+	unsigned len = 0;
+	int ok = EVP_DigestUpdate(context, a.data, a.len) &&
+		 EVP_DigestUpdate(context, b.data, b.len) &&
+		 EVP_DigestFinal_ex(context, out, &len);
+
+	assert(ok && len == DIGEST_LEN);
+}
+
+void random_bytes(void *out, size_t len)
+{
+	uint8_t *at = out;
+
+	while (len > 0) {
+		ssize_t n = getrandom(at, len, 0);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		assert(n > 0);
+		at += n;
+		len -= (size_t)n;
+	}
+}
+
+void random_id(char out[27])
+{
+	static const char digits[] = "abcdefghijklmnopqrstuvwxyz234567";
+	uint8_t bits[16];
+	unsigned held = 0, count = 0;
+	char *to = out;
+
+	random_bytes(bits, sizeof(bits));
+	for (size_t i = 0; i < sizeof(bits); i++) {
+		held = held << 8 | bits[i];
+		count += 8;
+		for (; count >= 5; count -= 5)
+			*to++ = digits[held >> (count - 5) & 31];
+	}
+	*to++ = digits[held << (5 - count) & 31];
+	*to = '\0';
+}

@@ -1,0 +1,496 @@
+#include "common/wire.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+
+/* So that what was mapped cannot change, and cannot fault, under us. */
+#define SEALS_NEEDED (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+
+const struct wire_schema wire_empty_schema = {
+	.name = "empty",
+	.size = sizeof(struct wire_empty),
+};
+
+/* ---- text ---- */
+
+#define ONES  0x0101010101010101u
+#define HIGHS 0x8080808080808080u
+
+/* Are these eight bytes all within 0x20..0x7e? May say no wrongly only
+ * when one of them is not. */
+static bool is_printable_word(const uint8_t *at)
+{
+	uint64_t word;
+
+	memcpy(&word, at, sizeof(word));
+	return !((word | (word - 0x20 * ONES) | ((word ^ 0x7f * ONES) - ONES)) &
+		 HIGHS);
+}
+
+/* The length of the sequence that stands at the front, 0 when it is not
+ * well-formed UTF-8 (RFC 3629, section 4) or a control character. */
+static size_t text_sequence(const uint8_t *at, size_t len)
+{
+	uint8_t low = 0x80, high = 0xbf;
+	size_t need;
+
+	if (at[0] < 0x80) {
+		bool is_plain = at[0] >= 0x20 && at[0] != 0x7f;
+
+		return is_plain || at[0] == '\t' || at[0] == '\n';
+	}
+	if (at[0] < 0xc2 || at[0] > 0xf4)
+		return 0;
+	need = at[0] < 0xe0 ? 2 : at[0] < 0xf0 ? 3 : 4;
+	if (len < need)
+		return 0;
+	switch (at[0]) {
+	case 0xc2: /* U+0080..U+009F are the C1 controls */
+	case 0xe0: /* overlong below */
+		low = 0xa0;
+		break;
+	case 0xed: /* surrogates above */
+		high = 0x9f;
+		break;
+	case 0xf0: /* overlong below */
+		low = 0x90;
+		break;
+	case 0xf4: /* past U+10FFFF above */
+		high = 0x8f;
+		break;
+	default:
+		break;
+	}
+	if (at[1] < low || at[1] > high)
+		return 0;
+	for (size_t i = 2; i < need; i++)
+		if ((at[i] & 0xc0) != 0x80)
+			return 0;
+	return need;
+}
+
+bool wire_is_text(struct bytes view)
+{
+	size_t at = 0;
+
+	while (at < view.len) {
+		size_t step;
+
+		if (view.len - at >= 8 && is_printable_word(view.data + at)) {
+			at += 8;
+			continue;
+		}
+		step = text_sequence(view.data + at, view.len - at);
+		if (step == 0)
+			return false;
+		at += step;
+	}
+	return true;
+}
+
+/* ---- what both directions share ---- */
+
+static size_t scalar_width(enum wire_kind kind)
+{
+	switch (kind) {
+	case WIRE_KIND_U8:
+	case WIRE_KIND_BOOL:
+		return 1;
+	case WIRE_KIND_U16:
+		return 2;
+	case WIRE_KIND_U32:
+		return 4;
+	case WIRE_KIND_U64:
+		return 8;
+	case WIRE_KIND_BYTES:
+	case WIRE_KIND_TEXT:
+	case WIRE_KIND_LIST:
+	case WIRE_KIND_MAX:
+		break;
+	}
+	return 0;
+}
+
+static int refuse(struct err *err, enum err_code code,
+		  const struct wire_schema *schema,
+		  const struct wire_field *field, const char *why)
+{
+	return err_set(err, code, "message %s: %s: %s", schema->name,
+		       field ? field->name : "end", why);
+}
+
+/* The rules that a value has to keep on either side. */
+static int check_scalar(const struct wire_schema *schema,
+			const struct wire_field *field, uint64_t value,
+			struct err *err)
+{
+	if (field->kind == WIRE_KIND_BOOL && value > 1)
+		return refuse(err, ERR_INVALID, schema, field,
+			      "neither 0 nor 1");
+	if (field->bound > 0 && value >= field->bound)
+		return refuse(err, ERR_INVALID, schema, field, "out of range");
+	return 0;
+}
+
+static int check_view(const struct wire_schema *schema,
+		      const struct wire_field *field, struct bytes view,
+		      struct err *err)
+{
+	if (view.len > field->bound)
+		return refuse(err, ERR_TOO_LARGE, schema, field, "too long");
+	if (field->kind == WIRE_KIND_TEXT && !wire_is_text(view))
+		return refuse(err, ERR_INVALID, schema, field, "not text");
+	return 0;
+}
+
+static int check_count(const struct wire_schema *schema,
+		       const struct wire_field *field, size_t count,
+		       struct err *err)
+{
+	if (count > field->bound)
+		return refuse(err, ERR_TOO_LARGE, schema, field,
+			      "too many items");
+	return 0;
+}
+
+/* ---- encode ---- */
+
+struct encoder {
+	struct buf *out;
+	struct err *err;
+	unsigned depth;
+};
+
+static int encode_struct(struct encoder *to, const struct wire_schema *schema,
+			 const uint8_t *msg);
+
+static uint64_t load_scalar(const struct wire_field *field, const uint8_t *from)
+{
+	uint16_t two;
+	uint32_t four;
+	uint64_t eight;
+
+	switch (scalar_width(field->kind)) {
+	case 2:
+		memcpy(&two, from, sizeof(two));
+		return two;
+	case 4:
+		memcpy(&four, from, sizeof(four));
+		return four;
+	case 8:
+		memcpy(&eight, from, sizeof(eight));
+		return eight;
+	default:
+		return *from;
+	}
+}
+
+static int put_integer(struct encoder *to, uint64_t value, size_t width)
+{
+	uint8_t *at =
+		buf_room(to->out) >= width ? buf_reserve(to->out, width) : NULL;
+
+	if (!at)
+		return -1;
+	for (size_t i = 0; i < width; i++)
+		at[i] = (uint8_t)(value >> (8 * i));
+	buf_commit(to->out, width);
+	return 0;
+}
+
+static int encode_list(struct encoder *to, const struct wire_schema *schema,
+		       const struct wire_field *field, const uint8_t *msg)
+{
+	const uint8_t *items;
+	size_t count;
+
+	assert(to->depth < WIRE_DEPTH_MAX);
+	memcpy(&items, msg + field->offset, sizeof(items));
+	memcpy(&count, msg + field->count_offset, sizeof(count));
+	if (check_count(schema, field, count, to->err) < 0)
+		return -1;
+	if (put_integer(to, count, 4) < 0)
+		return refuse(to->err, ERR_TOO_LARGE, schema, field, "no room");
+	to->depth++;
+	for (size_t i = 0; i < count; i++)
+		if (encode_struct(to, field->element,
+				  items + i * field->element->size) < 0)
+			return -1;
+	to->depth--;
+	return 0;
+}
+
+static int encode_field(struct encoder *to, const struct wire_schema *schema,
+			const struct wire_field *field, const uint8_t *msg)
+{
+	size_t width = scalar_width(field->kind);
+	struct bytes view;
+
+	if (field->kind == WIRE_KIND_LIST)
+		return encode_list(to, schema, field, msg);
+	if (width > 0) {
+		uint64_t value = load_scalar(field, msg + field->offset);
+
+		if (check_scalar(schema, field, value, to->err) < 0)
+			return -1;
+		if (put_integer(to, value, width) == 0)
+			return 0;
+		return refuse(to->err, ERR_TOO_LARGE, schema, field, "no room");
+	}
+	memcpy(&view, msg + field->offset, sizeof(view));
+	if (check_view(schema, field, view, to->err) < 0)
+		return -1;
+	if (put_integer(to, view.len, 4) < 0 || buf_add(to->out, view) < 0)
+		return refuse(to->err, ERR_TOO_LARGE, schema, field, "no room");
+	return 0;
+}
+
+static int encode_struct(struct encoder *to, const struct wire_schema *schema,
+			 const uint8_t *msg)
+{
+	for (size_t i = 0; i < schema->field_count; i++)
+		if (encode_field(to, schema, &schema->fields[i], msg) < 0)
+			return -1;
+	return 0;
+}
+
+int wire_encode(const struct wire_schema *schema, const void *msg,
+		struct buf *out, struct err *err)
+{
+	struct encoder to = {.out = out, .err = err};
+	size_t before = buf_len(out);
+
+	if (encode_struct(&to, schema, msg) == 0)
+		return 0;
+	out->end = out->start + before;
+	return -1;
+}
+
+/* ---- decode ---- */
+
+struct decoder {
+	struct bytes rest; /* untrusted */
+	struct arena *arena;
+	struct err *err;
+	unsigned depth;
+};
+
+static int decode_struct(struct decoder *from, const struct wire_schema *schema,
+			 uint8_t *msg);
+
+static int take_integer(struct decoder *from, size_t width, uint64_t *value)
+{
+	if (from->rest.len < width)
+		return -1;
+	*value = 0;
+	for (size_t i = 0; i < width; i++)
+		*value |= (uint64_t)from->rest.data[i] << (8 * i);
+	from->rest = bytes_slice(from->rest, width, from->rest.len);
+	return 0;
+}
+
+static void store_scalar(const struct wire_field *field, uint64_t value,
+			 uint8_t *to)
+{
+	uint16_t two = (uint16_t)value;
+	uint32_t four = (uint32_t)value;
+
+	switch (scalar_width(field->kind)) {
+	case 2:
+		memcpy(to, &two, sizeof(two));
+		break;
+	case 4:
+		memcpy(to, &four, sizeof(four));
+		break;
+	case 8:
+		memcpy(to, &value, sizeof(value));
+		break;
+	default:
+		*to = (uint8_t)value;
+		break;
+	}
+}
+
+/* The fewest bytes that one such struct takes. */
+static size_t encoded_min(const struct wire_schema *schema)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < schema->field_count; i++) {
+		size_t width = scalar_width(schema->fields[i].kind);
+
+		sum += width ? width : 4;
+	}
+	return sum;
+}
+
+static int decode_list(struct decoder *from, const struct wire_schema *schema,
+		       const struct wire_field *field, uint8_t *msg)
+{
+	const struct wire_schema *element = field->element;
+	size_t least = encoded_min(element);
+	uint8_t *items = NULL;
+	uint64_t count;
+	size_t stored;
+
+	assert(least > 0 && from->depth < WIRE_DEPTH_MAX);
+	if (take_integer(from, 4, &count) < 0)
+		return refuse(from->err, ERR_INVALID, schema, field, "cut off");
+	if (check_count(schema, field, count, from->err) < 0)
+		return -1;
+	/* A count alone must not make us allocate: bytes must back it. */
+	if (count > from->rest.len / least)
+		return refuse(from->err, ERR_INVALID, schema, field, "cut off");
+	if (count > 0)
+		items = arena_array(from->arena, count, element->size);
+	if (count > 0 && !items)
+		return refuse(from->err, ERR_TOO_LARGE, schema, field,
+			      "no memory");
+	from->depth++;
+	for (size_t i = 0; i < count; i++)
+		if (decode_struct(from, element, items + i * element->size) < 0)
+			return -1;
+	from->depth--;
+	stored = count;
+	memcpy(msg + field->offset, &items, sizeof(items));
+	memcpy(msg + field->count_offset, &stored, sizeof(stored));
+	return 0;
+}
+
+static int decode_view(struct decoder *from, const struct wire_schema *schema,
+		       const struct wire_field *field, uint8_t *to)
+{
+	struct bytes view;
+	uint64_t len;
+
+	if (take_integer(from, 4, &len) < 0)
+		return refuse(from->err, ERR_INVALID, schema, field, "cut off");
+	if (len > field->bound)
+		return refuse(from->err, ERR_TOO_LARGE, schema, field,
+			      "too long");
+	if (len > from->rest.len)
+		return refuse(from->err, ERR_INVALID, schema, field, "cut off");
+	view = bytes_slice(from->rest, 0, len);
+	from->rest = bytes_slice(from->rest, len, from->rest.len);
+	if (check_view(schema, field, view, from->err) < 0)
+		return -1;
+	memcpy(to, &view, sizeof(view));
+	return 0;
+}
+
+static int decode_field(struct decoder *from, const struct wire_schema *schema,
+			const struct wire_field *field, uint8_t *msg)
+{
+	size_t width = scalar_width(field->kind);
+	uint64_t value;
+
+	if (field->kind == WIRE_KIND_LIST)
+		return decode_list(from, schema, field, msg);
+	if (width == 0)
+		return decode_view(from, schema, field, msg + field->offset);
+	if (take_integer(from, width, &value) < 0)
+		return refuse(from->err, ERR_INVALID, schema, field, "cut off");
+	if (check_scalar(schema, field, value, from->err) < 0)
+		return -1;
+	store_scalar(field, value, msg + field->offset);
+	return 0;
+}
+
+static int decode_struct(struct decoder *from, const struct wire_schema *schema,
+			 uint8_t *msg)
+{
+	for (size_t i = 0; i < schema->field_count; i++)
+		if (decode_field(from, schema, &schema->fields[i], msg) < 0)
+			return -1;
+	return 0;
+}
+
+int wire_decode(const struct wire_schema *schema, struct bytes bytes,
+		struct arena *arena, void *msg, struct err *err)
+{
+	struct decoder from = {.rest = bytes, .arena = arena, .err = err};
+
+	memset(msg, 0, schema->size);
+	if (decode_struct(&from, schema, msg) < 0)
+		return -1;
+	if (from.rest.len > 0)
+		return refuse(err, ERR_INVALID, schema, NULL,
+			      "bytes left over");
+	return 0;
+}
+
+/* ---- sealed memory ---- */
+
+static int write_all(int fd, struct bytes bytes)
+{
+	while (bytes.len > 0) {
+		ssize_t n = write(fd, bytes.data, bytes.len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		bytes = bytes_slice(bytes, (size_t)n, bytes.len);
+	}
+	return 0;
+}
+
+int wire_memfd_seal(const char *name, struct bytes bytes, struct err *err)
+{
+	auto_fd int fd = -1;
+
+	if (bytes.len > WIRE_MEMFD_MAX)
+		return err_set(err, ERR_TOO_LARGE, "seal %s: %zu bytes", name,
+			       bytes.len);
+	fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return err_system(err, "create memfd %s", name);
+	if (write_all(fd, bytes) < 0)
+		return err_system(err, "write memfd %s", name);
+	if (fcntl(fd, F_ADD_SEALS, SEALS_NEEDED | F_SEAL_SEAL) < 0)
+		return err_system(err, "seal memfd %s", name);
+	return take_fd(&fd);
+}
+
+int wire_memfd_map(int fd, size_t max, struct bytes *view, struct err *err)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct stat st;
+	void *data;
+
+	*view = bytes_from(NULL, 0);
+	if (seals < 0)
+		return err_system(err, "read the seals of a descriptor");
+	if ((seals & SEALS_NEEDED) != SEALS_NEEDED)
+		return err_set(err, ERR_INVALID, "map memfd: it is not sealed");
+	if (fstat(fd, &st) < 0)
+		return err_system(err, "stat memfd");
+	if (st.st_size < 0 || (uint64_t)st.st_size > max)
+		return err_set(err, ERR_TOO_LARGE,
+			       "map memfd: larger than %zu bytes", max);
+	if (st.st_size == 0)
+		return 0;
+	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (data == MAP_FAILED)
+		return err_system(err, "map memfd");
+	*view = bytes_from(data, (size_t)st.st_size);
+	return 0;
+}
+
+void wire_memfd_unmap(struct bytes view)
+{
+	union {
+		const uint8_t *from;
+		void *to;
+	} data = {.from = view.data};
+
+	if (view.len > 0)
+		(void)munmap(data.to, view.len);
+}
