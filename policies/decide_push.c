@@ -1,0 +1,82 @@
+#include "policies/decide.h"
+#include "policies/decide_rule.h"
+#include "policies/ref.h"
+
+static const struct bytes no_reason = {NULL, 0};
+
+struct verdict decide_fetch(const struct policy_repo *repo)
+{
+	if (repo->read)
+		return verdict_allow(repo->url);
+	return verdict_deny(CONSTRAINT_fetch_not_allowed, repo->url, no_reason);
+}
+
+static bool any_matches(const struct policy_strings *patterns,
+			struct bytes name)
+{
+	for (size_t i = 0; i < patterns->count; i++)
+		if (ref_matches(patterns->items[i], name))
+			return true;
+	return false;
+}
+
+enum ref_kind { REF_FORBIDDEN, REF_BRANCH, REF_TAG };
+
+/* What kind of ref it is; forbidden when no pattern names it. */
+static enum ref_kind kind_of(const struct policy_repo *repo, struct bytes ref)
+{
+	static const struct bytes heads = BYTES_LITERAL("refs/heads/");
+	static const struct bytes tags = BYTES_LITERAL("refs/tags/");
+
+	if (!ref_is_valid(ref))
+		return REF_FORBIDDEN;
+	if (bytes_starts_with(ref, heads) &&
+	    any_matches(&repo->branches, bytes_slice(ref, heads.len, ref.len)))
+		return REF_BRANCH;
+	if (bytes_starts_with(ref, tags) &&
+	    any_matches(&repo->tags, bytes_slice(ref, tags.len, ref.len)))
+		return REF_TAG;
+	return REF_FORBIDDEN;
+}
+
+/* The rights of which one is enough for the verb. */
+static unsigned verbs_for(enum push_verb verb, enum ref_kind kind)
+{
+	switch (verb) {
+	case PUSH_CREATE:
+		return VERB_CREATE;
+	case PUSH_DELETE:
+		return VERB_DELETE;
+	case PUSH_UPDATE:
+	case PUSH_FAST_FORWARD:
+		/* A tag that moves is another tag, wherever it goes. */
+		return kind == REF_TAG ? VERB_REWRITE
+				       : VERB_FAST_FORWARD | VERB_REWRITE;
+	case PUSH_REWRITE:
+		return VERB_REWRITE;
+	case PUSH_VERB_MAX:
+		break;
+	}
+	return 0;
+}
+
+struct verdict decide_push(const struct policy_repo *repo,
+			   const struct push_facts *facts, bool *needs_proof)
+{
+	enum ref_kind kind = kind_of(repo, facts->ref);
+	enum constraint constraint = CONSTRAINT_push_verb_not_allowed;
+
+	*needs_proof = false;
+	if (kind == REF_FORBIDDEN)
+		return verdict_deny(CONSTRAINT_push_ref_not_allowed, repo->url,
+				    no_reason);
+	if (repo->verbs & verbs_for(facts->verb, kind)) {
+		*needs_proof = facts->verb == PUSH_UPDATE &&
+			       !(repo->verbs & VERB_REWRITE);
+		return verdict_allow(repo->url);
+	}
+	if (facts->verb == PUSH_REWRITE && kind == REF_BRANCH &&
+	    (repo->verbs & VERB_FAST_FORWARD))
+		constraint = CONSTRAINT_push_not_fast_forward;
+	return verdict_deny(constraint, repo->url, no_reason);
+}
