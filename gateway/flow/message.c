@@ -29,7 +29,7 @@ void fields_remove(struct fields *fields, const char *name)
 
 int fields_add(struct fields *fields, struct bytes name, struct bytes value)
 {
-	if (fields->count >= HEAD_FIELDS_MAX + 8)
+	if (fields->count >= fields->room)
 		return -1;
 	fields->items[fields->count++] = (struct field){name, value};
 	return 0;

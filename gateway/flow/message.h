@@ -24,8 +24,9 @@ struct field {
 };
 
 struct fields {
-	struct field *items; /* room for HEAD_FIELDS_MAX + 8 of our own */
+	struct field *items;
 	size_t count;
+	size_t room; /* of items; gateway/http/head leaves 8 for our own */
 };
 
 /* How a body is delimited (RFC 9112 section 6). */
