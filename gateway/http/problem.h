@@ -1,0 +1,31 @@
+/*
+ * A refusal as an HTTP response (interface.md 4): status line
+ * `HTTP/1.1 403 egress denied: <constraint>`, a body of RFC 9457
+ * application/problem+json: type, title, status, detail, constraint, rule,
+ * session, request_id, allowed, try. What came from the sandbox is escaped
+ * (JSON with \u for everything but printable ASCII).
+ */
+#ifndef GATEWAY_HTTP_PROBLEM_H
+#define GATEWAY_HTTP_PROBLEM_H
+
+#include "common/buf.h"
+#include "gateway/flow/refusal.h"
+
+/* A reply is never larger; longer texts are cut. */
+#define PROBLEM_BYTES_MAX (16 * 1024)
+#define PROBLEM_TEXT_MAX  512 /* bytes shown of any one text */
+
+struct problem {
+	const struct refusal *refusal; /* constraint is not none */
+	struct bytes session;
+	struct bytes request_id;
+	unsigned retry_after_s; /* 0: not said */
+	bool is_head;		/* the request was HEAD: no body bytes */
+	bool close;		/* Connection: close */
+};
+
+/* Append the whole response. 0, or -1 when out has no room
+ * (PROBLEM_BYTES_MAX is enough). A 407 asks for Basic, a 405 has Allow. */
+int problem_write(struct buf *out, const struct problem *problem);
+
+#endif
