@@ -1,0 +1,66 @@
+/*
+ * The DNS server of a sandbox, as a function from query to answer: no packet
+ * of the sandbox ever reaches a resolver (security C4). Allowed names get
+ * synthetic addresses (names.h), others NXDOMAIN with an Extended DNS Error
+ * (RFC 8914, code 15 "Blocked") that carries the reason. Queries and answers
+ * are read and written by glibc's resolver library.
+ *
+ *	A, AAAA          of an allowed name: its address, TTL 60
+ *	HTTPS, SVCB      of an allowed name: empty (security B4)
+ *	PTR              of a synthetic address: its name
+ *	any other type   REFUSED, EDE 15
+ *	localhost        127.0.0.1, ::1;  sallyport.internal: the gateway
+ */
+#ifndef GATEWAY_DNS_ANSWER_H
+#define GATEWAY_DNS_ANSWER_H
+
+#include "common/bytes.h"
+#include "gateway/dns/names.h"
+#include "policies/verdict.h"
+
+#define DNS_QUERY_MAX	     4096 /* larger ones get FORMERR */
+#define DNS_ANSWER_MAX	     1232 /* fits one datagram everywhere */
+#define DNS_TTL_SECS	     60
+#define DNS_NAMES_PER_MINUTE 600 /* distinct new names of a session, C5 */
+
+/* May the session reach this canonical name, at any port? */
+typedef struct verdict dns_decide_fn(struct bytes name, void *owner);
+
+struct dns {
+	struct names *names; /* stays the caller's */
+	dns_decide_fn *decide;
+	void *owner;
+	uint64_t minute; /* of the rate: since when */
+	unsigned new_names;
+};
+
+/* What was asked and answered, for the record. Borrows from this struct and
+ * from the verdict. */
+struct dns_outcome {
+	char name[HOST_NAME_MAX_LEN + 1]; /* canonical, or "" */
+	uint16_t type;			  /* ns_type */
+	unsigned rcode;
+	bool allowed;
+	enum constraint constraint;
+	struct bytes rule;
+	struct bytes reason;
+};
+
+void dns_init(struct dns *dns, struct names *names, dns_decide_fn *decide,
+	      void *owner);
+
+/* Answer one query (untrusted). Returns the answer's length in out, or 0
+ * when nothing is to be sent (not even a header, or itself an answer).
+ * now_ms is monotonic. outcome may not be NULL. */
+size_t dns_answer(struct dns *dns, struct bytes query, uint64_t now_ms,
+		  uint8_t out[DNS_ANSWER_MAX], struct dns_outcome *outcome);
+
+/* ---- DNS over TCP (RFC 1035 4.2.2): u16 length, then the message ---- */
+
+/* The query at the front of input (untrusted). 1: *query borrows, *used is
+ * its length with the prefix; 0: more is needed; -1: too long or empty. */
+int dns_tcp_next(struct bytes input, struct bytes *query, size_t *used);
+/* The prefix for an answer of len bytes. */
+void dns_tcp_prefix(size_t len, uint8_t out[2]);
+
+#endif

@@ -1,0 +1,55 @@
+/*
+ * The TLS side towards upstream, in the edge and in the courier: always
+ * verified, security level 2 (RSA >= 2048, no SHA-1), TLS 1.2 or 1.3, ALPN
+ * http/1.1, host name by SAN alone, and tls_verify_leaf() on top.
+ *
+ *	struct tls_client client;
+ *	tls_client_init(&client, config.ca_bundle, config.tls13_only, &err);
+ *	struct io_tls_client start = {
+ *		.ctx = client.ctx, .name = "github.com",
+ *		.session = tls_client_session(&client, key, now_ms),
+ *		.check = tls_verify_leaf,
+ *	};
+ *	io_tls_client(io, &start, &err);
+ *	...
+ *	tls_client_keep(&client, key, io_tls_session(io), now_ms);
+ */
+#ifndef GATEWAY_TLS_CLIENT_H
+#define GATEWAY_TLS_CLIENT_H
+
+#include <openssl/ssl.h>
+
+#include "common/bytes.h"
+#include "common/err.h"
+
+#define TLS_CLIENT_SESSIONS_MAX 256
+#define TLS_CLIENT_KEY_MAX	320
+#define TLS_CLIENT_RESUME_MS	(3600ull * 1000)
+
+struct tls_client_session; /* kept for resumption */
+
+struct tls_client {
+	SSL_CTX *ctx;
+	struct tls_client_session *sessions; /* TLS_CLIENT_SESSIONS_MAX */
+	size_t session_count;
+};
+
+/* ca_bundle is PEM (the operator's roots) and must live as long as the
+ * client: roots are decoded when a chain first asks for them (roots.h).
+ * Before confinement: OpenSSL reads its configuration. 0, or -1. */
+int tls_client_init(struct tls_client *client, struct bytes ca_bundle,
+		    bool tls13_only, struct err *err);
+void tls_client_release(struct tls_client *client);
+
+/* The session kept under key ("host:port"; the courier puts its sandbox
+ * session before it), or NULL. Borrowed until the next tls_client_keep().
+ * now_ms is monotonic. */
+SSL_SESSION *tls_client_session(struct tls_client *client, struct bytes key,
+				uint64_t now_ms);
+/* Keep session (taken; may be NULL) under key, in place of what was there.
+ * Call it once upstream has sent something (TLS 1.3 tickets come after the
+ * handshake), e.g. when the connection goes back to the pool. */
+void tls_client_keep(struct tls_client *client, struct bytes key,
+		     SSL_SESSION *session, uint64_t now_ms);
+
+#endif
