@@ -24,7 +24,6 @@ static const struct wire_field config_fields[] = {
 	WIRE_U32(struct gateway_config, sessions_max),
 	WIRE_U32(struct gateway_config, connections_max),
 	WIRE_U32(struct gateway_config, uid_base),
-	WIRE_TEXT(struct gateway_config, run_dir, 4096),
 };
 const struct wire_schema gateway_config_schema =
 	WIRE_SCHEMA("config", struct gateway_config, config_fields);

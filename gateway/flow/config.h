@@ -29,7 +29,6 @@ struct gateway_config {
 	uint32_t connections_max; /* of one session */
 	uint32_t uid_base;	  /* when root: a process is this plus its role;
 				     0: no change of user */
-	struct bytes run_dir;	  /* for control: where control.sock is made */
 };
 
 extern const struct wire_schema gateway_config_schema;

@@ -1,0 +1,275 @@
+#include <signal.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "gateway/warden/warden.h"
+
+/* In every answer channel_owner is the child that asks: which requests it
+ * may make is decided by its role first. */
+
+static bool is_role(const struct child *child, enum role role,
+		    struct rpc_ticket ticket)
+{
+	if (child->role == role)
+		return true;
+	rpc_refuse(ticket, CONSTRAINT_internal, "not a request of %s",
+		   role_name(child->role));
+	log_error("%s asked for what it may not", role_name(child->role));
+	return false;
+}
+
+static void reply_empty(struct rpc_ticket ticket, int fd)
+{
+	const struct wire_empty empty = {0};
+
+	rpc_reply(ticket, &wire_empty_schema, &empty, fd);
+}
+
+static void answer_ready(struct rpc_ticket ticket, const void *message, int *fd,
+			 void *owner)
+{
+	struct child *child = owner;
+
+	(void)ticket;
+	(void)message;
+	(void)fd;
+	child->is_ready = true;
+}
+
+/* ---- of an edge ---- */
+
+static size_t count_packchecks(const struct warden *warden)
+{
+	struct child *child;
+	size_t count = 0;
+
+	DL_FOREACH(warden->children, child)
+	count += child->role == ROLE_PACKCHECK;
+	return count;
+}
+
+static void answer_packcheck_start(struct rpc_ticket ticket,
+				   const void *message, int *fd, void *owner)
+{
+	struct child *edge = owner;
+	struct msg_peer peer = {.role = ROLE_EDGE};
+	auto_fd int ours = -1, theirs = -1;
+	struct child *child;
+	struct err err;
+	int fds[2];
+
+	(void)message;
+	(void)fd;
+	if (!is_role(edge, ROLE_EDGE, ticket))
+		return;
+	if (count_packchecks(edge->warden) >= PACKCHECKS_MAX) {
+		rpc_refuse(ticket, CONSTRAINT_limit_rate,
+			   "%d packs are being checked", PACKCHECKS_MAX);
+		return;
+	}
+	child = child_add(edge->warden, ROLE_PACKCHECK, edge->session, &err);
+	if (!child || io_message_pair(fds, &err) < 0) {
+		rpc_refuse(ticket, CONSTRAINT_internal, "%s", err.text);
+		return;
+	}
+	ours = fds[0];
+	theirs = fds[1];
+	peer.session = bytes_str(edge->session->id);
+	if (rpc_tell(child->rpc, MSG_PEER, &msg_peer_schema, &peer, theirs,
+		     &err) < 0) {
+		rpc_refuse(ticket, CONSTRAINT_internal, "%s", err.text);
+		return;
+	}
+	reply_empty(ticket, ours);
+}
+
+/* ---- of control ---- */
+
+static void answer_session_create(struct rpc_ticket ticket, const void *message,
+				  int *fd, void *owner)
+{
+	struct child *control = owner;
+	struct err err;
+
+	(void)message;
+	if (!is_role(control, ROLE_CONTROL, ticket))
+		return;
+	if (warden_session_create(control->warden, *fd, &err) < 0)
+		rpc_refuse(ticket, CONSTRAINT_internal, "%s", err.text);
+	else
+		reply_empty(ticket, -1);
+}
+
+static struct warden_session *session_named(const struct child *control,
+					    struct bytes id,
+					    struct rpc_ticket ticket)
+{
+	struct warden_session *session =
+		warden_session_find(control->warden, id);
+
+	if (!session)
+		rpc_refuse(ticket, CONSTRAINT_session_revoked,
+			   "there is no session %.*s", BYTES_ARGS(id));
+	return session;
+}
+
+static void answer_session_revoke(struct rpc_ticket ticket, const void *message,
+				  int *fd, void *owner)
+{
+	const struct msg_session_ref *ref = message;
+	struct child *control = owner;
+	struct warden_session *session;
+
+	(void)fd;
+	if (!is_role(control, ROLE_CONTROL, ticket))
+		return;
+	session = session_named(control, ref->id, ticket);
+	if (session)
+		warden_session_end(session, ref->reason, &ticket);
+}
+
+static void answer_session_attach(struct rpc_ticket ticket, const void *message,
+				  int *fd, void *owner)
+{
+	const struct msg_attach *attach = message;
+	struct child *control = owner;
+	struct warden_session *session;
+	struct err err;
+
+	if (!is_role(control, ROLE_CONTROL, ticket))
+		return;
+	session = session_named(control, attach->id, ticket);
+	if (!session)
+		return;
+	if (warden_session_attach(session, (enum listener_kind)attach->kind,
+				  take_fd(fd), &err) < 0)
+		rpc_refuse(ticket, CONSTRAINT_internal, "%s", err.text);
+	else
+		reply_empty(ticket, -1);
+}
+
+#define SESSIONS_SHOWN_MAX 100
+
+static void answer_session_list(struct rpc_ticket ticket, const void *message,
+				int *fd, void *owner)
+{
+	static struct msg_session rows[SESSIONS_SHOWN_MAX];
+	struct child *control = owner;
+	struct msg_session_list list = {.sessions = rows};
+	struct warden_session *session;
+
+	(void)message;
+	(void)fd;
+	if (!is_role(control, ROLE_CONTROL, ticket))
+		return;
+	DL_FOREACH(control->warden->sessions, session)
+	{
+		const struct session_package *of = &session->package->session;
+		const struct child *edge = session->edge;
+
+		list.total++;
+		rows[list.sessions_count] = (struct msg_session){
+			.id = of->id,
+			.repo = bytes_slice(of->repo, 0, 256),
+			.branch = bytes_slice(of->branch, 0, 128),
+			.policy_name = bytes_slice(of->policy_name, 0, 64),
+			.owner_uid = of->owner_uid,
+			.created_ms = of->created_ms,
+			.expires_ms = of->expires_ms,
+			.edge_pid = edge ? (uint32_t)edge->pid : 0,
+			.edge_restarts = edge ? edge->restarts : 0,
+			.is_revoked = session->is_revoked,
+		};
+		if (list.sessions_count < SESSIONS_SHOWN_MAX - 1)
+			list.sessions_count++;
+	}
+	rpc_reply(ticket, &msg_session_list_schema, &list, -1);
+}
+
+#define PROCESSES_SHOWN_MAX 200
+
+static void answer_process_list(struct rpc_ticket ticket, const void *message,
+				int *fd, void *owner)
+{
+	static struct msg_process rows[PROCESSES_SHOWN_MAX];
+	struct child *control = owner;
+	struct msg_process_list list = {.processes = rows};
+	struct child *child;
+
+	(void)message;
+	(void)fd;
+	if (!is_role(control, ROLE_CONTROL, ticket))
+		return;
+	rows[list.processes_count++] = (struct msg_process){
+		.role = ROLE_WARDEN,
+		.pid = (uint32_t)getpid(),
+		.is_ready = true,
+	};
+	DL_FOREACH(control->warden->children, child)
+	{
+		if (list.processes_count == PROCESSES_SHOWN_MAX)
+			break;
+		rows[list.processes_count++] = (struct msg_process){
+			.role = (uint8_t)child->role,
+			.pid = (uint32_t)child->pid,
+			.restarts = child->restarts,
+			.is_ready = child->is_ready,
+			.session = bytes_str(child->session ? child->session->id
+							    : ""),
+		};
+	}
+	rpc_reply(ticket, &msg_process_list_schema, &list, -1);
+}
+
+const struct rpc_permit warden_permits[] = {
+	{MSG_READY, &wire_empty_schema, answer_ready, false, 0},
+	{MSG_PACKCHECK_START, &wire_empty_schema, answer_packcheck_start, false,
+	 20},
+	{MSG_SESSION_CREATE, &wire_empty_schema, answer_session_create, true,
+	 200},
+	{MSG_SESSION_REVOKE, &msg_session_ref_schema, answer_session_revoke,
+	 false, 1000},
+	{MSG_SESSION_ATTACH, &msg_attach_schema, answer_session_attach, true,
+	 1000},
+	{MSG_SESSION_LIST, &wire_empty_schema, answer_session_list, false, 100},
+	{MSG_PROCESS_LIST, &wire_empty_schema, answer_process_list, false, 100},
+};
+const size_t warden_permit_count = ARRAY_SIZE(warden_permits);
+
+/* A child broke the rules of its channel, or is gone: what runs is killed,
+ * and SIGCHLD does the rest. */
+void warden_child_closed(struct rpc *rpc, const char *why, void *owner)
+{
+	struct child *child = owner;
+
+	(void)rpc;
+	log_info("channel of %s pid %d closed: %s", role_name(child->role),
+		 (int)child->pid, why);
+	child->rpc = NULL;
+	if (child->pid && child->role != ROLE_PACKCHECK)
+		(void)kill(child->pid, SIGKILL);
+}
+
+void warden_record(struct warden *warden, enum record_kind kind,
+		   const struct child *child, const char *detail)
+{
+	const struct record record = {
+		.time_ms = clock_wall_ms(),
+		.kind = (uint8_t)kind,
+		.allowed = true,
+		.session = bytes_str(
+			child && child->session ? child->session->id : ""),
+		.host = bytes_str(child ? role_name(child->role) : "warden"),
+		.detail = bytes_str(detail),
+	};
+	const struct msg_records message = {&record, 1};
+	struct err err;
+
+	if (warden->ledger &&
+	    rpc_tell(warden->ledger, MSG_RECORDS, &msg_records_schema, &message,
+		     -1, &err) < 0)
+		log_warn("record lost: %s", err.text);
+}

@@ -1,0 +1,285 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "gateway/warden/warden.h"
+
+/* Descriptors are first moved out of the way of ROLE_FD_*. */
+#define FD_SPARE 64
+
+/* ---- in the child, between fork and exec ---- */
+
+static void place_fd(int fd, int to)
+{
+	int high = fcntl(fd, F_DUPFD_CLOEXEC, FD_SPARE + to);
+
+	if (high < 0 || dup2(high, to) < 0)
+		_exit(126);
+}
+
+static const char *environment_of(const char *name)
+{
+	static char slots[4][512];
+	static size_t used;
+	const char *value = getenv(name);
+	char *slot = slots[used++ % 4];
+
+	(void)snprintf(slot, sizeof(slots[0]), "%s=%s", name,
+		       value ? value : "");
+	return slot;
+}
+
+static void child_exec(const struct child *child, int channel, int state)
+{
+	const struct warden *warden = child->warden;
+	const char *file = role_executable(child->role);
+	const char *argv[] = {file, NULL};
+	const char *envp[] = {
+		environment_of("SALLYPORT_LOG"),
+		environment_of("ASAN_OPTIONS"),
+		environment_of("UBSAN_OPTIONS"),
+		child->role == ROLE_VAULT
+			? environment_of("CREDENTIALS_DIRECTORY")
+			: NULL,
+		NULL,
+	};
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int exec_fd = openat(warden->exec_dir, file, O_PATH | O_CLOEXEC);
+	sigset_t none;
+
+	(void)sigemptyset(&none);
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || null < 0 || exec_fd < 0 ||
+	    sigprocmask(SIG_SETMASK, &none, NULL) < 0)
+		_exit(126);
+	exec_fd = fcntl(exec_fd, F_DUPFD_CLOEXEC, FD_SPARE * 2);
+	place_fd(null, STDIN_FILENO);
+	place_fd(channel, ROLE_FD_WARDEN);
+	place_fd(warden->config_fd, ROLE_FD_CONFIG);
+	place_fd(state >= 0 ? state : null, ROLE_FD_STATE);
+	if (close_range(ROLE_FD_STATE + 1, (unsigned)exec_fd - 1, 0) < 0 ||
+	    close_range((unsigned)exec_fd + 1, ~0U, 0) < 0)
+		_exit(126);
+	(void)signal(SIGPIPE, SIG_IGN);
+	(void)fexecve(exec_fd, (char *const *)(uintptr_t)argv,
+		      (char *const *)(uintptr_t)envp);
+	_exit(127);
+}
+
+/* ---- state directories ---- */
+
+/* The directory that a role alone may use, or -1 with *has_none when the
+ * role has none. */
+static int open_state(const struct child *child, bool *has_none,
+		      struct err *err)
+{
+	const struct warden *warden = child->warden;
+	uint32_t uid = warden->config.gateway.uid_base;
+	const char *name = role_name(child->role);
+	int fd;
+
+	*has_none = child->role != ROLE_LEDGER && child->role != ROLE_VAULT &&
+		    child->role != ROLE_MINTER;
+	if (*has_none)
+		return -1;
+	if (mkdirat(warden->state_dir, name, 0700) < 0 && errno != EEXIST)
+		return err_system(err, "make directory %s", name);
+	fd = openat(warden->state_dir, name,
+		    O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return err_system(err, "open directory %s", name);
+	uid += uid ? (uint32_t)child->role : 0;
+	if (fchmod(fd, 0700) < 0 || (uid && fchown(fd, uid, uid) < 0)) {
+		(void)err_system(err, "own directory %s", name);
+		(void)close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* ---- start ---- */
+
+static int child_fork(struct child *child, struct err *err)
+{
+	auto_fd int ours = -1, theirs = -1, state = -1;
+	const struct rpc_config config = {
+		.permits = warden_permits,
+		.permit_count = warden_permit_count,
+		.owner = child,
+		.on_closed = warden_child_closed,
+	};
+	bool has_no_state;
+	int fds[2];
+
+	state = child->role == ROLE_PACKCHECK && child->scratch_fd >= 0
+			? fcntl(child->scratch_fd, F_DUPFD_CLOEXEC, 0)
+			: open_state(child, &has_no_state, err);
+	if (state < 0 && child->role != ROLE_PACKCHECK && !has_no_state)
+		return -1;
+	if (io_message_pair(fds, err) < 0)
+		return -1;
+	ours = fds[0];
+	theirs = fds[1];
+	child->pid = fork();
+	if (child->pid < 0) {
+		child->pid = 0;
+		return err_system(err, "fork %s", role_name(child->role));
+	}
+	if (child->pid == 0)
+		child_exec(child, theirs, state);
+	child->started_ms = io_loop_now_ms(child->warden->loop);
+	child->rpc = rpc_new(child->warden->loop, take_fd(&ours), &config, err);
+	return child->rpc ? 0 : -1;
+}
+
+static int child_start(struct child *child, struct err *err)
+{
+	if (child_fork(child, err) < 0)
+		return -1;
+	log_info("started %s pid %d %s", role_name(child->role),
+		 (int)child->pid, child->session ? child->session->id : "");
+	return wire_child(child, err);
+}
+
+static void restart_due(void *owner)
+{
+	struct child *child = owner;
+	struct err err;
+
+	if (child->pid)
+		return;
+	child->restarts++;
+	if (child_start(child, &err) < 0) {
+		log_error("restart %s: %s", role_name(child->role), err.text);
+		io_timer_set(child->restart_timer, RESTART_DELAY_MAX_MS);
+		return;
+	}
+	warden_record(child->warden, RECORD_PROCESS, child, "restarted");
+}
+
+static void child_free(struct child *child)
+{
+	DL_DELETE(child->warden->children, child);
+	if (child->rpc)
+		rpc_close(child->rpc);
+	io_timer_free(child->restart_timer);
+	if (child->scratch_fd >= 0)
+		(void)close(child->scratch_fd);
+	free(child);
+}
+
+struct child *child_add(struct warden *warden, enum role role,
+			struct warden_session *session, struct err *err)
+{
+	struct child *child = calloc(1, sizeof(*child));
+
+	if (!child) {
+		(void)err_system(err, "add child");
+		return NULL;
+	}
+	*child = (struct child){.warden = warden,
+				.role = role,
+				.session = session,
+				.scratch_fd = -1};
+	DL_APPEND(warden->children, child);
+	child->restart_timer = io_timer_new(warden->loop, restart_due, child);
+	if (!child->restart_timer || child_start(child, err) < 0) {
+		if (child->pid)
+			child_end(child);
+		else
+			child_free(child);
+		return NULL;
+	}
+	return child;
+}
+
+struct child *child_of(const struct warden *warden, enum role role)
+{
+	struct child *child;
+
+	DL_FOREACH(warden->children, child)
+	if (child->role == role && child->pid)
+		return child;
+	return NULL;
+}
+
+/* ---- end ---- */
+
+void child_end(struct child *child)
+{
+	if (child->session && child->session->edge == child)
+		child->session->edge = NULL;
+	child->session = NULL;
+	io_timer_set(child->restart_timer, 0);
+	if (child->rpc) {
+		rpc_close(child->rpc);
+		child->rpc = NULL;
+	}
+	if (child->pid)
+		(void)kill(child->pid, SIGKILL);
+	else
+		child_free(child);
+}
+
+static unsigned restart_delay(const struct child *child)
+{
+	unsigned delay = 1;
+	uint64_t lived =
+		io_loop_now_ms(child->warden->loop) - child->started_ms;
+
+	if (child->restarts == 0 || lived > RESTART_FORGIVEN_MS)
+		return 1;
+	for (unsigned i = 0; i < child->restarts && delay < 4096; i++)
+		delay *= 4;
+	return delay < RESTART_DELAY_MAX_MS ? delay : RESTART_DELAY_MAX_MS;
+}
+
+static bool should_live(const struct child *child)
+{
+	if (child->warden->is_draining || child->role == ROLE_PACKCHECK)
+		return false;
+	return child->role != ROLE_EDGE || child->session;
+}
+
+static void child_exited(struct child *child, int status)
+{
+	char detail[96];
+
+	if (WIFSIGNALED(status))
+		(void)snprintf(detail, sizeof(detail), "killed by signal %d",
+			       WTERMSIG(status));
+	else
+		(void)snprintf(detail, sizeof(detail), "exited with %d",
+			       WEXITSTATUS(status));
+	child->pid = 0;
+	child->is_ready = false;
+	if (child->rpc) {
+		rpc_close(child->rpc);
+		child->rpc = NULL;
+	}
+	if (!should_live(child)) {
+		child_free(child);
+		return;
+	}
+	log_error("%s %s", role_name(child->role), detail);
+	warden_record(child->warden, RECORD_PROCESS, child, detail);
+	io_timer_set(child->restart_timer, restart_delay(child));
+}
+
+void children_reap(struct warden *warden)
+{
+	struct child *child, *next;
+	int status;
+
+	DL_FOREACH_SAFE(warden->children, child, next)
+	if (child->pid && waitpid(child->pid, &status, WNOHANG) == child->pid)
+		child_exited(child, status);
+}

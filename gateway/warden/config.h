@@ -1,0 +1,33 @@
+/*
+ * What the warden was told: gateway.yaml (interface.md section 2) and its
+ * command line. Trusted, but checked like a policy: every error is told
+ * with file:line:col and caret; a key that is not supported is an error.
+ */
+#ifndef GATEWAY_WARDEN_CONFIG_H
+#define GATEWAY_WARDEN_CONFIG_H
+
+#include "gateway/flow/config.h"
+
+struct warden_config {
+	struct arena arena;
+	const char *state; /* directory, made 0700 */
+	const char *run;   /* directory of the sockets, made 0755 */
+	const char *ca_bundle_path;
+	struct gateway_config gateway; /* what the children get */
+	size_t sessions_max;
+	bool exit_when_idle; /* started for one command */
+	unsigned idle_ms;
+};
+
+/* The defaults for this user: /var/lib and /run for root, else
+ * $XDG_STATE_HOME and $XDG_RUNTIME_DIR. 0, or -1. */
+int warden_config_defaults(struct warden_config *config, struct err *err);
+/* Read and check a file over what stands in config. Errors are appended to
+ * report (as people read them); -1 then. */
+int warden_config_read(struct warden_config *config, const char *path,
+		       struct buf *report, struct err *err);
+/* Load the CA bundle's bytes. 0, or -1. */
+int warden_config_finish(struct warden_config *config, struct err *err);
+void warden_config_release(struct warden_config *config);
+
+#endif

@@ -1,0 +1,377 @@
+/*
+ * sallyport-gateway: the warden.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "common/secret.h"
+#include "gateway/warden/warden.h"
+
+#define SOCKET_BACKLOG 128
+#define DRAIN_MS       5000
+#define IDLE_MS	       2000
+#define CONFIG_DEFAULT "/etc/sallyport/gateway.yaml"
+
+static const char usage_text[] =
+	"Usage: sallyport-gateway [-c FILE] [-t]\n"
+	"\n"
+	"The way out for sandboxes: starts and watches the processes of the\n"
+	"gateway.\n"
+	"\n"
+	"  -c, --config FILE  configuration (default " CONFIG_DEFAULT ",\n"
+	"                     or built-in defaults when there is none)\n"
+	"  -t, --test         check the configuration and exit\n"
+	"      --state DIR    where vault, ledger and CA live\n"
+	"      --run DIR      where control.sock is made\n"
+	"      --exit-when-idle\n"
+	"                     end two seconds after the last session\n"
+	"  -h, --help\n"
+	"\n"
+	"Exit codes: 0 ok, 1 failed, 2 usage, 3 configuration invalid.\n";
+
+struct options {
+	const char *config;
+	const char *state;
+	const char *run;
+	bool test;
+	bool exit_when_idle;
+};
+
+static int parse_options(int argc, char **argv, struct options *options)
+{
+	static const struct option table[] = {
+		{"config", required_argument, NULL, 'c'},
+		{"test", no_argument, NULL, 't'},
+		{"state", required_argument, NULL, 's'},
+		{"run", required_argument, NULL, 'r'},
+		{"exit-when-idle", no_argument, NULL, 'i'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	int option;
+
+	while ((option = getopt_long(argc, argv, "c:th", table, NULL)) != -1) {
+		switch (option) {
+		case 'c':
+			options->config = optarg;
+			break;
+		case 't':
+			options->test = true;
+			break;
+		case 's':
+			options->state = optarg;
+			break;
+		case 'r':
+			options->run = optarg;
+			break;
+		case 'i':
+			options->exit_when_idle = true;
+			break;
+		case 'h':
+			(void)fputs(usage_text, stdout);
+			exit(0);
+		default:
+			return -1;
+		}
+	}
+	return optind == argc ? 0 : -1;
+}
+
+/* ---- directories and sockets ---- */
+
+/* Make every missing directory of path; the last one has mode. */
+static int make_directories(const char *path, mode_t mode, struct err *err)
+{
+	char part[PATH_MAX];
+	size_t len = strlen(path);
+
+	if (len == 0 || len >= sizeof(part))
+		return err_set(err, ERR_INVALID, "make directory '%s'", path);
+	for (size_t i = 1; i <= len; i++) {
+		if (path[i] != '/' && path[i] != '\0')
+			continue;
+		memcpy(part, path, i);
+		part[i] = '\0';
+		if (mkdir(part, path[i] ? 0755 : mode) < 0 && errno != EEXIST)
+			return err_system(err, "make directory %s", part);
+	}
+	return 0;
+}
+
+/* A listening Unix socket; whoever may connect is decided by control from
+ * the peer's credentials. */
+static int listen_unix(const char *dir, const char *name, int type,
+		       struct err *err)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	auto_fd int fd = -1;
+	int len = snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s",
+			   dir, name);
+
+	if (len < 0 || (size_t)len >= sizeof(address.sun_path))
+		return err_set(err, ERR_TOO_LARGE,
+			       "listen on %s/%s: the path is "
+			       "longer than a socket's may be",
+			       dir, name);
+	fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return err_system(err, "make socket %s", address.sun_path);
+	(void)unlink(address.sun_path);
+	if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
+	    chmod(address.sun_path, 0666) < 0 || listen(fd, SOCKET_BACKLOG) < 0)
+		return err_system(err, "listen on %s", address.sun_path);
+	return take_fd(&fd);
+}
+
+/* One gateway a run directory: the lock is held as long as we live. */
+static int lock_run(const char *dir, struct err *err)
+{
+	char path[PATH_MAX];
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "%s/lock", dir);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return err_system(err, "open %s", path);
+	if (fcntl(fd, F_SETLK, &lock) < 0) {
+		(void)close(fd);
+		return err_set(err, ERR_INVALID,
+			       "a gateway is running already in %s", dir);
+	}
+	return 0;
+}
+
+static int open_exec_dir(struct err *err)
+{
+	char path[PATH_MAX];
+	ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	char *slash;
+	int fd;
+
+	if (len < 0)
+		return err_system(err, "read /proc/self/exe");
+	path[len] = '\0';
+	slash = strrchr(path, '/');
+	*slash = '\0';
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? err_system(err, "open %s", path) : fd;
+}
+
+static int seal_config(struct warden *warden, struct err *err)
+{
+	auto_type(buf_release) struct buf out;
+
+	buf_init(&out, CONFIG_BYTES_MAX);
+	if (wire_encode(&gateway_config_schema, &warden->config.gateway, &out,
+			err) < 0)
+		return -1;
+	return wire_memfd_seal("sallyport-config", buf_view(&out), err);
+}
+
+static int open_all(struct warden *warden, struct err *err)
+{
+	const struct warden_config *config = &warden->config;
+
+	if (make_directories(config->state, 0700, err) < 0 ||
+	    make_directories(config->run, 0755, err) < 0 ||
+	    lock_run(config->run, err) < 0)
+		return -1;
+	warden->state_dir =
+		open(config->state, O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	/* Keepers of other users pass through it to their own directory by a
+	 * descriptor, never by its path: 0700 suits them all. */
+	if (warden->state_dir < 0 || fchmod(warden->state_dir, 0700) < 0)
+		return err_system(err, "open %s", config->state);
+	warden->exec_dir = open_exec_dir(err);
+	if (warden->exec_dir < 0)
+		return -1;
+	warden->config_fd = seal_config(warden, err);
+	if (warden->config_fd < 0)
+		return -1;
+	warden->control_fd =
+		listen_unix(config->run, "control.sock", SOCK_STREAM, err);
+	if (warden->control_fd < 0)
+		return -1;
+	warden->attach_fd =
+		listen_unix(config->run, "attach.sock", SOCK_SEQPACKET, err);
+	return warden->attach_fd < 0 ? -1 : 0;
+}
+
+/* ---- life ---- */
+
+static void on_sigchld(void *owner)
+{
+	children_reap(owner);
+}
+
+static void on_stop(void *owner)
+{
+	struct warden *warden = owner;
+	const struct wire_empty empty = {0};
+	struct child *child;
+	struct err err;
+
+	if (warden->is_draining) {
+		io_loop_stop(warden->loop);
+		return;
+	}
+	warden->is_draining = true;
+	/* The ledger goes last: the others still have something to say. */
+	DL_FOREACH(warden->children, child)
+	if (child->rpc && child->role != ROLE_LEDGER)
+		(void)rpc_tell(child->rpc, MSG_DRAIN, &wire_empty_schema,
+			       &empty, -1, &err);
+	io_timer_set(warden->idle_timer, 200);
+}
+
+static void on_idle(void *owner)
+{
+	struct warden *warden = owner;
+
+	if (warden->is_draining)
+		io_loop_stop(warden->loop);
+	else
+		on_stop(warden);
+}
+
+static int start_children(struct warden *warden, struct err *err)
+{
+	/* The ledger first: nothing happens unrecorded. */
+	static const enum role order[] = {
+		ROLE_LEDGER, ROLE_VAULT,   ROLE_MINTER,
+		ROLE_DIALER, ROLE_COURIER, ROLE_CONTROL,
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
+		if (!child_add(warden, order[i], NULL, err))
+			return -1;
+	return 0;
+}
+
+static int run(struct warden *warden, struct err *err)
+{
+	warden->loop = io_loop_new(err);
+	if (!warden->loop)
+		return -1;
+	warden->idle_timer = io_timer_new(warden->loop, on_idle, warden);
+	if (!warden->idle_timer ||
+	    io_signal(warden->loop, SIGCHLD, on_sigchld, warden) < 0 ||
+	    io_signal(warden->loop, SIGTERM, on_stop, warden) < 0 ||
+	    io_signal(warden->loop, SIGINT, on_stop, warden) < 0)
+		return err_system(err, "start loop");
+	if (start_children(warden, err) < 0)
+		return -1;
+	warden_idle_check(warden);
+	log_info("gateway ready: run %s state %s", warden->config.run,
+		 warden->config.state);
+	return io_loop_run(warden->loop, err);
+}
+
+/* Ask the ledger to finish, and give it the time it needs. */
+static void end_children(struct warden *warden)
+{
+	const struct wire_empty empty = {0};
+	struct child *ledger = child_of(warden, ROLE_LEDGER);
+	uint64_t until = io_loop_now_ms(warden->loop) + DRAIN_MS;
+	struct err err;
+
+	warden->is_draining = true;
+	if (ledger && ledger->rpc)
+		(void)rpc_tell(ledger->rpc, MSG_DRAIN, &wire_empty_schema,
+			       &empty, -1, &err);
+	while (child_of(warden, ROLE_LEDGER) &&
+	       io_loop_now_ms(warden->loop) < until) {
+		if (io_loop_turn(warden->loop, 100, &err) < 0)
+			break;
+		children_reap(warden);
+	}
+}
+
+static void remove_sockets(const struct warden *warden)
+{
+	static const char *const names[] = {"control.sock", "attach.sock"};
+	int dir = open(warden->config.run, O_DIRECTORY | O_CLOEXEC);
+
+	for (size_t i = 0; dir >= 0 && i < ARRAY_SIZE(names); i++)
+		(void)unlinkat(dir, names[i], 0);
+	if (dir >= 0)
+		(void)close(dir);
+}
+
+static int load_config(struct warden *warden, const struct options *options,
+		       struct err *err)
+{
+	struct warden_config *config = &warden->config;
+	const char *path = options->config;
+	auto_type(buf_release) struct buf report;
+
+	buf_init(&report, 64 * 1024);
+	if (warden_config_defaults(config, err) < 0)
+		return -1;
+	if (!path && access(CONFIG_DEFAULT, R_OK) == 0)
+		path = CONFIG_DEFAULT;
+	if (path && warden_config_read(config, path, &report, err) < 0) {
+		(void)fprintf(stderr, "%.*s", BYTES_ARGS(buf_view(&report)));
+		return -1;
+	}
+	if (options->state)
+		config->state = options->state;
+	if (options->run)
+		config->run = options->run;
+	config->exit_when_idle = options->exit_when_idle;
+	config->idle_ms = IDLE_MS;
+	return warden_config_finish(config, err);
+}
+
+int main(int argc, char **argv)
+{
+	static struct warden warden;
+	struct options options = {0};
+	struct err err = {0};
+	int result;
+
+	if (parse_options(argc, argv, &options) < 0) {
+		(void)fputs(usage_text, stderr);
+		return 2;
+	}
+	(void)umask(077);
+	log_open("warden", NULL);
+	if (load_config(&warden, &options, &err) < 0) {
+		(void)fprintf(stderr, "sallyport-gateway: %s\n", err.text);
+		return 3;
+	}
+	if (options.test) {
+		(void)puts("sallyport-gateway: the configuration is valid");
+		return 0;
+	}
+	(void)signal(SIGPIPE, SIG_IGN);
+	secret_protect_process();
+	if (!warden.config.gateway.uid_base)
+		log_info("not root: every process runs as uid %d",
+			 (int)getuid());
+	if (open_all(&warden, &err) < 0 || run(&warden, &err) < 0) {
+		log_error("%s", err.text);
+		result = EXIT_FAILURE;
+	} else {
+		result = EXIT_SUCCESS;
+	}
+	if (warden.loop)
+		end_children(&warden);
+	if (warden.attach_fd > 0)
+		remove_sockets(&warden);
+	return result;
+}

@@ -1,0 +1,295 @@
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "gateway/warden/warden.h"
+
+#define SESSION_CLOSE_TIMEOUT_MS 800
+/* A session that expired is forgotten this much later. */
+#define TIMER_MS_MAX (24 * 60 * 60 * 1000)
+
+static bool keeps_session(const struct child *child,
+			  const struct warden_session *session)
+{
+	switch (child->role) {
+	case ROLE_MINTER:
+	case ROLE_DIALER:
+	case ROLE_COURIER:
+	case ROLE_VAULT:
+		return true;
+	case ROLE_EDGE:
+		return child->session == session;
+	case ROLE_WARDEN:
+	case ROLE_PACKCHECK:
+	case ROLE_LEDGER:
+	case ROLE_CONTROL:
+	case ROLE_MAX:
+	default:
+		return false;
+	}
+}
+
+struct warden_session *warden_session_find(const struct warden *warden,
+					   struct bytes id)
+{
+	struct warden_session *session;
+
+	DL_FOREACH(warden->sessions, session)
+	if (bytes_is(id, session->id))
+		return session;
+	return NULL;
+}
+
+/* ---- the end ---- */
+
+/* One end that several processes must confirm. */
+struct ending {
+	struct warden *warden;
+	char id[SESSION_ID_MAX + 1];
+	struct rpc_ticket ticket;
+	bool has_ticket;
+	bool forget;
+	unsigned left;
+};
+
+static void ending_done(struct ending *ending)
+{
+	const struct wire_empty empty = {0};
+	struct warden_session *session;
+
+	if (ending->left > 0)
+		return;
+	session = warden_session_find(ending->warden, bytes_str(ending->id));
+	if (session && ending->forget)
+		warden_session_forget(session);
+	if (ending->has_ticket)
+		rpc_reply(ending->ticket, &wire_empty_schema, &empty, -1);
+	free(ending);
+}
+
+static void on_closed_everywhere(struct rpc_outcome *outcome, void *owner)
+{
+	struct ending *ending = owner;
+	struct warden_session *session;
+
+	ending->left--;
+	if (outcome->err && outcome->err->code == ERR_TIMEOUT) {
+		/* Whoever does not answer still has streams open: without its
+		 * edge they are gone. */
+		log_warn("session %s: a process did not close it in time",
+			 ending->id);
+		session = warden_session_find(ending->warden,
+					      bytes_str(ending->id));
+		if (session && session->edge)
+			child_end(session->edge);
+	}
+	ending_done(ending);
+}
+
+static void ask_close(struct ending *ending, struct child *child,
+		      struct bytes reason)
+{
+	const struct msg_session_ref message = {
+		.id = bytes_str(ending->id),
+		.reason = reason,
+	};
+	const struct rpc_call call = {
+		.type = MSG_SESSION_CLOSE,
+		.schema = &msg_session_ref_schema,
+		.message = &message,
+		.fd = -1,
+		.reply_schema = &wire_empty_schema,
+		.timeout_ms = SESSION_CLOSE_TIMEOUT_MS,
+		.on_outcome = on_closed_everywhere,
+		.owner = ending,
+	};
+	struct err err;
+
+	if (rpc_ask(child->rpc, &call, NULL, &err) == 0)
+		ending->left++;
+	else
+		log_warn("session %s: %s", ending->id, err.text);
+}
+
+static void record_end(struct warden_session *session, struct bytes reason)
+{
+	char detail[64];
+
+	(void)snprintf(detail, sizeof(detail), "%.*s", BYTES_ARGS(reason));
+	warden_record(session->warden, RECORD_SESSION_ENDED, session->edge,
+		      detail);
+}
+
+void warden_session_end(struct warden_session *session, struct bytes reason,
+			const struct rpc_ticket *ticket)
+{
+	struct ending *ending = calloc(1, sizeof(*ending));
+	struct child *child;
+
+	if (!ending) {
+		warden_session_forget(session);
+		return;
+	}
+	ending->warden = session->warden;
+	ending->forget = bytes_is(reason, "ended");
+	memcpy(ending->id, session->id, sizeof(ending->id));
+	if (ticket) {
+		ending->ticket = *ticket;
+		ending->has_ticket = true;
+		rpc_ticket_hold(*ticket);
+	}
+	record_end(session, reason);
+	session->is_revoked = true;
+	ending->left = 1; /* ours: not done before everyone was asked */
+	DL_FOREACH(session->warden->children, child)
+	if (child->rpc && keeps_session(child, session))
+		ask_close(ending, child, reason);
+	io_timer_set(session->end_timer, REVOKED_EDGE_LINGER_MS);
+	ending->left--;
+	ending_done(ending);
+}
+
+void warden_session_forget(struct warden_session *session)
+{
+	struct warden *warden = session->warden;
+
+	if (session->edge)
+		child_end(session->edge);
+	for (size_t i = 0; i < session->listener_count; i++)
+		(void)close(session->listeners[i].fd);
+	DL_DELETE(warden->sessions, session);
+	warden->session_count--;
+	io_timer_free(session->end_timer);
+	(void)close(session->package_fd);
+	package_free(session->package);
+	free(session);
+	warden_idle_check(warden);
+}
+
+static unsigned until_expiry(const struct warden_session *session)
+{
+	uint64_t now = clock_wall_ms();
+	uint64_t expires = session->package->session.expires_ms;
+
+	if (expires <= now)
+		return 1;
+	return expires - now > TIMER_MS_MAX ? TIMER_MS_MAX
+					    : (unsigned)(expires - now) + 1;
+}
+
+static void on_end_timer(void *owner)
+{
+	struct warden_session *session = owner;
+	uint64_t expires = session->package->session.expires_ms;
+
+	if (session->is_revoked)
+		warden_session_forget(session);
+	else if (clock_wall_ms() >= expires)
+		warden_session_end(session, bytes_str("expired"), NULL);
+	else
+		io_timer_set(session->end_timer, until_expiry(session));
+}
+
+/* ---- the beginning ---- */
+
+static struct warden_session *
+session_new(struct warden *warden, struct package *package, int package_fd)
+{
+	struct warden_session *session = calloc(1, sizeof(*session));
+	struct bytes id = package->session.id;
+
+	if (!session)
+		return NULL;
+	session->warden = warden;
+	session->package = package;
+	session->package_fd = package_fd;
+	memcpy(session->id, id.data, id.len);
+	session->end_timer = io_timer_new(warden->loop, on_end_timer, session);
+	if (!session->end_timer) {
+		free(session);
+		return NULL;
+	}
+	DL_APPEND(warden->sessions, session);
+	warden->session_count++;
+	return session;
+}
+
+static int tell_keepers(struct warden_session *session, struct err *err)
+{
+	struct child *child;
+
+	DL_FOREACH(session->warden->children, child)
+	if (child->rpc && keeps_session(child, session) &&
+	    wire_session(child, session, err) < 0)
+		return -1;
+	return 0;
+}
+
+int warden_session_create(struct warden *warden, int package_fd,
+			  struct err *err)
+{
+	struct warden_session *session;
+	struct package *package;
+
+	if (warden->session_count >= warden->config.sessions_max)
+		return err_set(err, ERR_TOO_LARGE,
+			       "create session: %zu are open, the limit",
+			       warden->session_count);
+	package = package_open(package_fd, err);
+	if (!package)
+		return -1;
+	if (warden_session_find(warden, package->session.id)) {
+		package_free(package);
+		return err_set(err, ERR_INVALID, "create session: id in use");
+	}
+	package_fd = fcntl(package_fd, F_DUPFD_CLOEXEC, 0);
+	session = package_fd < 0 ? NULL
+				 : session_new(warden, package, package_fd);
+	if (!session) {
+		package_free(package);
+		return err_system(err, "create session");
+	}
+	if (tell_keepers(session, err) < 0 ||
+	    !(session->edge = child_add(warden, ROLE_EDGE, session, err))) {
+		warden_session_forget(session);
+		return -1;
+	}
+	io_timer_set(session->end_timer, until_expiry(session));
+	warden_record(warden, RECORD_SESSION_CREATED, session->edge, "created");
+	warden_idle_check(warden);
+	return 0;
+}
+
+int warden_session_attach(struct warden_session *session,
+			  enum listener_kind kind, int fd, struct err *err)
+{
+	struct warden_listener *listener;
+
+	if (session->is_revoked || !session->edge ||
+	    session->listener_count >= LISTENERS_MAX) {
+		(void)close(fd);
+		return err_set(err, ERR_DENIED,
+			       "attach listener: the session has ended or has "
+			       "enough");
+	}
+	listener = &session->listeners[session->listener_count++];
+	*listener = (struct warden_listener){fd, kind};
+	/* An edge that is being restarted gets it when it is back. */
+	if (!session->edge->rpc)
+		return 0;
+	return wire_listener(session->edge, listener, err);
+}
+
+void warden_idle_check(struct warden *warden)
+{
+	if (!warden->config.exit_when_idle)
+		return;
+	io_timer_set(warden->idle_timer,
+		     warden->session_count ? 0 : warden->config.idle_ms);
+}

@@ -1,0 +1,129 @@
+/*
+ * The warden: starts, confines, wires and restarts the other processes, and
+ * keeps what must outlive them: the sessions' packages and listeners. It
+ * reads no network byte; what its children say to it are five fixed
+ * messages.
+ *
+ *	config   -> what to run, from gateway.yaml and the command line
+ *	children -> fork, exec, reap, restart
+ *	wiring   -> which two processes get a channel
+ *	sessions -> packages, edges, listeners, ends
+ */
+#ifndef GATEWAY_WARDEN_WARDEN_H
+#define GATEWAY_WARDEN_WARDEN_H
+
+#include <sys/types.h>
+
+#include "gateway/flow/messages.h"
+#include "gateway/flow/package.h"
+#include "gateway/warden/config.h"
+
+#define LISTENERS_MAX	       8 /* of one session */
+#define PACKCHECKS_MAX	       8 /* at one time */
+#define RESTART_DELAY_MAX_MS   5000
+#define RESTART_FORGIVEN_MS    60000
+#define REVOKED_EDGE_LINGER_MS 300000
+
+struct warden;
+struct warden_session;
+
+struct child {
+	struct warden *warden;
+	enum role role;
+	struct warden_session *session; /* edge and packcheck, else NULL */
+	pid_t pid;			/* 0: not running */
+	struct rpc *rpc;		/* NULL: not running */
+	bool is_ready;
+	unsigned restarts;
+	uint64_t started_ms; /* monotonic */
+	struct io_timer *restart_timer;
+	int scratch_fd; /* packcheck: its empty directory, or -1 */
+	struct child *next, *prev;
+};
+
+struct warden_listener {
+	int fd;
+	enum listener_kind kind;
+};
+
+struct warden_session {
+	struct warden *warden;
+	struct package *package;
+	char id[SESSION_ID_MAX + 1];
+	int package_fd;
+	struct child *edge;
+	struct warden_listener listeners[LISTENERS_MAX];
+	size_t listener_count;
+	bool is_revoked;
+	struct io_timer *end_timer; /* expiry, then the edge's end */
+	struct warden_session *next, *prev;
+};
+
+struct warden {
+	struct warden_config config;
+	struct io_loop *loop;
+	int config_fd; /* sealed struct gateway_config */
+	int exec_dir;  /* where the executables are */
+	int state_dir;
+	struct child *children;
+	struct warden_session *sessions;
+	size_t session_count;
+	int control_fd; /* listening sockets that control gets */
+	int attach_fd;
+	struct rpc *ledger; /* the warden's own records */
+	struct io_timer *idle_timer;
+	bool is_draining;
+};
+
+/* ---- children.c ---- */
+
+/* Add a child and start it. NULL when it cannot be started at all. */
+struct child *child_add(struct warden *warden, enum role role,
+			struct warden_session *session, struct err *err);
+/* End it for good (SIGKILL), and forget it once it is reaped. */
+void child_end(struct child *child);
+/* Reap every child that exited; restart those that should live. */
+void children_reap(struct warden *warden);
+struct child *child_of(const struct warden *warden, enum role role);
+
+/* ---- wiring.c ---- */
+
+/* Give a child that just started everything it needs: the sessions, its
+ * channels, its listeners. 0, or -1. */
+int wire_child(struct child *child, struct err *err);
+/* Tell one child of one session. */
+int wire_session(struct child *child, const struct warden_session *session,
+		 struct err *err);
+int wire_listener(struct child *child, const struct warden_listener *listener,
+		  struct err *err);
+
+/* ---- sessions.c ---- */
+
+/* Take a package descriptor, tell the keepers, start the edge. 0, or -1. */
+int warden_session_create(struct warden *warden, int package_fd,
+			  struct err *err);
+struct warden_session *warden_session_find(const struct warden *warden,
+					   struct bytes id);
+/* Give the session's edge a listening socket (taken). 0, or -1. */
+int warden_session_attach(struct warden_session *session,
+			  enum listener_kind kind, int fd, struct err *err);
+/* End it everywhere; ticket is answered when every process said so, or was
+ * killed. An "ended" session is forgotten; a "revoked" or "expired" one
+ * keeps its edge for a while, to say why it refuses. */
+void warden_session_end(struct warden_session *session, struct bytes reason,
+			const struct rpc_ticket *ticket);
+/* Forget it: kill the edge, close what is held. */
+void warden_session_forget(struct warden_session *session);
+void warden_idle_check(struct warden *warden);
+
+/* ---- answers.c: the permit table ---- */
+
+extern const struct rpc_permit warden_permits[];
+extern const size_t warden_permit_count;
+void warden_child_closed(struct rpc *rpc, const char *why, void *owner);
+
+/* Record something of the warden's own; dropped when no ledger is there. */
+void warden_record(struct warden *warden, enum record_kind kind,
+		   const struct child *child, const char *detail);
+
+#endif

@@ -1,0 +1,155 @@
+#include <stdbool.h>
+#include <utlist.h>
+
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "gateway/warden/warden.h"
+
+/* Which two kinds of process get a channel. Everything else cannot talk. */
+static const struct {
+	enum role a, b;
+} wires[] = {
+	{ROLE_EDGE, ROLE_MINTER},   {ROLE_EDGE, ROLE_DIALER},
+	{ROLE_EDGE, ROLE_COURIER},  {ROLE_EDGE, ROLE_LEDGER},
+	{ROLE_COURIER, ROLE_VAULT}, {ROLE_COURIER, ROLE_LEDGER},
+	{ROLE_VAULT, ROLE_LEDGER},  {ROLE_DIALER, ROLE_LEDGER},
+	{ROLE_MINTER, ROLE_LEDGER}, {ROLE_CONTROL, ROLE_LEDGER},
+	{ROLE_CONTROL, ROLE_VAULT}, {ROLE_CONTROL, ROLE_MINTER},
+};
+
+/* Which keep a copy of every session. An edge has its own alone. */
+static bool keeps_sessions(enum role role)
+{
+	return role == ROLE_MINTER || role == ROLE_DIALER ||
+	       role == ROLE_COURIER || role == ROLE_VAULT;
+}
+
+static bool is_wired(enum role a, enum role b)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(wires); i++)
+		if ((wires[i].a == a && wires[i].b == b) ||
+		    (wires[i].a == b && wires[i].b == a))
+			return true;
+	return false;
+}
+
+static int tell_peer(struct child *to, const struct child *peer, int fd,
+		     struct err *err)
+{
+	const struct msg_peer message = {
+		.role = (uint8_t)peer->role,
+		.session = bytes_str(peer->session ? peer->session->id : ""),
+	};
+
+	return rpc_tell(to->rpc, MSG_PEER, &msg_peer_schema, &message, fd, err);
+}
+
+static int wire_pair(struct child *a, struct child *b, struct err *err)
+{
+	auto_fd int end_a = -1, end_b = -1;
+	int fds[2];
+
+	if (io_message_pair(fds, err) < 0)
+		return -1;
+	end_a = fds[0];
+	end_b = fds[1];
+	if (tell_peer(a, b, end_a, err) < 0)
+		return -1;
+	return tell_peer(b, a, end_b, err);
+}
+
+/* The warden's own channel to the ledger: it is a peer like any other. */
+static int wire_own_ledger(struct warden *warden, struct child *ledger,
+			   struct err *err)
+{
+	static const struct rpc_config config;
+	const struct msg_peer message = {.role = ROLE_WARDEN};
+	auto_fd int theirs = -1;
+	int fds[2];
+
+	if (warden->ledger)
+		rpc_close(warden->ledger);
+	warden->ledger = NULL;
+	if (io_message_pair(fds, err) < 0)
+		return -1;
+	theirs = fds[1];
+	warden->ledger = rpc_new(warden->loop, fds[0], &config, err);
+	if (!warden->ledger)
+		return -1;
+	return rpc_tell(ledger->rpc, MSG_PEER, &msg_peer_schema, &message,
+			theirs, err);
+}
+
+int wire_session(struct child *child, const struct warden_session *session,
+		 struct err *err)
+{
+	const struct wire_empty empty = {0};
+
+	return rpc_tell(child->rpc, MSG_SESSION_OPEN, &wire_empty_schema,
+			&empty, session->package_fd, err);
+}
+
+int wire_listener(struct child *child, const struct warden_listener *listener,
+		  struct err *err)
+{
+	const struct msg_listener message = {.kind = (uint8_t)listener->kind};
+
+	return rpc_tell(child->rpc, MSG_LISTENER, &msg_listener_schema,
+			&message, listener->fd, err);
+}
+
+static int wire_own_session(struct child *edge, struct err *err)
+{
+	struct warden_session *session = edge->session;
+
+	if (wire_session(edge, session, err) < 0)
+		return -1;
+	for (size_t i = 0; i < session->listener_count; i++)
+		if (wire_listener(edge, &session->listeners[i], err) < 0)
+			return -1;
+	return 0;
+}
+
+static int wire_control(struct child *control, struct err *err)
+{
+	const struct warden_listener sockets[] = {
+		{control->warden->control_fd, LISTENER_CONTROL},
+		{control->warden->attach_fd, LISTENER_ATTACH},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(sockets); i++)
+		if (wire_listener(control, &sockets[i], err) < 0)
+			return -1;
+	return 0;
+}
+
+/* Sessions first: an edge's first request must find its session known. */
+static int wire_sessions(struct child *child, struct err *err)
+{
+	struct warden_session *session;
+
+	DL_FOREACH(child->warden->sessions, session)
+	if (!session->is_revoked && wire_session(child, session, err) < 0)
+		return -1;
+	return 0;
+}
+
+int wire_child(struct child *child, struct err *err)
+{
+	struct child *other;
+
+	if (keeps_sessions(child->role) && wire_sessions(child, err) < 0)
+		return -1;
+	DL_FOREACH(child->warden->children, other)
+	if (other != child && other->rpc &&
+	    is_wired(child->role, other->role) &&
+	    wire_pair(child, other, err) < 0)
+		return -1;
+	if (child->role == ROLE_EDGE)
+		return wire_own_session(child, err);
+	if (child->role == ROLE_LEDGER)
+		return wire_own_ledger(child->warden, child, err);
+	if (child->role == ROLE_CONTROL)
+		return wire_control(child, err);
+	return 0;
+}
