@@ -111,12 +111,15 @@ void rpc_cancel(struct rpc *rpc, uint32_t id);
 int rpc_tell(struct rpc *rpc, uint16_t type, const struct wire_schema *schema,
 	     const void *message, int fd, struct err *err);
 
-/* Answer. fd stays the caller's (-1: none). */
+/* Answer. fd stays the caller's (-1: none). A message that cannot be encoded
+ * becomes a refusal with code 0. */
 void rpc_reply(struct rpc_ticket ticket, const struct wire_schema *schema,
 	       const void *message, int fd);
 void rpc_refuse(struct rpc_ticket ticket, uint16_t code, const char *format,
 		...) __attribute__((format(printf, 3, 4)));
-/* Keep the channel object until the ticket is answered in a later turn. */
+/* Say that the ticket is answered in a later turn: the channel object stays
+ * until then, also when it is closed. A request that its handler leaves
+ * unanswered is held anyway; a notification is not. */
 void rpc_ticket_hold(struct rpc_ticket ticket);
 
 /* Bytes queued because the peer does not read. */
