@@ -275,7 +275,7 @@ extern const struct wire_schema msg_pack_check_schema;
 enum pack_result {
 	PACK_FAST_FORWARD, /* every update is one */
 	PACK_REWRITE,	   /* update `index` is not a descendant */
-	PACK_UNPROVEN,	   /* the pack's commits do not reach: fetch `wants` */
+	PACK_UNPROVEN,	   /* update `index` is not proven yet: fetch `wants` */
 	PACK_INVALID,	   /* damaged: detail says how */
 	PACK_RESULT_MAX
 };
@@ -287,6 +287,8 @@ struct msg_pack_verdict {
 	uint32_t index;
 	const struct msg_pack_oid *wants; /* parents outside the pack */
 	size_t wants_count;		  /* <= 256 */
+	bool wants_bases; /* the wants are bases of deltas, any type: fetch
+			     them without "have" */
 	struct bytes detail;
 };
 extern const struct wire_schema msg_pack_verdict_schema;

@@ -74,6 +74,7 @@ static const struct wire_field msg_pack_verdict_fields[] = {
 	WIRE_ENUM(struct msg_pack_verdict, result, PACK_RESULT_MAX),
 	WIRE_U32(struct msg_pack_verdict, index),
 	WIRE_LIST(struct msg_pack_verdict, wants, 256, &msg_pack_oid_schema),
+	WIRE_BOOL(struct msg_pack_verdict, wants_bases),
 	WIRE_TEXT(struct msg_pack_verdict, detail, 512),
 };
 const struct wire_schema msg_pack_verdict_schema = WIRE_SCHEMA(

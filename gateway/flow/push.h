@@ -24,6 +24,7 @@ struct push_update {
 	struct bytes ref;
 	enum push_verb verb;
 	struct verdict verdict;
+	bool needs_proof; /* allowed only as a proven fast-forward */
 };
 
 enum push_report { REPORT_NONE, REPORT_STATUS, REPORT_STATUS_V2 };
