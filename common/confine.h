@@ -22,9 +22,11 @@ struct confine_path {
 
 struct confine_spec {
 	const char *name; /* for errors and the log */
-	/* Calls beside the base set that every process of ours has (read,
-	 * write, close, epoll, clock, futex, memory, sendmsg, recvmsg,
-	 * sigreturn, exit); names as libseccomp knows them, NULL-ended. */
+	/* Calls beside the base set (20) that every process of ours has: read
+	 * write close fcntl epoll_wait epoll_ctl sendmsg recvmsg mmap munmap
+	 * mremap madvise brk futex clock_gettime getrandom getpid
+	 * rt_sigreturn restart_syscall exit_group; names as libseccomp knows
+	 * them, NULL-ended. mmap and mprotect never make code. */
 	const char *const *syscalls;
 	/* Trees that stay reachable; empty: no file can be opened at all. */
 	const struct confine_path *paths;
@@ -32,9 +34,14 @@ struct confine_spec {
 	size_t files_max;  /* RLIMIT_NOFILE; 0: leave */
 	size_t memory_max; /* RLIMIT_AS in bytes; 0: leave */
 	bool may_connect;  /* Landlock: keep TCP connect (dialer only) */
-	uid_t uid;         /* when root: become this; 0: stay */
+	uid_t uid;	   /* when root: become this; 0: stay */
 	gid_t gid;
 };
+
+/* What a process must list when it holds a struct secret, or seals or maps
+ * a wire memfd: .syscalls = (..., CONFINE_CALLS_SECRET, NULL). */
+#define CONFINE_CALLS_SECRET "mlock"
+#define CONFINE_CALLS_MEMFD  "memfd_create", "fstat", "newfstatat"
 
 /* Apply it all. Irreversible. 0, or -1 (the process must then exit). */
 int confine(const struct confine_spec *spec, struct err *err);
