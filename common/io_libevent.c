@@ -1,0 +1,208 @@
+#include <errno.h>
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "common/clock.h"
+#include "common/io_backend.h"
+
+#define SIGNAL_HANDLERS_MAX 16
+
+struct io_signal {
+	struct event event;
+	struct io_loop *loop;
+	io_timer_fn *fn;
+	void *owner;
+};
+
+struct io_backend {
+	struct event_base *base;
+	struct event wake; /* ends a wait */
+	struct io_signal signals[SIGNAL_HANDLERS_MAX];
+	size_t signal_count;
+};
+
+struct io_poll {
+	struct event readable;
+	struct event writable;
+	io_poll_fn *fn;
+	void *owner;
+	unsigned wanted;
+};
+
+static void backend_on_wake(int fd, short what, void *owner)
+{
+	(void)fd;
+	(void)what;
+	(void)owner;
+}
+
+/* No change list: it tells epoll only before the next wait, and by then a
+ * descriptor that was handed to another process is closed here, yet still
+ * registered, for ever. io.c saves the calls itself. */
+static struct event_base *backend_base(void)
+{
+	struct event_config *config = event_config_new();
+	struct event_base *base = NULL;
+
+	if (config && event_config_set_flag(
+			      config, EVENT_BASE_FLAG_NOLOCK |
+					      EVENT_BASE_FLAG_IGNORE_ENV) == 0)
+		base = event_base_new_with_config(config);
+	if (config)
+		event_config_free(config);
+	return base;
+}
+
+struct io_backend *io_backend_new(struct err *err)
+{
+	struct io_backend *backend = calloc(1, sizeof(*backend));
+	struct sigaction ignore = {.sa_handler = SIG_IGN};
+
+	if (backend)
+		backend->base = backend_base();
+	if (!backend || !backend->base) {
+		err_set(err, ERR_LIBRARY, "make an event base");
+		free(backend);
+		return NULL;
+	}
+	(void)sigaction(SIGPIPE, &ignore, NULL);
+	(void)event_assign(&backend->wake, backend->base, -1, 0,
+			   backend_on_wake, NULL);
+	return backend;
+}
+
+void io_backend_free(struct io_backend *backend)
+{
+	(void)event_del(&backend->wake);
+	for (size_t i = 0; i < backend->signal_count; i++)
+		(void)event_del(&backend->signals[i].event);
+	event_base_free(backend->base);
+	free(backend);
+}
+
+static int backend_set_wake(struct io_backend *backend, int wait_ms)
+{
+	struct timeval wait = {.tv_sec = wait_ms / 1000,
+			       .tv_usec = wait_ms % 1000 * 1000L};
+
+	if (wait_ms > 0)
+		return event_add(&backend->wake, &wait);
+	if (wait_ms < 0)
+		return event_del(&backend->wake);
+	return 0;
+}
+
+int io_backend_poll(struct io_backend *backend, int wait_ms, struct err *err)
+{
+	int flags = EVLOOP_NO_EXIT_ON_EMPTY |
+		    (wait_ms == 0 ? EVLOOP_NONBLOCK : EVLOOP_ONCE);
+
+	if (backend_set_wake(backend, wait_ms) < 0 ||
+	    event_base_loop(backend->base, flags) < 0)
+		return err_set(err, ERR_LIBRARY, "wait for events");
+	return 0;
+}
+
+uint64_t io_backend_now_ms(const struct io_backend *backend)
+{
+	(void)backend;
+	return clock_monotonic_ms();
+}
+
+/* ---- readiness ---- */
+
+static void poll_on_readable(int fd, short what, void *owner)
+{
+	struct io_poll *poll = owner;
+
+	(void)fd;
+	(void)what;
+	poll->fn(IO_READABLE, poll->owner);
+}
+
+static void poll_on_writable(int fd, short what, void *owner)
+{
+	struct io_poll *poll = owner;
+
+	(void)fd;
+	(void)what;
+	poll->fn(IO_WRITABLE, poll->owner);
+}
+
+struct io_poll *io_poll_new(struct io_backend *backend, int fd, io_poll_fn *fn,
+			    void *owner)
+{
+	struct io_poll *poll = malloc(sizeof(*poll));
+
+	if (!poll)
+		return NULL;
+	poll->fn = fn;
+	poll->owner = owner;
+	poll->wanted = 0;
+	(void)event_assign(&poll->readable, backend->base, fd,
+			   EV_READ | EV_PERSIST, poll_on_readable, poll);
+	(void)event_assign(&poll->writable, backend->base, fd,
+			   EV_WRITE | EV_PERSIST, poll_on_writable, poll);
+	return poll;
+}
+
+static int poll_set_one(struct io_poll *poll, struct event *event, unsigned bit,
+			unsigned wanted)
+{
+	if (!((poll->wanted ^ wanted) & bit))
+		return 0;
+	errno = EINVAL;
+	if ((wanted & bit ? event_add(event, NULL) : event_del(event)) < 0)
+		return -1;
+	poll->wanted ^= bit;
+	return 0;
+}
+
+int io_poll_set(struct io_poll *poll, unsigned wanted)
+{
+	if (poll_set_one(poll, &poll->readable, IO_READABLE, wanted) < 0)
+		return -1;
+	return poll_set_one(poll, &poll->writable, IO_WRITABLE, wanted);
+}
+
+void io_poll_free(struct io_poll *poll)
+{
+	if (!poll)
+		return;
+	(void)io_poll_set(poll, 0);
+	free(poll);
+}
+
+/* ---- signals ---- */
+
+static void signal_on_caught(int number, short what, void *owner)
+{
+	struct io_signal *caught = owner;
+
+	(void)number;
+	(void)what;
+	io_loop_enter(caught->loop);
+	caught->fn(caught->owner);
+	io_loop_leave(caught->loop);
+}
+
+int io_signal(struct io_loop *loop, int number, io_timer_fn *fn, void *owner)
+{
+	struct io_backend *backend = io_loop_backend(loop);
+	struct io_signal *slot;
+
+	if (backend->signal_count == SIGNAL_HANDLERS_MAX)
+		return -1;
+	slot = &backend->signals[backend->signal_count];
+	slot->loop = loop;
+	slot->fn = fn;
+	slot->owner = owner;
+	if (event_assign(&slot->event, backend->base, number,
+			 EV_SIGNAL | EV_PERSIST, signal_on_caught, slot) < 0 ||
+	    event_add(&slot->event, NULL) < 0)
+		return -1;
+	backend->signal_count++;
+	return 0;
+}
