@@ -1,0 +1,97 @@
+/*
+ * The inside of struct upstream, shared by the files of this folder alone:
+ * upstream.c (life, events), response.c (parsing), direct.c and leg.c (the
+ * two kinds of connection).
+ */
+#ifndef GATEWAY_UPSTREAM_INSIDE_H
+#define GATEWAY_UPSTREAM_INSIDE_H
+
+#include "gateway/http/framing.h"
+#include "gateway/http/head.h"
+#include "gateway/upstream/dial.h"
+#include "gateway/upstream/upstream.h"
+
+#define UPSTREAM_IN_MAX	  (256 * 1024)
+#define UPSTREAM_OUT_HIGH (256 * 1024)
+#define UPSTREAM_OUT_MAX  (16 * 1024 * 1024)
+#define UPSTREAM_KEY_MAX  (HOST_NAME_MAX_LEN + 8 + UPSTREAM_BINDING_MAX_LEN)
+
+enum upstream_state {
+	UP_CONNECTING, /* dial, TLS, leg */
+	UP_READY,      /* nothing sent yet in this exchange */
+	UP_HEAD,       /* waiting for a response head */
+	UP_BODY,       /* in the response's body */
+	UP_DONE,       /* the response ended */
+	UP_FAILED,
+	UP_IDLE,  /* in the pool */
+	UP_CLOSED /* waits for IO_RELEASED */
+};
+
+struct upstream;
+
+/* What a direct connection and a leg do differently. */
+struct upstream_kind {
+	int (*send)(struct upstream *up, const struct request *request,
+		    const struct upstream_labels *labels, struct err *err);
+	int (*body)(struct upstream *up, struct bytes bytes);
+	int (*body_end)(struct upstream *up);
+	/* Bytes arrived on io: bring them to up->source. -1: broken. */
+	int (*receive)(struct upstream *up, struct err *err);
+	/* Where the response's bytes are. */
+	struct buf *(*source)(struct upstream *up);
+};
+extern const struct upstream_kind upstream_direct;
+extern const struct upstream_kind upstream_leg;
+
+struct upstream {
+	struct upstream_pool *pool;
+	const struct upstream_kind *kind;
+	struct target target;
+	char binding[UPSTREAM_BINDING_MAX_LEN + 1];
+	char address[64];
+	upstream_fn *fn;
+	void *owner;
+	enum upstream_state state;
+	struct dial *dial;
+	struct io *io;
+	/* A leg that is asked for: its request, and the courier's channel. */
+	struct leg_asking *asking;
+	struct buf raw; /* leg: upstream's bytes, out of their frames */
+	bool has_ended; /* the stream ended in order */
+	bool is_paused;
+	bool is_parsing;
+	bool is_reused;
+	bool is_ready_due;    /* a deferred READY still holds it */
+	bool body_is_open;    /* our body is not complete yet */
+	enum framing framing; /* of our body, direct */
+	char method[GUARD_METHOD_MAX + 1];
+	unsigned interim;
+	struct guard guard;
+	struct arena arena;
+	struct response response;
+	struct body_decoder decoder;
+	struct bytes span;
+	enum constraint constraint;
+	char detail[256];
+	struct upstream *next, *prev;
+};
+
+/* upstream.c */
+void upstream_ready(struct upstream *up);
+void upstream_fail(struct upstream *up, enum constraint constraint,
+		   const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* Give up its hold on io, dial and leg request. */
+void upstream_close(struct upstream *up);
+void upstream_on_io(struct io *io, enum io_event event, void *owner);
+
+/* direct.c, leg.c: begin with a connected descriptor (taken). */
+int upstream_start_direct(struct upstream *up, int fd, struct err *err);
+int upstream_start_leg(struct upstream *up, int fd, struct err *err);
+void upstream_cancel_leg(struct leg_asking *asking);
+
+/* response.c: parse what is in the source, delivering events. */
+void upstream_parse(struct upstream *up);
+void upstream_expect_response(struct upstream *up, struct bytes method);
+
+#endif

@@ -1,0 +1,438 @@
+#include "gateway/upstream/upstream.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <utlist.h>
+
+#include "common/cleanup.h"
+#include "gateway/upstream/inside.h"
+
+/* ---- life ---- */
+
+static void upstream_free(struct upstream *up)
+{
+	buf_release(&up->raw);
+	arena_release(&up->arena);
+	free(up);
+}
+
+static void free_deferred(void *owner)
+{
+	upstream_free(owner);
+}
+
+void upstream_close(struct upstream *up)
+{
+	if (up->state == UP_CLOSED)
+		return;
+	if (up->state == UP_IDLE) {
+		DL_DELETE(up->pool->idle, up);
+		up->pool->idle_count--;
+	}
+	up->state = UP_CLOSED;
+	if (up->dial)
+		dial_cancel(up->dial);
+	if (up->asking)
+		upstream_cancel_leg(up->asking);
+	/* The io's last event frees it; without one it may still be on the
+	 * stack of its own event, so it goes at the end of the turn. */
+	if (up->io)
+		io_close(up->io);
+	else if (io_loop_defer(up->pool->keeper->loop, free_deferred, up) < 0)
+		up->fn = NULL;
+}
+
+void upstream_fail(struct upstream *up, enum constraint constraint,
+		   const char *format, ...)
+{
+	va_list args;
+
+	if (up->state == UP_FAILED || up->state == UP_CLOSED)
+		return;
+	up->constraint = constraint;
+	va_start(args, format);
+	(void)vsnprintf(up->detail, sizeof(up->detail), format, args);
+	va_end(args);
+	up->state = UP_FAILED;
+	if (up->io)
+		io_read_stop(up->io);
+	up->fn(up, UPSTREAM_FAILED, up->owner);
+}
+
+void upstream_ready(struct upstream *up)
+{
+	up->state = UP_READY;
+	io_deadline(up->io, 0);
+	up->fn(up, UPSTREAM_READY, up->owner);
+}
+
+/* ---- events of the connection ---- */
+
+static void on_failed(struct upstream *up)
+{
+	const struct err *err = io_error(up->io);
+
+	if (up->state == UP_CONNECTING)
+		upstream_fail(up, CONSTRAINT_tls_upstream_invalid,
+			      "%.200s: %.200s", up->target.host, err->text);
+	else
+		upstream_fail(up, CONSTRAINT_upstream_closed, "%.200s",
+			      err->text);
+}
+
+static void on_timeout(struct upstream *up)
+{
+	if (up->state == UP_CONNECTING)
+		upstream_fail(up, CONSTRAINT_connect_timeout,
+			      "%s did not finish its handshake in %d s",
+			      up->target.host, UPSTREAM_CONNECT_MS / 1000);
+	else
+		upstream_fail(up, CONSTRAINT_response_timeout,
+			      "%s said nothing for %d s", up->target.host,
+			      UPSTREAM_RESPONSE_MS / 1000);
+}
+
+/* Bring what arrived through the response parser. A leg's frames pass a
+ * buffer of their own on the way, so one pass may not take them all. -1: up
+ * failed or is not ours any more. */
+static int take_in(struct upstream *up)
+{
+	struct err err;
+	size_t before;
+
+	do {
+		before = buf_len(io_in(up->io));
+		if (up->kind->receive(up, &err) < 0) {
+			upstream_fail(up, CONSTRAINT_internal, "%.200s",
+				      err.text);
+			return -1;
+		}
+		/* A response nobody asked for. */
+		if (up->state == UP_READY &&
+		    buf_len(up->kind->source(up)) > 0) {
+			upstream_fail(up, CONSTRAINT_response_malformed,
+				      "bytes before a request");
+			return -1;
+		}
+		upstream_parse(up);
+		if (up->state != UP_HEAD && up->state != UP_BODY)
+			return -1;
+	} while (!up->is_paused && buf_len(io_in(up->io)) < before &&
+		 buf_len(io_in(up->io)) > 0);
+	return 0;
+}
+
+static void on_data(struct upstream *up)
+{
+	io_deadline(up->io, UPSTREAM_RESPONSE_MS);
+	(void)take_in(up);
+}
+
+static void on_idle_event(struct upstream *up, enum io_event event)
+{
+	/* Whatever an idle connection says, it is not idle any more. */
+	if (event != IO_DRAINED)
+		upstream_close(up);
+}
+
+static void on_eof(struct upstream *up)
+{
+	up->response.keep_alive = false;
+	if (up->kind == &upstream_direct)
+		up->has_ended = true;
+	/* A leg that ends without LEG_EOF is a truncation. */
+	if (take_in(up) == 0 && !up->is_paused)
+		upstream_fail(up, CONSTRAINT_upstream_closed,
+			      "%s closed the connection", up->target.host);
+}
+
+void upstream_on_io(struct io *io, enum io_event event, void *owner)
+{
+	struct upstream *up = owner;
+
+	(void)io;
+	if (event == IO_RELEASED) {
+		up->io = NULL;
+		if (!up->is_ready_due)
+			upstream_free(up);
+		return;
+	}
+	if (up->state == UP_IDLE) {
+		on_idle_event(up, event);
+		return;
+	}
+	if (up->state == UP_CLOSED || up->state == UP_FAILED)
+		return;
+	switch (event) {
+	case IO_DATA:
+		on_data(up);
+		break;
+	case IO_EOF:
+		on_eof(up);
+		break;
+	case IO_DRAINED:
+		if (up->body_is_open)
+			up->fn(up, UPSTREAM_DRAINED, up->owner);
+		break;
+	case IO_FAILED:
+		on_failed(up);
+		break;
+	case IO_TIMEOUT:
+		on_timeout(up);
+		break;
+	case IO_TLS_READY:
+		upstream_ready(up);
+		break;
+	case IO_TLS_HELLO:
+	case IO_RELEASED:
+	case IO_EVENT_MAX:
+	default:
+		break;
+	}
+}
+
+/* ---- get ---- */
+
+static void on_dialed(struct dial_outcome *outcome, void *owner)
+{
+	struct upstream *up = owner;
+	struct err err;
+	int started;
+
+	up->dial = NULL;
+	if (outcome->fd < 0) {
+		upstream_fail(up, outcome->constraint, "%.*s",
+			      BYTES_ARGS(outcome->detail));
+		return;
+	}
+	(void)snprintf(up->address, sizeof(up->address), "%.*s",
+		       BYTES_ARGS(outcome->detail));
+	if (up->kind == &upstream_leg)
+		started = upstream_start_leg(up, take_fd(&outcome->fd), &err);
+	else
+		started =
+			upstream_start_direct(up, take_fd(&outcome->fd), &err);
+	if (started < 0)
+		upstream_fail(up, CONSTRAINT_internal, "%.200s", err.text);
+}
+
+static bool is_for(const struct upstream *up, const struct target *target,
+		   struct bytes binding)
+{
+	return up->target.port == target->port &&
+	       up->target.scheme == target->scheme &&
+	       !strcmp(up->target.host, target->host) &&
+	       bytes_is(binding, up->binding);
+}
+
+static void ready_deferred(void *owner)
+{
+	struct upstream *up = owner;
+
+	up->is_ready_due = false;
+	if (up->state == UP_READY)
+		up->fn(up, UPSTREAM_READY, up->owner);
+	else if (up->state == UP_CLOSED && !up->io)
+		upstream_free(up);
+}
+
+/* An idle connection to the same origin with the same credential. */
+static struct upstream *take_idle(struct upstream_pool *pool,
+				  const struct target *target,
+				  struct bytes binding)
+{
+	struct upstream *up;
+
+	DL_FOREACH(pool->idle, up)
+	if (is_for(up, target, binding))
+		break;
+	if (!up)
+		return NULL;
+	DL_DELETE(pool->idle, up);
+	pool->idle_count--;
+	io_deadline(up->io, 0);
+	up->state = UP_READY;
+	up->is_reused = true;
+	return up;
+}
+
+static struct upstream *upstream_new(struct upstream_pool *pool,
+				     const struct target *target,
+				     struct bytes binding)
+{
+	struct upstream *up = calloc(1, sizeof(*up));
+
+	if (!up)
+		return NULL;
+	up->pool = pool;
+	up->target = *target;
+	up->state = UP_CONNECTING;
+	up->kind = binding.len ? &upstream_leg : &upstream_direct;
+	memcpy(up->binding, binding.data ? binding.data : (const uint8_t *)"",
+	       binding.len);
+	buf_init(&up->raw, UPSTREAM_IN_MAX + LEG_FRAME_MAX);
+	arena_init(&up->arena, HEAD_ARENA_BYTES);
+	return up;
+}
+
+struct upstream *upstream_get(struct upstream_pool *pool,
+			      const struct target *target, struct bytes binding,
+			      upstream_fn *fn, void *owner, struct err *err)
+{
+	struct upstream *up;
+
+	if (binding.len > UPSTREAM_BINDING_MAX_LEN ||
+	    (binding.len && target->scheme != SCHEME_HTTPS)) {
+		(void)err_set(err, ERR_INVALID,
+			      "a credential needs HTTPS to %s", target->host);
+		return NULL;
+	}
+	up = take_idle(pool, target, binding);
+	if (up) {
+		up->fn = fn;
+		up->owner = owner;
+		up->is_ready_due = true;
+		if (io_loop_defer(pool->keeper->loop, ready_deferred, up) == 0)
+			return up;
+		up->is_ready_due = false;
+		upstream_close(up);
+	}
+	up = upstream_new(pool, target, binding);
+	if (!up) {
+		(void)err_set(err, ERR_SYSTEM, "open upstream");
+		return NULL;
+	}
+	up->fn = fn;
+	up->owner = owner;
+	up->dial = dial_start(pool->keeper, target, on_dialed, up, err);
+	if (!up->dial) {
+		upstream_free(up);
+		return NULL;
+	}
+	return up;
+}
+
+/* ---- use ---- */
+
+int upstream_send(struct upstream *up, const struct request *request,
+		  const struct upstream_labels *labels, struct err *err)
+{
+	if (up->state != UP_READY)
+		return err_set(err, ERR_INVALID, "send request: not ready");
+	if (up->kind->send(up, request, labels, err) < 0)
+		return -1;
+	up->body_is_open = request->framing != FRAMING_NONE;
+	upstream_expect_response(up, request->method);
+	/* A leg's request ends with a frame even without a body. */
+	if (!up->body_is_open && up->kind == &upstream_leg &&
+	    up->kind->body_end(up) < 0)
+		return err_set(err, ERR_CLOSED, "send request");
+	return 0;
+}
+
+int upstream_body(struct upstream *up, struct bytes bytes)
+{
+	if (!up->body_is_open || up->state == UP_FAILED ||
+	    up->state == UP_CLOSED)
+		return -1;
+	if (bytes.len == 0)
+		return 0;
+	return up->kind->body(up, bytes);
+}
+
+int upstream_body_end(struct upstream *up)
+{
+	if (!up->body_is_open)
+		return -1;
+	up->body_is_open = false;
+	return up->kind->body_end(up);
+}
+
+bool upstream_is_full(const struct upstream *up)
+{
+	return io_is_full(up->io);
+}
+
+struct response *upstream_response(struct upstream *up)
+{
+	return &up->response;
+}
+
+struct bytes upstream_span(const struct upstream *up)
+{
+	return up->span;
+}
+
+void upstream_pause(struct upstream *up)
+{
+	up->is_paused = true;
+	io_read_stop(up->io);
+}
+
+void upstream_resume(struct upstream *up)
+{
+	if (!up->is_paused || up->state == UP_CLOSED || up->state == UP_FAILED)
+		return;
+	up->is_paused = false;
+	io_read_start(up->io);
+	on_data(up);
+}
+
+struct upstream_fault upstream_fault(const struct upstream *up)
+{
+	return (struct upstream_fault){up->constraint, up->detail};
+}
+
+const char *upstream_address(const struct upstream *up)
+{
+	return up->address;
+}
+
+/* ---- put ---- */
+
+static bool is_fit_for_more(const struct upstream *up)
+{
+	return up->state == UP_DONE && up->response.keep_alive &&
+	       !up->body_is_open && !up->has_ended && !up->is_paused &&
+	       up->pool->idle_count < UPSTREAM_IDLE_MAX;
+}
+
+static void keep_tls_session(struct upstream *up)
+{
+	char key[TLS_CLIENT_KEY_MAX];
+	int len = snprintf(key, sizeof(key), "%s:%u", up->target.host,
+			   up->target.port);
+
+	if (up->kind == &upstream_direct && io_is_tls(up->io) && !up->is_reused)
+		tls_client_keep(up->pool->tls, bytes_from(key, (size_t)len),
+				io_tls_session(up->io),
+				io_loop_now_ms(up->pool->keeper->loop));
+}
+
+void upstream_put(struct upstream *up)
+{
+	if (up->state == UP_CLOSED)
+		return;
+	if (up->state == UP_DONE)
+		keep_tls_session(up);
+	if (!is_fit_for_more(up)) {
+		upstream_close(up);
+		return;
+	}
+	up->state = UP_IDLE;
+	up->fn = NULL;
+	up->owner = NULL;
+	arena_release(&up->arena);
+	buf_release(&up->raw);
+	DL_APPEND(up->pool->idle, up);
+	up->pool->idle_count++;
+	io_deadline(up->io, UPSTREAM_IDLE_MS);
+	io_read_start(up->io);
+}
+
+void upstream_pool_release(struct upstream_pool *pool)
+{
+	while (pool->idle)
+		upstream_close(pool->idle);
+}

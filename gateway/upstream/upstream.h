@@ -1,0 +1,106 @@
+/*
+ * One HTTP/1.1 exchange with an origin after the other, whoever owns the
+ * TLS: for a request without a credential the edge itself (direct), for one
+ * with a credential the courier, through a leg (gateway/flow/leg.h). To its
+ * user both are the same: ask, wait for READY, send a head and a body, get
+ * the response as HEAD, BODY spans and END.
+ *
+ *	up = upstream_get(pool, &target, binding, on_event, lane, &err);
+ *	UPSTREAM_READY:	  upstream_send(up, &request, &labels);
+ *			  upstream_body(up, span)...; upstream_body_end(up);
+ *	UPSTREAM_HEAD:	  upstream_response(up)
+ *	UPSTREAM_BODY:	  upstream_span(up): take all of it, or call
+ *			  upstream_pause() inside the event: it then comes
+ *			  to rest after this span until upstream_resume()
+ *	UPSTREAM_END:	  upstream_put(up)
+ *	UPSTREAM_FAILED:  upstream_fault(up), then upstream_put(up)
+ *
+ * Response bytes are untrusted: guard, llhttp and framing stand before
+ * every event. A connection on which anything was odd is never used again.
+ * upstream_put() may be called anywhere, in any state; no event follows.
+ */
+#ifndef GATEWAY_UPSTREAM_UPSTREAM_H
+#define GATEWAY_UPSTREAM_UPSTREAM_H
+
+#include "gateway/flow/leg.h"
+#include "gateway/flow/message.h"
+#include "gateway/flow/target.h"
+#include "gateway/http/guard.h"
+#include "gateway/keeper/keeper.h"
+#include "gateway/tls/client.h"
+
+#define UPSTREAM_IDLE_MAX	 64 /* kept connections of a session */
+#define UPSTREAM_IDLE_MS	 15000
+#define UPSTREAM_CONNECT_MS	 15000	/* TLS handshake, or the leg */
+#define UPSTREAM_RESPONSE_MS	 300000 /* silence while we wait */
+#define UPSTREAM_BINDING_MAX_LEN 128
+
+enum upstream_event {
+	UPSTREAM_READY,
+	UPSTREAM_HEAD,
+	UPSTREAM_BODY,
+	UPSTREAM_END,
+	UPSTREAM_DRAINED, /* the body may go on after upstream_is_full() */
+	UPSTREAM_FAILED,
+	UPSTREAM_EVENT_MAX
+};
+
+struct upstream;
+typedef void upstream_fn(struct upstream *up, enum upstream_event event,
+			 void *owner);
+
+/* The connections of one edge. Owned by the edge. */
+struct upstream_pool {
+	struct keeper *keeper;
+	struct tls_client *tls;
+	struct upstream *idle;
+	size_t idle_count;
+};
+
+/* What a request is called in records and by which rule it passed. */
+struct upstream_labels {
+	struct bytes request_id;
+	struct bytes rule;
+};
+
+/* An exchange with target; binding empty: without a credential. READY or
+ * FAILED comes later. NULL when it cannot even be tried. */
+struct upstream *upstream_get(struct upstream_pool *pool,
+			      const struct target *target, struct bytes binding,
+			      upstream_fn *fn, void *owner, struct err *err);
+
+/* Send the head of a request: after READY, once. has_body says whether
+ * upstream_body_end() will come; framing is the request's. 0, or -1. */
+int upstream_send(struct upstream *up, const struct request *request,
+		  const struct upstream_labels *labels, struct err *err);
+/* Send a push: only with a binding. The body is the pack. 0, or -1. */
+int upstream_send_push(struct upstream *up, const struct leg_push *push,
+		       struct err *err);
+/* Send bytes of the body, all of them queued. 0, or -1 (then put it). */
+int upstream_body(struct upstream *up, struct bytes bytes);
+int upstream_body_end(struct upstream *up);
+/* Must the body pause until UPSTREAM_DRAINED? */
+bool upstream_is_full(const struct upstream *up);
+
+/* Valid from HEAD to the put. Fields may be edited in place. */
+struct response *upstream_response(struct upstream *up);
+struct bytes upstream_span(const struct upstream *up);
+void upstream_pause(struct upstream *up);
+void upstream_resume(struct upstream *up);
+
+struct upstream_fault {
+	enum constraint constraint;
+	const char *detail;
+};
+struct upstream_fault upstream_fault(const struct upstream *up);
+/* What was dialled, "" if nothing was. */
+const char *upstream_address(const struct upstream *up);
+
+/* Done with it: kept for the next exchange when this one ended in order,
+ * else closed. */
+void upstream_put(struct upstream *up);
+
+/* Close every idle connection (session end). */
+void upstream_pool_release(struct upstream_pool *pool);
+
+#endif
