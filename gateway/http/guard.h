@@ -51,7 +51,8 @@ enum guard_result { GUARD_MORE, GUARD_COMPLETE, GUARD_INVALID };
 /* What the guard read in the fields that delimit the message. */
 struct guard_facts {
 	bool is_http10;
-	unsigned hosts; /* how many Host fields */
+	bool names_host; /* a request's target is not in origin-form */
+	unsigned hosts;	 /* how many Host fields */
 	bool has_length;
 	uint64_t length;
 	bool is_chunked;
@@ -66,10 +67,10 @@ struct guard {
 	struct guard_facts facts;
 	size_t scanned;	   /* bytes before it are done with */
 	size_t line_start; /* of the line that scanned is in */
-	size_t colon;	   /* end of that line's name; 0: not seen yet */
+	size_t colon;	   /* length of that line's name, so far */
 	size_t fields;	   /* complete field lines */
-	uint8_t kind;	   /* enum guard_kind */
-	uint8_t state;	   /* of the scanner; guard.c */
+	enum guard_kind kind;
+	unsigned state; /* of the scanner; guard.c */
 };
 
 void guard_init(struct guard *guard, enum guard_kind kind);
@@ -81,11 +82,17 @@ void guard_init(struct guard *guard, enum guard_kind kind);
 enum guard_result guard_scan(struct guard *guard, struct bytes input,
 			     size_t *head_len);
 
+/* The same for a trailer section (guard_init with GUARD_TRAILER), of which
+ * every call brings only what is new: *input is advanced past what was
+ * scanned. Only the grammar and GUARD_TRAILER_MAX are checked, since the
+ * fields are dropped. */
+enum guard_result guard_scan_trailer(struct guard *guard, struct bytes *input);
+
 /* Is it a token (RFC 9110 5.6.2), not empty? */
 bool http_is_token(struct bytes text);
 /* Is it fit as a field value: HTAB, 0x20-0x7e, 0x80-0xff only? */
 bool http_is_value(struct bytes text);
-/* Is it fit as a request target: 0x21-0x7e only, not empty? */
+/* Is it fit as a request target: 0x21-0x7e but '#' and '\', not empty? */
 bool http_is_target(struct bytes text);
 
 #endif
