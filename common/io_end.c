@@ -16,7 +16,7 @@ static void io_retire(struct io *io)
 	io->is_closed = true;
 	io_poll_free(io->poll);
 	io->poll = NULL;
-	io->layer->free(io);
+	io->layer->close(io);
 	io_timer_detach(&io->deadline);
 	if (io->is_stalled)
 		TAILQ_REMOVE(&loop->stalled, io, stalled_link);
@@ -61,6 +61,7 @@ void io_release(struct io *io)
 	buf_clear(&io->out);
 	io_buf_settle(loop, &io->in);
 	io_buf_settle(loop, &io->out);
+	io_tls_free(io->tls);
 	free(io->error);
 	free(io);
 }

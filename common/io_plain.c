@@ -80,7 +80,7 @@ static bool plain_has_pending(const struct io *io)
 	return false;
 }
 
-static void plain_free(struct io *io)
+static void plain_close(struct io *io)
 {
 	(void)io;
 }
@@ -91,5 +91,5 @@ const struct io_layer io_layer_plain = {
 	.end = plain_end,
 	.shake = plain_shake,
 	.has_pending = plain_has_pending,
-	.free = plain_free,
+	.close = plain_close,
 };
