@@ -30,9 +30,10 @@ struct ca {
  * stays out of core dumps. Once per process, before ca_open(). 0, or -1. */
 int ca_protect_memory(struct err *err);
 
-/* Load the CA of the directory dir_fd, or make it when there is none. Fails
- * when only one of the two files is there, when others may read ca.key,
- * when they do not belong together, when the certificate is not a CA, and
+/* Load the CA of the directory dir_fd, or make what is missing of it: both
+ * files, or the certificate of a key that is there. Fails when the
+ * certificate stands there without its key, when others may read ca.key,
+ * when the two do not belong together, when the certificate is not a CA, and
  * when wall_ms (now) is outside its validity. 0, or -1. */
 int ca_open(int dir_fd, uint64_t wall_ms, struct ca *ca, struct err *err);
 
