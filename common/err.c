@@ -22,18 +22,32 @@ int err_set(struct err *err, enum err_code code, const char *format, ...)
 	return -1;
 }
 
+static void append(char text[ERR_TEXT_MAX], const char *more)
+{
+	size_t used = strlen(text);
+	size_t len = strnlen(more, ERR_TEXT_MAX - 1 - used);
+
+	memcpy(text + used, more, len);
+	text[used + len] = '\0';
+}
+
 int err_system(struct err *err, const char *format, ...)
 {
 	int number = errno;
 	va_list args;
 	char subject[ERR_TEXT_MAX / 2];
 
+	if (!err)
+		return -1;
 	va_start(args, format);
 	(void)vsnprintf(subject, sizeof(subject), format, args);
 	va_end(args);
-	if (!err)
-		return -1;
-	(void)err_set(err, ERR_SYSTEM, "%s: %s", subject, strerror(number));
+	/* EAGAIN comes this way at each turn of a loop: no second format. */
+	err->text[0] = '\0';
+	append(err->text, subject);
+	append(err->text, ": ");
+	append(err->text, strerror(number));
+	err->code = ERR_SYSTEM;
 	err->number = number;
 	return -1;
 }

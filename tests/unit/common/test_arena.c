@@ -1,0 +1,93 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdalign.h>
+#include <string.h>
+
+#include "common/arena.h"
+#include "common/cleanup.h"
+
+static void arena_gives_zeroed_aligned_memory(void **state)
+{
+	auto_type(arena_release) struct arena arena;
+
+	(void)state;
+	arena_init(&arena, 1 << 20);
+	for (size_t len = 0; len < 6000; len += 37) {
+		uint8_t *at = arena_alloc(&arena, len);
+
+		assert_non_null(at);
+		assert_int_equal((uintptr_t)at % alignof(max_align_t), 0);
+		for (size_t i = 0; i < len; i++)
+			assert_int_equal(at[i], 0);
+		memset(at, 0xff, len);
+	}
+}
+
+static void arena_zeroes_again_after_a_reset(void **state)
+{
+	auto_type(arena_release) struct arena arena;
+
+	(void)state;
+	arena_init(&arena, 1 << 20);
+	for (unsigned round = 0; round < 3; round++) {
+		for (unsigned i = 0; i < 40; i++) {
+			uint8_t *at = arena_alloc(&arena, 512);
+
+			assert_non_null(at);
+			assert_int_equal(at[0] | at[511], 0);
+			memset(at, 0xff, 512);
+		}
+		arena_reset(&arena);
+		assert_int_equal(arena.used, 0);
+	}
+}
+
+static void arena_keeps_its_bound(void **state)
+{
+	auto_type(arena_release) struct arena arena;
+
+	(void)state;
+	arena_init(&arena, 64);
+	assert_null(arena_alloc(&arena, 65));
+	assert_null(arena_alloc(&arena, SIZE_MAX));
+	assert_null(arena_array(&arena, SIZE_MAX / 2, 4));
+	assert_non_null(arena_alloc(&arena, 48));
+	assert_null(arena_alloc(&arena, 17));
+	assert_non_null(arena_alloc(&arena, 16));
+	assert_null(arena_alloc(&arena, 0));
+	arena_reset(&arena);
+	assert_non_null(arena_alloc(&arena, 64));
+}
+
+static void arena_copies_text(void **state)
+{
+	auto_type(arena_release) struct arena arena;
+
+	(void)state;
+	arena_init(&arena, 64);
+	assert_true(bytes_is(arena_copy(&arena, bytes_str("abc")), "abc"));
+	assert_null(arena_copy(&arena, bytes_from(NULL, 0)).data);
+	assert_string_equal(arena_str(&arena, bytes_str("abc")), "abc");
+	assert_string_equal(arena_format(&arena, "%d-%s", 7, "x"), "7-x");
+	assert_null(
+		arena_copy(&arena, bytes_from("0123456789abcdefg", 17)).data);
+	assert_null(arena_str(&arena, bytes_from("0123456789abcdef", 16)));
+	assert_null(arena_format(&arena, "%s", "0123456789abcdef"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(arena_gives_zeroed_aligned_memory),
+		cmocka_unit_test(arena_zeroes_again_after_a_reset),
+		cmocka_unit_test(arena_keeps_its_bound),
+		cmocka_unit_test(arena_copies_text),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
