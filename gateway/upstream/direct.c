@@ -3,6 +3,7 @@
  * a credential.
  */
 #include "common/cleanup.h"
+#include "common/io_tls.h"
 #include "gateway/http/write.h"
 #include "gateway/tls/verify.h"
 #include "gateway/upstream/inside.h"

@@ -6,6 +6,7 @@
 #include <utlist.h>
 
 #include "common/cleanup.h"
+#include "common/io_tls.h"
 #include "gateway/upstream/inside.h"
 
 /* ---- life ---- */
