@@ -14,8 +14,12 @@ struct verdict target_check(const struct policy *policy,
 /* The facts of a target; they borrow from it. */
 struct target_facts target_facts_of(const struct target *target);
 
+/* 80, 443, or 0 for SCHEME_TCP. */
+uint16_t target_default_port(enum target_scheme scheme);
+
 /* Fill target from an untrusted host (any spelling), port (0: the scheme's
- * own) and scheme. 0, or -1 when the host is no name and no address. */
+ * own) and scheme. 0, or -1 when the host is no name and no address, or no
+ * port is known. */
 int target_from(struct bytes host, uint16_t port, enum target_scheme scheme,
 		struct target *target);
 

@@ -12,7 +12,7 @@
 #include "gateway/flow/refusal.h"
 
 /* A reply is never larger; longer texts are cut. */
-#define PROBLEM_BYTES_MAX (16 * 1024)
+#define PROBLEM_BYTES_MAX (24 * 1024)
 #define PROBLEM_TEXT_MAX  512 /* bytes shown of any one text */
 
 struct problem {

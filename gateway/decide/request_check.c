@@ -1,0 +1,53 @@
+#include "gateway/decide/request_check.h"
+
+#include "gateway/decide/target_check.h"
+
+bool request_is_for(const struct request *request, const struct target *target)
+{
+	char host[HOST_NAME_MAX_LEN + 1];
+	uint16_t port = request->port;
+
+	if (host_canonical(request->host, host) != target->kind)
+		return false;
+	if (port == 0)
+		port = target_default_port(target->scheme);
+	return port == target->port &&
+	       bytes_equal(bytes_str(host), bytes_str(target->host));
+}
+
+struct request_facts request_facts_of(const struct target *target,
+				      const struct request *request)
+{
+	return (struct request_facts){
+		.target = target_facts_of(target),
+		.is_tls = target->scheme == SCHEME_HTTPS,
+		.method = request->method,
+		.path = request->path,
+		.query = request->query,
+	};
+}
+
+/* No rule says so: it holds for every policy. */
+static struct verdict deny(enum constraint constraint)
+{
+	static const struct bytes rule = BYTES_LITERAL("gateway");
+
+	return (struct verdict){
+		.kind = VERDICT_DENY,
+		.constraint = constraint,
+		.rule = rule,
+	};
+}
+
+struct verdict request_check(const struct policy *policy,
+			     const struct target *target,
+			     const struct request *request)
+{
+	struct request_facts facts = request_facts_of(target, request);
+
+	if (request->form == FORM_AUTHORITY)
+		return deny(CONSTRAINT_method_unknown);
+	if (!request_is_for(request, target))
+		return deny(CONSTRAINT_host_mismatch);
+	return decide_request(policy, &facts, NULL);
+}

@@ -1,0 +1,156 @@
+#include "gateway/http/problem.h"
+
+#include <assert.h>
+
+#include "common/cleanup.h"
+#include "policies/utf8.h"
+
+/* Everything but the texts, and room for texts at their longest. */
+#define BODY_BYTES_MAX (PROBLEM_BYTES_MAX - 512)
+/* Of one entry of allowed; all of them fit with every byte escaped. */
+#define ALLOWED_TEXT_MAX 64
+
+static bool is_plain(uint8_t c)
+{
+	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+}
+
+/* The length of the character at the start of text as JSON may hold it, 0
+ * when its first byte must be escaped. */
+static size_t plain_len(struct bytes text)
+{
+	if (text.data[0] < 0x80)
+		return is_plain(text.data[0]);
+	return utf8_len(text);
+}
+
+static int add_escape(struct buf *out, uint8_t c)
+{
+	if (c == '"' || c == '\\')
+		return buf_add_byte(out, '\\') < 0 ? -1 : buf_add_byte(out, c);
+	if (c >= 0x80)
+		return buf_add_str(out, "\\ufffd");
+	return buf_add_format(out, "\\u%04x", c);
+}
+
+/* A JSON string of at most max bytes of text. */
+static int add_string(struct buf *out, struct bytes text, size_t max)
+{
+	size_t from = 0, to = 0;
+
+	text = bytes_slice(text, 0, max);
+	if (buf_add_byte(out, '"') < 0)
+		return -1;
+	while (to < text.len) {
+		size_t len = plain_len(bytes_slice(text, to, text.len));
+
+		if (len > 0) {
+			to += len;
+			continue;
+		}
+		if (buf_add(out, bytes_slice(text, from, to)) < 0 ||
+		    add_escape(out, text.data[to]) < 0)
+			return -1;
+		from = ++to;
+	}
+	if (buf_add(out, bytes_slice(text, from, to)) < 0)
+		return -1;
+	return buf_add_byte(out, '"');
+}
+
+/* ,"name":"text", or nothing for an empty text. */
+static int add_member(struct buf *out, const char *name, struct bytes text)
+{
+	if (text.len == 0)
+		return 0;
+	if (buf_add_str(out, ",\"") < 0 || buf_add_str(out, name) < 0 ||
+	    buf_add_str(out, "\":") < 0)
+		return -1;
+	return add_string(out, text, PROBLEM_TEXT_MAX);
+}
+
+static int add_allowed(struct buf *out, const struct refusal *refusal)
+{
+	size_t count = refusal->allowed_count;
+
+	if (count > REFUSAL_ALLOWED_MAX)
+		count = REFUSAL_ALLOWED_MAX;
+	if (buf_add_str(out, ",\"allowed\":[") < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		if (i > 0 && buf_add_byte(out, ',') < 0)
+			return -1;
+		if (add_string(out, refusal->allowed[i], ALLOWED_TEXT_MAX) < 0)
+			return -1;
+	}
+	return buf_add_byte(out, ']');
+}
+
+static int add_body(struct buf *out, const struct problem *problem)
+{
+	const struct refusal *refusal = problem->refusal;
+	const char *name = constraint_name(refusal->constraint);
+
+	if (buf_add_format(out,
+			   "{\"type\":\"urn:sallyport:constraint:%s\","
+			   "\"title\":\"%s\",\"status\":%u,"
+			   "\"constraint\":\"%s\"",
+			   name, constraint_text(refusal->constraint),
+			   constraint_status(refusal->constraint), name) < 0 ||
+	    add_member(out, "detail", refusal->detail) < 0 ||
+	    add_member(out, "rule", refusal->rule) < 0 ||
+	    add_member(out, "session", problem->session) < 0 ||
+	    add_member(out, "request_id", problem->request_id) < 0 ||
+	    (refusal->allowed_count > 0 && add_allowed(out, refusal) < 0) ||
+	    add_member(out, "try", refusal->try_instead) < 0)
+		return -1;
+	return buf_add_str(out, "}\n");
+}
+
+/* What a status demands beside itself. */
+static const char *extra_fields(unsigned status)
+{
+	switch (status) {
+	case 405:
+		return "Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, "
+		       "CONNECT\r\n";
+	case 407:
+		return "Proxy-Authenticate: Basic realm=\"sallyport\"\r\n";
+	default:
+		return "";
+	}
+}
+
+static int add_head(struct buf *out, const struct problem *problem,
+		    size_t body_len)
+{
+	enum constraint constraint = problem->refusal->constraint;
+	unsigned status = constraint_status(constraint);
+
+	if (buf_add_format(out,
+			   "HTTP/1.1 %u egress denied: %s\r\n"
+			   "Content-Type: application/problem+json\r\n"
+			   "Content-Length: %zu\r\n"
+			   "Cache-Control: no-store\r\n%s",
+			   status, constraint_name(constraint), body_len,
+			   extra_fields(status)) < 0)
+		return -1;
+	if (problem->retry_after_s &&
+	    buf_add_format(out, "Retry-After: %u\r\n", problem->retry_after_s) <
+		    0)
+		return -1;
+	return buf_add_str(out, problem->close ? "Connection: close\r\n\r\n"
+					       : "\r\n");
+}
+
+int problem_write(struct buf *out, const struct problem *problem)
+{
+	auto_type(buf_release) struct buf body;
+
+	buf_init(&body, BODY_BYTES_MAX);
+	assert(problem->refusal->constraint != CONSTRAINT_none);
+	if (add_body(&body, problem) < 0 ||
+	    add_head(out, problem, buf_len(&body)) < 0)
+		return -1;
+	return problem->is_head ? 0 : buf_add(out, buf_view(&body));
+}
