@@ -1,0 +1,148 @@
+#include "policies/compile.h"
+
+#include <stdlib.h>
+
+#include "common/cleanup.h"
+
+/* Nodes and copies of a text of POLICY_TEXT_MAX: at most some 60 bytes a
+ * byte of text. */
+#define TREES_MAX  (192 * 1024 * 1024)
+#define POLICY_MAX (128 * 1024 * 1024)
+
+struct top_nodes {
+	const struct text_node *version, *name, *extends, *network,
+		*credentials, *git, *filesystem, *limits, *environment;
+};
+
+struct network_nodes {
+	const struct text_node *standard, *rules, *tls, *addresses;
+};
+
+static void compile_name(struct compile *compile, const struct top_nodes *nodes)
+{
+	static const struct choice versions[] = {{"1", 1}};
+	int version;
+
+	if (nodes->version)
+		(void)reader_choice(&compile->reader, nodes->version, versions,
+				    ARRAY_SIZE(versions), &version);
+	if (nodes->name)
+		(void)reader_name(&compile->reader, nodes->name,
+				  &compile->policy->name);
+}
+
+static void compile_default(struct compile *compile,
+			    const struct text_node *node)
+{
+	static const struct choice choices[] = {{"deny", 0}, {"ask", -1}};
+	int value;
+
+	if (node)
+		(void)reader_choice(&compile->reader, node, choices,
+				    ARRAY_SIZE(choices), &value);
+}
+
+static void compile_sections(struct compile *compile,
+			     const struct top_nodes *nodes)
+{
+	static const struct field fields[] = {
+		{"default", reader_keep,
+		 offsetof(struct network_nodes, standard)},
+		{"rules", reader_keep, offsetof(struct network_nodes, rules)},
+		{"tls", reader_keep, offsetof(struct network_nodes, tls)},
+		{"addresses", reader_keep,
+		 offsetof(struct network_nodes, addresses)},
+		{"rate", NULL, 0},
+	};
+	struct network_nodes network = {NULL, NULL, NULL, NULL};
+
+	compile_name(compile, nodes);
+	if (nodes->network)
+		(void)reader_map(&compile->reader, nodes->network, fields,
+				 ARRAY_SIZE(fields), &network);
+	compile_default(compile, network.standard);
+	compile_tls(compile, network.tls);
+	compile_addresses(compile, network.addresses);
+	compile_credentials(compile, nodes->credentials);
+	compile_git(compile, nodes->git);
+	compile_rules(compile, network.rules, nodes->extends);
+	compile_filesystem(compile, nodes->filesystem);
+	compile_limits(compile, nodes->limits);
+	compile_environment(compile, nodes->environment);
+}
+
+static void compile_top(struct compile *compile, const struct text_node *root)
+{
+	static const struct field fields[] = {
+		{"version", reader_keep, offsetof(struct top_nodes, version)},
+		{"name", reader_keep, offsetof(struct top_nodes, name)},
+		{"extends", reader_keep, offsetof(struct top_nodes, extends)},
+		{"network", reader_keep, offsetof(struct top_nodes, network)},
+		{"credentials", reader_keep,
+		 offsetof(struct top_nodes, credentials)},
+		{"git", reader_keep, offsetof(struct top_nodes, git)},
+		{"filesystem", reader_keep,
+		 offsetof(struct top_nodes, filesystem)},
+		{"limits", reader_keep, offsetof(struct top_nodes, limits)},
+		{"environment", reader_keep,
+		 offsetof(struct top_nodes, environment)},
+		{"commands", NULL, 0},
+		{"guardrail", NULL, 0},
+	};
+	struct top_nodes nodes = {NULL, NULL, NULL, NULL, NULL,
+				  NULL, NULL, NULL, NULL};
+
+	if (!reader_map(&compile->reader, root, fields, ARRAY_SIZE(fields),
+			&nodes))
+		return;
+	(void)reader_require(&compile->reader, root, "version");
+	compile_sections(compile, &nodes);
+}
+
+/* What ${session.*} is when a text is checked alone. */
+static const struct policy_variables placeholders = {
+	.session_id = BYTES_LITERAL("session"),
+	.branch = BYTES_LITERAL("session/branch"),
+	.repo = BYTES_LITERAL("https://forge.invalid/owner/name"),
+};
+
+struct policy *policy_compile(struct bytes text,
+			      const struct policy_variables *variables,
+			      struct policy_errors *errors)
+{
+	struct policy *policy = calloc(1, sizeof(*policy));
+	auto_type(arena_release) struct arena trees;
+	struct compile compile = {
+		.reader.source = {text, errors->file, errors},
+		.reader.owner = &compile,
+		.trees = &trees,
+		.policy = policy,
+		.variables = variables ? variables : &placeholders,
+		.is_check = !variables,
+	};
+	const struct text_node *root;
+
+	errors->count = 0;
+	arena_init(&trees, TREES_MAX);
+	if (!policy) {
+		text_error(&compile.reader.source, 0, "no memory");
+		return NULL;
+	}
+	arena_init(&policy->arena, POLICY_MAX);
+	compile.reader.arena = &policy->arena;
+	root = text_parse(&compile.reader.source, &trees);
+	if (root)
+		compile_top(&compile, root);
+	if (errors->count == 0)
+		return policy;
+	policy_free(policy);
+	return NULL;
+}
+
+void policy_free(struct policy *policy)
+{
+	if (!policy)
+		return;
+	arena_release(&policy->arena);
+	free(policy);
+}

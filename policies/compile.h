@@ -1,0 +1,68 @@
+/*
+ * Tree to policy: what the sections share. One file a section; each tells
+ * its errors through the reader and leaves what it read in the policy.
+ */
+#ifndef POLICIES_COMPILE_H
+#define POLICIES_COMPILE_H
+
+#include "policies/policy.h"
+#include "policies/reader.h"
+
+struct compile {
+	struct reader reader; /* of the text that is being read */
+	struct arena *trees;  /* trees live here, until all is compiled */
+	struct policy *policy;
+	const struct policy_variables *variables;
+	bool is_check;	     /* variables are placeholders */
+	struct bytes preset; /* whose rules are read; empty: the policy's */
+};
+
+static inline struct compile *compile_of(struct reader *reader)
+{
+	return reader->owner;
+}
+
+/* Sections; node may be NULL: the section is not there. Credentials come
+ * first, then network.tls, git, network's rules with those of `extends`. */
+void compile_credentials(struct compile *compile, const struct text_node *node);
+void compile_tls(struct compile *compile, const struct text_node *node);
+void compile_addresses(struct compile *compile, const struct text_node *node);
+void compile_git(struct compile *compile, const struct text_node *node);
+void compile_rules(struct compile *compile, const struct text_node *rules,
+		   const struct text_node *extends);
+void compile_filesystem(struct compile *compile, const struct text_node *node);
+void compile_limits(struct compile *compile, const struct text_node *node);
+void compile_environment(struct compile *compile, const struct text_node *node);
+
+/* Where a variable's value goes: as it is, or escaped for a path. */
+enum expand_use { EXPAND_TEXT, EXPAND_PATH, EXPAND_USE_MAX };
+/* A scalar with its ${session.*} replaced; a value with a '*' in it is an
+ * error, as is a branch that is none. */
+bool compile_expand(struct compile *compile, const struct text_node *node,
+		    enum expand_use use, struct bytes *text);
+
+/* A reader_item_fn: a host pattern, in its canonical form. */
+bool compile_host_item(struct reader *reader, const struct text_node *node,
+		       void *item);
+/* A reader_item_fn: the name of an environment variable. */
+bool compile_env_item(struct reader *reader, const struct text_node *node,
+		      void *item);
+
+/* Is all that inner matches matched by outer? Canonical patterns. */
+bool pattern_covers(struct bytes outer, struct bytes inner);
+
+/* The name of a credential that is there; an error else. */
+bool compile_credential_name(struct compile *compile,
+			     const struct text_node *node, struct bytes *name);
+/* Is the host one of the credential's? Else an error where node stands. */
+bool compile_credential_covers(struct compile *compile,
+			       const struct text_node *node,
+			       struct bytes credential, struct bytes host);
+
+/* Is the host in network.tls.tunnel? Then an error where node stands, since
+ * `what` needs to look inside. */
+bool compile_not_tunnelled(struct compile *compile,
+			   const struct text_node *node, struct bytes host,
+			   const char *what);
+
+#endif

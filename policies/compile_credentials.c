@@ -1,0 +1,278 @@
+#include "common/cleanup.h"
+#include "policies/compile.h"
+#include "policies/decide.h"
+#include "policies/host.h"
+
+struct credential_nodes {
+	const struct text_node *name, *secret, *attach, *username, *hosts,
+		*placeholder;
+};
+
+bool compile_host_item(struct reader *reader, const struct text_node *node,
+		       void *item)
+{
+	struct bytes word;
+	struct err err;
+
+	if (!reader_word(reader, node, &word))
+		return false;
+	if (host_pattern(reader->arena, word, item, &err))
+		return reader_error(reader, node, "%s", err.text);
+	return true;
+}
+
+static bool is_env_name(struct bytes name)
+{
+	for (size_t i = 0; i < name.len; i++) {
+		uint8_t c = name.data[i];
+		bool letter = (c >= 'a' && c <= 'z') ||
+			      (c >= 'A' && c <= 'Z') || c == '_';
+
+		if (!letter && (i == 0 || c < '0' || c > '9'))
+			return false;
+	}
+	return name.len > 0;
+}
+
+bool compile_env_item(struct reader *reader, const struct text_node *node,
+		      void *item)
+{
+	struct bytes word;
+
+	if (!reader_word(reader, node, &word))
+		return false;
+	if (!is_env_name(word))
+		return reader_error(reader, node,
+				    "this is not the name of a variable");
+	memcpy(item, &word, sizeof(word));
+	return true;
+}
+
+bool pattern_covers(struct bytes outer, struct bytes inner)
+{
+	bool is_wild = inner.len && inner.data[0] == '*';
+
+	if (!is_wild)
+		return host_matches(outer, inner);
+	if (bytes_is(outer, "*"))
+		return true;
+	return bytes_starts_with(outer, bytes_str("*.")) &&
+	       bytes_ends_with(inner, bytes_slice(outer, 1, outer.len));
+}
+
+/* ---- one entry ---- */
+
+static void read_placeholder(struct compile *compile,
+			     const struct text_node *node,
+			     struct policy_credential *credential)
+{
+	static const struct field fields[] = {{"env", reader_keep, 0}};
+	const struct text_node *env = NULL;
+
+	if (!reader_map(&compile->reader, node, fields, ARRAY_SIZE(fields),
+			&env) ||
+	    !reader_require(&compile->reader, node, "env"))
+		return;
+	(void)reader_strings(&compile->reader, env, compile_env_item,
+			     &credential->placeholder_env);
+}
+
+static bool read_attach(struct compile *compile,
+			const struct credential_nodes *nodes,
+			struct policy_credential *credential)
+{
+	static const struct choice choices[] = {
+		{"bearer", ATTACH_BEARER},
+		{"basic", ATTACH_BASIC},
+		{"github", ATTACH_GITHUB},
+		{"header", -1},
+		{"query", -1},
+		{"sigv4", -1},
+	};
+	struct reader *reader = &compile->reader;
+	int attach;
+
+	if (!reader_choice(reader, nodes->attach, choices, ARRAY_SIZE(choices),
+			   &attach))
+		return false;
+	credential->attach = (enum policy_attach)attach;
+	if (attach == ATTACH_BASIC && !nodes->username)
+		return reader_error(reader, nodes->attach,
+				    "basic needs a \"username\"");
+	if (attach != ATTACH_BASIC && nodes->username)
+		return reader_error(reader, nodes->username,
+				    "only basic takes a \"username\"");
+	if (!nodes->username)
+		return true;
+	if (!reader_word(reader, nodes->username, &credential->username))
+		return false;
+	if (bytes_find(credential->username, ':', 0) >= 0)
+		return reader_error(reader, nodes->username,
+				    "a user name holds no ':'");
+	return true;
+}
+
+static bool read_hosts(struct compile *compile, const struct text_node *node,
+		       struct policy_credential *credential)
+{
+	struct policy_strings *hosts = &credential->hosts;
+
+	if (!reader_strings(&compile->reader, node, compile_host_item, hosts))
+		return false;
+	for (size_t i = 0; i < hosts->count; i++)
+		if (bytes_is(hosts->items[i], "*"))
+			return reader_error(&compile->reader, node,
+					    "a credential does not go to "
+					    "every host: list them");
+	if (node->count == 0)
+		return reader_error(&compile->reader, node,
+				    "a credential needs hosts");
+	return true;
+}
+
+static bool check_unique(struct compile *compile, const struct text_node *node,
+			 struct bytes name)
+{
+	if (policy_credential_named(compile->policy, name))
+		return reader_error(&compile->reader, node,
+				    "there is a credential \"%.*s\" already",
+				    BYTES_ARGS(name));
+	return true;
+}
+
+static void read_credential(struct compile *compile,
+			    const struct text_node *node,
+			    struct policy_credential *credential)
+{
+	static const struct field fields[] = {
+		{"name", reader_keep, offsetof(struct credential_nodes, name)},
+		{"secret", reader_keep,
+		 offsetof(struct credential_nodes, secret)},
+		{"attach", reader_keep,
+		 offsetof(struct credential_nodes, attach)},
+		{"username", reader_keep,
+		 offsetof(struct credential_nodes, username)},
+		{"hosts", reader_keep,
+		 offsetof(struct credential_nodes, hosts)},
+		{"placeholder", reader_keep,
+		 offsetof(struct credential_nodes, placeholder)},
+		{"scrub", NULL, 0},
+	};
+	struct reader *reader = &compile->reader;
+	struct credential_nodes nodes = {NULL, NULL, NULL, NULL, NULL, NULL};
+
+	if (!reader_map(reader, node, fields, ARRAY_SIZE(fields), &nodes))
+		return;
+	if (reader_require(reader, node, "name") &&
+	    reader_name(reader, nodes.name, &credential->name))
+		(void)check_unique(compile, nodes.name, credential->name);
+	if (reader_require(reader, node, "secret"))
+		(void)reader_name(reader, nodes.secret, &credential->secret);
+	if (reader_require(reader, node, "attach"))
+		(void)read_attach(compile, &nodes, credential);
+	if (reader_require(reader, node, "hosts"))
+		(void)read_hosts(compile, nodes.hosts, credential);
+	if (nodes.placeholder)
+		read_placeholder(compile, nodes.placeholder, credential);
+}
+
+static bool holds(const struct policy_strings *strings, struct bytes word)
+{
+	for (size_t i = 0; i < strings->count; i++)
+		if (bytes_equal(strings->items[i], word))
+			return true;
+	return false;
+}
+
+/* A variable holds one placeholder. */
+static void check_placeholders(struct compile *compile,
+			       const struct text_node *node,
+			       const struct policy_credential *added)
+{
+	const struct policy_credential *other = compile->policy->credentials;
+
+	for (; other < added; other++)
+		for (size_t i = 0; i < added->placeholder_env.count; i++)
+			if (holds(&other->placeholder_env,
+				  added->placeholder_env.items[i]))
+				text_error(&compile->reader.source, node->at,
+					   "another credential has the "
+					   "variable %.*s already",
+					   BYTES_ARGS(added->placeholder_env
+							      .items[i]));
+}
+
+void compile_credentials(struct compile *compile, const struct text_node *node)
+{
+	struct policy *policy = compile->policy;
+	struct policy_credential *array;
+
+	if (!node || !reader_kind(&compile->reader, node, TEXT_LIST))
+		return;
+	if (node->count > POLICY_BINDINGS_MAX) {
+		text_error(&compile->reader.source, node->at,
+			   "more than %d credentials", POLICY_BINDINGS_MAX);
+		return;
+	}
+	array = arena_array(compile->reader.arena, node->count, sizeof(*array));
+	if (!array) {
+		text_error(&compile->reader.source, node->at, "no memory");
+		return;
+	}
+	policy->credentials = array;
+	for (const struct text_node *item = node->first; item;
+	     item = item->next) {
+		struct policy_credential *added =
+			&array[policy->credential_count];
+
+		read_credential(compile, item, added);
+		check_placeholders(compile, item, added);
+		policy->credential_count++;
+	}
+}
+
+/* ---- who uses them ---- */
+
+bool compile_credential_name(struct compile *compile,
+			     const struct text_node *node, struct bytes *name)
+{
+	const struct policy *policy = compile->policy;
+	const char *names[POLICY_BINDINGS_MAX];
+	size_t count = 0;
+	struct bytes word;
+
+	if (!reader_name(&compile->reader, node, &word))
+		return false;
+	*name = word;
+	if (policy_credential_named(policy, word))
+		return true;
+	for (size_t i = 0; i < policy->credential_count; i++) {
+		const char *known = arena_str(compile->reader.arena,
+					      policy->credentials[i].name);
+
+		if (known)
+			names[count++] = known;
+	}
+	return reader_error(&compile->reader, node,
+			    "there is no credential \"%.*s\"%s",
+			    BYTES_ARGS(word),
+			    reader_hint(&compile->reader, word, names, count));
+}
+
+bool compile_credential_covers(struct compile *compile,
+			       const struct text_node *node,
+			       struct bytes credential, struct bytes host)
+{
+	const struct policy_credential *found =
+		policy_credential_named(compile->policy, credential);
+
+	if (!found)
+		return true; /* told already */
+	for (size_t i = 0; i < found->hosts.count; i++)
+		if (pattern_covers(found->hosts.items[i], host))
+			return true;
+	return reader_error(&compile->reader, node,
+			    "the credential \"%.*s\" is not for the host "
+			    "\"%.*s\"",
+			    BYTES_ARGS(credential), BYTES_ARGS(host));
+}

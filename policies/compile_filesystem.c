@@ -1,0 +1,99 @@
+#include "common/cleanup.h"
+#include "policies/compile.h"
+
+struct filesystem_nodes {
+	const struct text_node *workspace, *read, *write, *hide, *protect;
+};
+
+struct workspace_nodes {
+	const struct text_node *path, *mode;
+};
+
+/* Where it leads is the sandbox's to find out; here only what it may look
+ * like. */
+static bool path_item(struct reader *reader, const struct text_node *node,
+		      void *item)
+{
+	static const char *const starts[] = {"/", "./", "../", "~/", "**/"};
+	static const char *const wholes[] = {".", "..", "~"};
+	struct bytes path;
+	bool fits = false;
+
+	if (!reader_word(reader, node, &path))
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(starts); i++)
+		fits |= bytes_starts_with(path, bytes_str(starts[i]));
+	for (size_t i = 0; i < ARRAY_SIZE(wholes); i++)
+		fits |= bytes_is(path, wholes[i]);
+	if (!fits)
+		return reader_error(reader, node,
+				    "a path starts with \"/\", \"~/\", \"./\" "
+				    "or \"**/\"");
+	memcpy(item, &path, sizeof(path));
+	return true;
+}
+
+static void read_workspace(struct compile *compile,
+			   const struct text_node *node,
+			   struct policy_filesystem *filesystem)
+{
+	static const struct field fields[] = {
+		{"path", reader_keep, offsetof(struct workspace_nodes, path)},
+		{"mode", reader_keep, offsetof(struct workspace_nodes, mode)},
+	};
+	static const struct choice choices[] = {
+		{"write", WORKSPACE_WRITE},
+		{"read", WORKSPACE_READ},
+		{"overlay", -1},
+	};
+	struct workspace_nodes nodes = {NULL, NULL};
+	int mode = WORKSPACE_WRITE;
+
+	if (!reader_map(&compile->reader, node, fields, ARRAY_SIZE(fields),
+			&nodes))
+		return;
+	if (nodes.path)
+		(void)path_item(&compile->reader, nodes.path,
+				&filesystem->workspace);
+	if (nodes.mode)
+		(void)reader_choice(&compile->reader, nodes.mode, choices,
+				    ARRAY_SIZE(choices), &mode);
+	filesystem->workspace_mode = (enum policy_workspace_mode)mode;
+}
+
+static void read_paths(struct compile *compile, const struct text_node *node,
+		       struct policy_strings *paths)
+{
+	if (node)
+		(void)reader_strings(&compile->reader, node, path_item, paths);
+}
+
+void compile_filesystem(struct compile *compile, const struct text_node *node)
+{
+	static const struct field fields[] = {
+		{"workspace", reader_keep,
+		 offsetof(struct filesystem_nodes, workspace)},
+		{"read", reader_keep, offsetof(struct filesystem_nodes, read)},
+		{"write", reader_keep,
+		 offsetof(struct filesystem_nodes, write)},
+		{"hide", reader_keep, offsetof(struct filesystem_nodes, hide)},
+		{"protect", reader_keep,
+		 offsetof(struct filesystem_nodes, protect)},
+		{"ignore-files", NULL, 0},
+	};
+	static const struct bytes here = BYTES_LITERAL(".");
+	struct policy_filesystem *filesystem = &compile->policy->filesystem;
+	struct filesystem_nodes nodes = {NULL, NULL, NULL, NULL, NULL};
+
+	filesystem->workspace = here;
+	if (!node || !reader_map(&compile->reader, node, fields,
+				 ARRAY_SIZE(fields), &nodes))
+		return;
+	if (nodes.workspace)
+		read_workspace(compile, nodes.workspace, filesystem);
+	filesystem->has_read = nodes.read != NULL;
+	read_paths(compile, nodes.read, &filesystem->read);
+	read_paths(compile, nodes.write, &filesystem->write);
+	read_paths(compile, nodes.hide, &filesystem->hide);
+	read_paths(compile, nodes.protect, &filesystem->protect);
+}

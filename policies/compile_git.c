@@ -1,0 +1,211 @@
+#include <stdio.h>
+
+#include "common/cleanup.h"
+#include "policies/compile.h"
+#include "policies/ref.h"
+#include "policies/repo_path.h"
+
+struct repo_nodes {
+	const struct text_node *repo, *credential, *read, *push;
+};
+
+struct push_nodes {
+	const struct text_node *branches, *verbs, *tags;
+};
+
+/* ---- push ---- */
+
+/* Is the pattern, with something for its stars, a ref that can be? */
+static bool pattern_is_ref(struct bytes pattern, const char *prefix)
+{
+	char ref[REF_NAME_MAX + 1];
+	int len = snprintf(ref, sizeof(ref), "%s%.*s", prefix,
+			   BYTES_ARGS(pattern));
+
+	if (len < 0 || (size_t)len >= sizeof(ref))
+		return false;
+	for (int i = 0; i < len; i++)
+		if (ref[i] == '*')
+			ref[i] = 'x';
+	return ref_is_valid(bytes_str(ref));
+}
+
+static bool read_pattern(struct reader *reader, const struct text_node *node,
+			 const char *prefix, struct bytes *pattern)
+{
+	if (!compile_expand(compile_of(reader), node, EXPAND_TEXT, pattern))
+		return false;
+	if (bytes_starts_with(*pattern, bytes_str("refs/")))
+		return reader_error(reader, node, "write it without \"%s\"",
+				    prefix);
+	if (!pattern_is_ref(*pattern, prefix))
+		return reader_error(reader, node,
+				    "\"%.*s\" cannot be the name of a ref",
+				    BYTES_ARGS(*pattern));
+	return true;
+}
+
+static bool branch_item(struct reader *reader, const struct text_node *node,
+			void *item)
+{
+	return read_pattern(reader, node, "refs/heads/", item);
+}
+
+static bool tag_item(struct reader *reader, const struct text_node *node,
+		     void *item)
+{
+	return read_pattern(reader, node, "refs/tags/", item);
+}
+
+static bool verb_item(struct reader *reader, const struct text_node *node,
+		      void *item)
+{
+	static const struct choice choices[] = {
+		{"create", VERB_CREATE},
+		{"fast-forward", VERB_FAST_FORWARD},
+		{"rewrite", VERB_REWRITE},
+		{"delete", VERB_DELETE},
+	};
+
+	return reader_choice(reader, node, choices, ARRAY_SIZE(choices), item);
+}
+
+static void read_verbs(struct compile *compile, const struct text_node *node,
+		       struct policy_repo *repo)
+{
+	void *items = NULL;
+	size_t count = 0;
+
+	repo->verbs = 0;
+	if (!reader_list(&compile->reader, node, sizeof(int), verb_item, &items,
+			 &count))
+		return;
+	for (size_t i = 0; i < count; i++)
+		repo->verbs |= ((const unsigned *)items)[i];
+	if (node->count == 0)
+		text_error(&compile->reader.source, node->at,
+			   "a push without verbs can do nothing");
+}
+
+static void read_push(struct compile *compile, const struct text_node *node,
+		      struct policy_repo *repo)
+{
+	static const struct field fields[] = {
+		{"branches", reader_keep,
+		 offsetof(struct push_nodes, branches)},
+		{"verbs", reader_keep, offsetof(struct push_nodes, verbs)},
+		{"tags", reader_keep, offsetof(struct push_nodes, tags)},
+		{"protect", NULL, 0},
+		{"limits", NULL, 0},
+		{"secrets", NULL, 0},
+		{"sign", NULL, 0},
+	};
+	struct reader *reader = &compile->reader;
+	struct push_nodes nodes = {NULL, NULL, NULL};
+
+	if (!reader_map(reader, node, fields, ARRAY_SIZE(fields), &nodes))
+		return;
+	repo->verbs = VERB_CREATE | VERB_FAST_FORWARD;
+	if (nodes.verbs)
+		read_verbs(compile, nodes.verbs, repo);
+	if (nodes.branches)
+		(void)reader_strings(reader, nodes.branches, branch_item,
+				     &repo->branches);
+	if (nodes.tags)
+		(void)reader_strings(reader, nodes.tags, tag_item, &repo->tags);
+	if ((!nodes.branches || !nodes.branches->count) &&
+	    (!nodes.tags || !nodes.tags->count))
+		text_error(&reader->source, node->at,
+			   "a push without branches or tags can do nothing");
+}
+
+/* ---- a repository ---- */
+
+static bool is_same(const struct policy_repo *a, const struct policy_repo *b)
+{
+	bool same_path = a->ignores_case ? bytes_equal_nocase(a->path, b->path)
+					 : bytes_equal(a->path, b->path);
+
+	return same_path && a->port == b->port && bytes_equal(a->host, b->host);
+}
+
+static bool read_url(struct compile *compile, const struct text_node *node,
+		     struct policy_repo *repo)
+{
+	const struct policy *policy = compile->policy;
+	struct err err;
+
+	if (!compile_expand(compile, node, EXPAND_TEXT, &repo->url))
+		return false;
+	if (repo_url_parse(compile->reader.arena, repo->url, repo, &err))
+		return reader_error(&compile->reader, node, "%s", err.text);
+	for (size_t i = 0; i < policy->repo_count; i++)
+		if (is_same(repo, &policy->repos[i]))
+			return reader_error(&compile->reader, node,
+					    "this repository stands here "
+					    "twice");
+	return compile_not_tunnelled(compile, node, repo->host, "a repository");
+}
+
+static void read_repo(struct compile *compile, const struct text_node *node,
+		      struct policy_repo *repo)
+{
+	static const struct field fields[] = {
+		{"repo", reader_keep, offsetof(struct repo_nodes, repo)},
+		{"credential", reader_keep,
+		 offsetof(struct repo_nodes, credential)},
+		{"read", reader_keep, offsetof(struct repo_nodes, read)},
+		{"push", reader_keep, offsetof(struct repo_nodes, push)},
+	};
+	struct reader *reader = &compile->reader;
+	struct repo_nodes nodes = {NULL, NULL, NULL, NULL};
+	bool has_url;
+
+	if (!reader_map(reader, node, fields, ARRAY_SIZE(fields), &nodes) ||
+	    !reader_require(reader, node, "repo"))
+		return;
+	has_url = read_url(compile, nodes.repo, repo);
+	/* A placeholder's host is nobody's. */
+	if (nodes.credential &&
+	    compile_credential_name(compile, nodes.credential,
+				    &repo->credential) &&
+	    has_url &&
+	    !(compile->is_check &&
+	      bytes_starts_with(nodes.repo->value,
+				bytes_str("${session.repo}"))))
+		(void)compile_credential_covers(compile, nodes.credential,
+						repo->credential, repo->host);
+	if (nodes.read)
+		(void)reader_bool(reader, nodes.read, &repo->read);
+	if (nodes.push)
+		read_push(compile, nodes.push, repo);
+	if (!repo->read && !nodes.push)
+		text_error(&reader->source, node->at,
+			   "this opens nothing: say \"read: true\", \"push\" "
+			   "or both");
+}
+
+void compile_git(struct compile *compile, const struct text_node *node)
+{
+	struct policy *policy = compile->policy;
+	struct policy_repo *array;
+
+	if (!node || !reader_kind(&compile->reader, node, TEXT_LIST))
+		return;
+	if (node->count > POLICY_REPOS_MAX) {
+		text_error(&compile->reader.source, node->at,
+			   "more than %d repositories", POLICY_REPOS_MAX);
+		return;
+	}
+	array = arena_array(compile->reader.arena, node->count, sizeof(*array));
+	if (!array) {
+		text_error(&compile->reader.source, node->at, "no memory");
+		return;
+	}
+	policy->repos = array;
+	for (const struct text_node *item = node->first; item;
+	     item = item->next) {
+		read_repo(compile, item, &array[policy->repo_count]);
+		policy->repo_count++;
+	}
+}

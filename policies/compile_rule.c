@@ -1,0 +1,213 @@
+#include "policies/compile_rule.h"
+
+#include "common/cleanup.h"
+#include "policies/decide_rule.h"
+#include "policies/path.h"
+
+#define REASON_MAX 512
+
+struct rule_nodes {
+	const struct text_node *name, *hosts, *ports, *methods, *paths,
+		*credential, *action, *reason;
+};
+
+/* ---- the parts ---- */
+
+static bool port_item(struct reader *reader, const struct text_node *node,
+		      void *item)
+{
+	uint64_t port;
+
+	if (!reader_number(reader, node, 1, UINT16_MAX, &port))
+		return false;
+	*(uint16_t *)item = (uint16_t)port;
+	return true;
+}
+
+static bool method_item(struct reader *reader, const struct text_node *node,
+			void *item)
+{
+	static const struct choice choices[] = {
+		{"GET", 0},   {"HEAD", 1},   {"POST", 2},    {"PUT", 3},
+		{"PATCH", 4}, {"DELETE", 5}, {"OPTIONS", 6},
+	};
+	int value;
+
+	return reader_choice(reader, node, choices, ARRAY_SIZE(choices),
+			     &value) &&
+	       reader_word(reader, node, item);
+}
+
+static bool path_item(struct reader *reader, const struct text_node *node,
+		      void *item)
+{
+	struct bytes text;
+	struct err err;
+
+	if (!compile_expand(compile_of(reader), node, EXPAND_PATH, &text))
+		return false;
+	/* What requests are matched in: the same form for both. */
+	if (path_normalise(reader->arena, text, item, &err))
+		return reader_error(reader, node, "%s", err.text);
+	return true;
+}
+
+/* A list that is there must say something: an empty one would match all. */
+static void read_strings(struct compile *compile, const struct text_node *node,
+			 reader_item_fn *read, struct policy_strings *strings)
+{
+	if (node && reader_strings(&compile->reader, node, read, strings) &&
+	    node->count == 0)
+		text_error(&compile->reader.source, node->at,
+			   "an empty list; leave it out to match everything");
+}
+
+static void read_ports(struct compile *compile, const struct text_node *node,
+		       struct policy_rule *rule)
+{
+	void *items = NULL;
+
+	if (!node || !reader_list(&compile->reader, node, sizeof(uint16_t),
+				  port_item, &items, &rule->port_count))
+		return;
+	rule->ports = items;
+	if (node->count == 0)
+		text_error(&compile->reader.source, node->at,
+			   "an empty list; leave it out for 443 and 80");
+}
+
+static void read_name(struct compile *compile, const struct text_node *node,
+		      size_t index, struct policy_rule *rule)
+{
+	struct bytes preset = compile->preset;
+	const char *slash = preset.len ? "/" : "";
+	struct bytes name = {NULL, 0};
+	const char *text;
+
+	if (node && reader_name(&compile->reader, node, &name) &&
+	    (bytes_is(name, "default") || bytes_is(name, "git")))
+		text_error(&compile->reader.source, node->at,
+			   "\"%.*s\" means something else", BYTES_ARGS(name));
+	text = name.len
+		       ? arena_format(compile->reader.arena, "%.*s%s%.*s",
+				      BYTES_ARGS(preset), slash,
+				      BYTES_ARGS(name))
+		       : arena_format(compile->reader.arena, "%.*s%srules[%zu]",
+				      BYTES_ARGS(preset), slash, index);
+	rule->name = bytes_str(text);
+}
+
+static void read_reason(struct compile *compile, const struct text_node *node,
+			struct policy_rule *rule)
+{
+	if (compile_expand(compile, node, EXPAND_TEXT, &rule->reason) &&
+	    rule->reason.len > REASON_MAX)
+		text_error(&compile->reader.source, node->at,
+			   "longer than %d bytes", REASON_MAX);
+}
+
+/* ---- what must fit together ---- */
+
+static void check_credential(struct compile *compile,
+			     const struct rule_nodes *nodes,
+			     const struct policy_rule *rule)
+{
+	if (rule->action == POLICY_DENY) {
+		text_error(&compile->reader.source, nodes->credential->at,
+			   "a rule that denies has no credential");
+		return;
+	}
+	for (size_t i = 0; i < rule->hosts.count; i++)
+		(void)compile_credential_covers(compile, nodes->credential,
+						rule->credential,
+						rule->hosts.items[i]);
+}
+
+/* Every host's own words; "*" names none. */
+static void check_tunnel(struct compile *compile, const struct text_node *hosts,
+			 const struct policy_rule *rule)
+{
+	if (!rule_is_conditional(rule))
+		return;
+	for (size_t i = 0; i < rule->hosts.count; i++)
+		if (!bytes_is(rule->hosts.items[i], "*") &&
+		    !compile_not_tunnelled(compile, hosts, rule->hosts.items[i],
+					   "this rule"))
+			return;
+}
+
+static void check_rule(struct compile *compile, const struct text_node *node,
+		       const struct rule_nodes *nodes,
+		       const struct policy_rule *rule)
+{
+	if (rule->action == POLICY_ALLOW && !nodes->hosts)
+		text_error(&compile->reader.source, node->at,
+			   "a rule that allows needs \"hosts\"; for every "
+			   "host say hosts: [\"*\"]");
+	if (nodes->credential)
+		check_credential(compile, nodes, rule);
+	if (nodes->hosts)
+		check_tunnel(compile, nodes->hosts, rule);
+}
+
+static bool read_action(struct compile *compile, const struct text_node *node,
+			struct policy_rule *rule)
+{
+	static const struct choice choices[] = {
+		{"allow", POLICY_ALLOW},
+		{"deny", POLICY_DENY},
+		{"ask", -1},
+	};
+	int action;
+
+	if (!reader_choice(&compile->reader, node, choices, ARRAY_SIZE(choices),
+			   &action))
+		return false;
+	rule->action = (enum policy_action)action;
+	return true;
+}
+
+static void read_rule(struct compile *compile, const struct rule_nodes *nodes,
+		      struct policy_rule *rule)
+{
+	read_strings(compile, nodes->hosts, compile_host_item, &rule->hosts);
+	read_ports(compile, nodes->ports, rule);
+	read_strings(compile, nodes->methods, method_item, &rule->methods);
+	read_strings(compile, nodes->paths, path_item, &rule->paths);
+	if (nodes->credential)
+		(void)compile_credential_name(compile, nodes->credential,
+					      &rule->credential);
+	if (nodes->reason)
+		read_reason(compile, nodes->reason, rule);
+}
+
+void compile_rule(struct compile *compile, const struct text_node *node,
+		  size_t index, struct policy_rule *rule)
+{
+	static const struct field fields[] = {
+		{"name", reader_keep, offsetof(struct rule_nodes, name)},
+		{"hosts", reader_keep, offsetof(struct rule_nodes, hosts)},
+		{"ports", reader_keep, offsetof(struct rule_nodes, ports)},
+		{"methods", reader_keep, offsetof(struct rule_nodes, methods)},
+		{"paths", reader_keep, offsetof(struct rule_nodes, paths)},
+		{"credential", reader_keep,
+		 offsetof(struct rule_nodes, credential)},
+		{"action", reader_keep, offsetof(struct rule_nodes, action)},
+		{"reason", reader_keep, offsetof(struct rule_nodes, reason)},
+		{"query", NULL, 0},
+		{"headers", NULL, 0},
+		{"body", NULL, 0},
+		{"rate", NULL, 0},
+	};
+	struct rule_nodes nodes = {NULL, NULL, NULL, NULL,
+				   NULL, NULL, NULL, NULL};
+
+	if (!reader_map(&compile->reader, node, fields, ARRAY_SIZE(fields),
+			&nodes))
+		return;
+	read_name(compile, nodes.name, index, rule);
+	read_rule(compile, &nodes, rule);
+	if (reader_require(&compile->reader, node, "action") &&
+	    read_action(compile, nodes.action, rule))
+		check_rule(compile, node, &nodes, rule);
+}
