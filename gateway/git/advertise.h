@@ -24,7 +24,7 @@
 
 #define ADVERTISE_LINES_MAX 1000000
 /* A feed of n bytes appends at most this much to out. */
-#define ADVERTISE_OUT_MAX(n) ((n) + 1024)
+#define ADVERTISE_OUT_MAX(n) ((n) + (n) / 16 + 72 * 1024)
 
 enum advertise_flag { /* bits */
 		      /* Add "no-thin": packs are checked without their base. */

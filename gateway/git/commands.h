@@ -32,8 +32,6 @@ enum commands_result {
 	COMMANDS_REFUSED
 };
 
-struct commands_update; /* a link of the list under construction */
-
 struct commands {
 	struct arena *arena;
 	enum commands_result result;
@@ -43,10 +41,9 @@ struct commands {
 	struct verdict verdict; /* set at COMMANDS_REFUSED */
 	struct buf line;	/* the packet that is not whole yet */
 	size_t bytes;		/* taken so far */
-	bool is_flushed;	/* 0000 was seen */
-	struct commands_update *last_update;
-	struct commands_update *last_shallow;
-	struct commands_update *by_name; /* uthash: doubled refs */
+	size_t update_room, shallow_room;
+	bool has_command; /* the first command was understood */
+	bool is_flushed;  /* 0000 was seen */
 };
 
 /* Views in push live as long as the arena (which the caller owns). */
@@ -64,8 +61,6 @@ enum commands_result commands_end(struct commands *cmd);
 /* ---- what follows the command list ---- */
 
 #define PACK_HEAD_LEN 12
-/* SHA-1 trailer; the smallest pack has 0 objects. */
-#define PACK_BYTES_MIN (PACK_HEAD_LEN + 20)
 
 /* Watches the bytes after the commands: a pack with a sound head when the
  * push has one, nothing at all when it only deletes. */

@@ -16,7 +16,7 @@
 /* A request body, and the lines in it: 2,000,000 "have" lines and more. */
 #define FETCH_REQUEST_BYTES_MAX (128 * 1024 * 1024)
 /* A feed of n bytes appends at most this much to out (both readers). */
-#define FETCH_OUT_MAX(n) ((n) + 65536)
+#define FETCH_OUT_MAX(n) ((n) + 72 * 1024)
 
 /* ---- POST git-upload-pack ---- */
 

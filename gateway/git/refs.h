@@ -10,8 +10,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <uthash.h>
-
 #include "common/arena.h"
 #include "common/bytes.h"
 #include "policies/policy.h"
@@ -22,25 +20,28 @@
 struct git_ref {
 	struct bytes name; /* in the map's arena */
 	struct bytes oid;  /* lower-case hex */
-	UT_hash_handle hh;
 };
 
 struct git_refs {
 	struct arena arena;
-	struct git_ref *head;
-	size_t count;
+	struct git_ref *items;
+	size_t count, size;
 	size_t advertised;  /* ref lines seen in all, hidden ones included */
 	size_t oid_hex_len; /* 40 or 64, from upstream; 0: nothing seen yet */
 	bool is_partial;
+	bool is_whole; /* the advertisement was read to its end and is sound */
 };
 
 void git_refs_init(struct git_refs *refs);
 void git_refs_release(struct git_refs *refs);
 
-/* Remember name -> oid (copied). 0; a full map only sets is_partial; -1
- * when the name is there already (upstream is broken). */
-int git_refs_add(struct git_refs *refs, struct bytes name, struct bytes oid);
-/* The ref of that name, or NULL. Valid until release. */
+/* Remember name -> oid (copied). A full map only sets is_partial. */
+void git_refs_add(struct git_refs *refs, struct bytes name, struct bytes oid);
+/* All were added: sort them and set is_whole. 0, or -1 when a name stands
+ * there twice (upstream is broken). */
+int git_refs_seal(struct git_refs *refs);
+/* The ref of that name, or NULL; nothing is found before it is sealed.
+ * Valid until release. */
 const struct git_ref *git_refs_find(const struct git_refs *refs,
 				    struct bytes name);
 

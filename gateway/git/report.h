@@ -37,6 +37,11 @@ int report_advise(const struct report_advice *advice, struct buf *out);
  * lines for side-band 2. Every update gets `ng <ref> <reason>`. 0/-1. */
 int report_refuse(const struct push *push, struct bytes text, struct buf *out);
 
+/* Can this client hear a report at all? One that offered neither side-band
+ * nor report-status only notices a status that is not 200: answer it 403
+ * text/plain instead. */
+bool report_is_heard(const struct push *push);
+
 /* The same for a command list that was refused before it was understood:
  * the reason alone, as "unpack <reason>" where the client asked for a
  * report. Without side-band and report it writes an ERR packet. 0/-1. */
