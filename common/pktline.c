@@ -110,6 +110,8 @@ int pktline_add_band(struct buf *out, unsigned band, struct bytes payload)
 	size_t need = payload.len + packets * (HEADER_LEN + 1);
 
 	assert(band >= 1 && band <= 3);
+	if (need == 0)
+		return 0;
 	if (buf_room(out) < need || !buf_reserve(out, need))
 		return -1;
 	while (payload.len > 0) {
