@@ -22,7 +22,7 @@
 #include "common/bytes.h"
 #include "common/err.h"
 
-#define TLS_CLIENT_SESSIONS_MAX 256
+#define TLS_CLIENT_SESSIONS_MAX 64 /* some KiB each */
 #define TLS_CLIENT_KEY_MAX	320
 #define TLS_CLIENT_RESUME_MS	(3600ull * 1000)
 

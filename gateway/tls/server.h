@@ -22,7 +22,7 @@
 
 #include "common/bytes.h"
 #include "common/err.h"
-#include "policies/host.h"
+#include "gateway/tls/leaves.h"
 
 #define TLS_PUBLIC_KEY_MAX     128
 #define TLS_SERVER_RESUME_SECS 3600
@@ -46,44 +46,5 @@ tls_server_public_key(const struct tls_server *server)
 {
 	return bytes_from(server->public_key, server->public_key_len);
 }
-
-/* ---- the certificates minted so far, by canonical name ---- */
-
-#define TLS_LEAVES_MAX 256 /* about 6 KiB each; the least used goes first */
-/* A leaf is not used any more when less than this is left of it. */
-#define TLS_LEAF_REST_MS (60ull * 1000)
-
-struct tls_leaf {
-	char name[HOST_NAME_MAX_LEN + 1];
-	bool is_refusal; /* minted with MINT_REFUSE */
-	X509 *chain[2];	 /* leaf, CA: for io_tls_certificate() */
-	size_t count;
-	uint64_t expires_ms; /* wall clock */
-	uint64_t used;	     /* turn of the cache's counter */
-};
-
-struct tls_leaves {
-	struct tls_leaf *items;
-	size_t count;
-	uint64_t turn;
-};
-
-void tls_leaves_init(struct tls_leaves *leaves);
-void tls_leaves_release(struct tls_leaves *leaves);
-/* The leaf of that name that is good for a while, or NULL. A refusal's leaf
- * serves only refusals; a serving one serves both. Valid until the next
- * change of the cache. */
-const struct tls_leaf *tls_leaves_find(struct tls_leaves *leaves,
-				       struct bytes name, bool is_refusal,
-				       uint64_t wall_ms);
-/* Keep what the minter sent (DER). The kept leaf, or NULL with *err. */
-struct tls_leaf_der {
-	struct bytes leaf, ca;
-	uint64_t expires_ms;
-};
-const struct tls_leaf *tls_leaves_add(struct tls_leaves *leaves,
-				      struct bytes name, bool is_refusal,
-				      const struct tls_leaf_der *der,
-				      struct err *err);
 
 #endif

@@ -1,0 +1,108 @@
+#include "gateway/tls/hello.h"
+
+#include <openssl/err.h>
+#include <stdlib.h>
+
+#include "gateway/tls/server_name.h"
+
+#define NAME_MAX_SENT 255
+
+struct tls_hello {
+	SSL *ssl;
+	BIO *in; /* ssl's */
+	enum tls_hello_result result;
+	uint8_t name[NAME_MAX_SENT];
+	size_t name_len;
+};
+
+/* OpenSSL calls it with a whole and well-formed ClientHello. */
+static int on_client_hello(SSL *ssl, int *alert, void *unused)
+{
+	struct tls_hello *hello = SSL_get_app_data(ssl);
+	struct bytes name = {0};
+
+	(void)unused;
+	switch (tls_server_name(ssl, &name)) {
+	case 0:
+		hello->result = TLS_HELLO_UNNAMED;
+		break;
+	case 1:
+		memcpy(hello->name, name.data, name.len);
+		hello->name_len = name.len;
+		hello->result = TLS_HELLO_NAMED;
+		break;
+	default:
+		hello->result = TLS_HELLO_INVALID;
+		break;
+	}
+	*alert = SSL_AD_INTERNAL_ERROR;
+	return SSL_CLIENT_HELLO_RETRY; /* stop here */
+}
+
+/* Nothing of a connection is kept in it: one for the life of the process. */
+static SSL_CTX *shared_context(void)
+{
+	static SSL_CTX *context;
+
+	if (!context) {
+		context = SSL_CTX_new(TLS_server_method());
+		if (context)
+			SSL_CTX_set_client_hello_cb(context, on_client_hello,
+						    NULL);
+	}
+	return context;
+}
+
+struct tls_hello *tls_hello_new(void)
+{
+	SSL_CTX *context = shared_context();
+	struct tls_hello *hello = context ? calloc(1, sizeof(*hello)) : NULL;
+	BIO *out;
+
+	if (!hello)
+		return NULL;
+	hello->ssl = SSL_new(context);
+	hello->in = BIO_new(BIO_s_mem());
+	out = BIO_new(BIO_s_null());
+	if (!hello->ssl || !hello->in || !out) {
+		BIO_free(hello->in);
+		BIO_free(out);
+		SSL_free(hello->ssl);
+		free(hello);
+		return NULL;
+	}
+	SSL_set_bio(hello->ssl, hello->in, out);
+	SSL_set_app_data(hello->ssl, hello);
+	SSL_set_accept_state(hello->ssl);
+	return hello;
+}
+
+void tls_hello_free(struct tls_hello *hello)
+{
+	if (!hello)
+		return;
+	SSL_free(hello->ssl);
+	free(hello);
+}
+
+enum tls_hello_result tls_hello_feed(struct tls_hello *hello,
+				     struct bytes bytes)
+{
+	int done;
+
+	if (bytes.len == 0)
+		return TLS_HELLO_MORE;
+	if (BIO_write(hello->in, bytes.data, (int)bytes.len) != (int)bytes.len)
+		return TLS_HELLO_INVALID;
+	done = SSL_do_handshake(hello->ssl);
+	if (hello->result == TLS_HELLO_MORE &&
+	    SSL_get_error(hello->ssl, done) != SSL_ERROR_WANT_READ)
+		hello->result = TLS_HELLO_INVALID;
+	ERR_clear_error();
+	return hello->result;
+}
+
+struct bytes tls_hello_name(const struct tls_hello *hello)
+{
+	return bytes_from(hello->name, hello->name_len);
+}

@@ -1,0 +1,13 @@
+#include "gateway/tls/library.h"
+
+#include <openssl/err.h>
+
+int tls_library_error(struct err *err, const char *what)
+{
+	unsigned long code = ERR_peek_last_error();
+	const char *reason = code ? ERR_reason_error_string(code) : NULL;
+
+	ERR_clear_error();
+	return err_set(err, ERR_LIBRARY, "%s: %s", what,
+		       reason ? reason : "no reason");
+}
