@@ -1,0 +1,325 @@
+#include "gateway/ledger/batch.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/log.h"
+
+struct batch_row {
+	struct batch_row *next;
+	uint64_t time_ms;
+	enum record_kind kind;
+	bool allowed;
+	bool is_awaited; /* somebody waits: dropped when it cannot be stored */
+	uint8_t session_len;
+	uint16_t tail_len;
+	uint8_t text[]; /* session, then tail */
+};
+
+_Static_assert(ROW_JSON_MAX <= UINT16_MAX, "a tail's length fits");
+_Static_assert(SESSION_ID_MAX <= UINT8_MAX, "a session's length fits");
+
+static void on_timer(void *owner)
+{
+	(void)batch_flush(owner);
+}
+
+/* Flush in ms, or sooner if that is due already; 0: not at all. */
+static void set_timer(struct batch *batch, unsigned ms)
+{
+	if (batch->is_timed && ms)
+		return;
+	batch->is_timed = ms != 0;
+	io_timer_set(batch->timer, ms);
+}
+
+int batch_init(struct batch *batch, struct io_loop *loop, struct store *store,
+	       const struct batch_hooks *hooks, struct err *err)
+{
+	*batch = (struct batch){.loop = loop, .store = store, .hooks = hooks};
+	buf_init(&batch->text, 2 * ROW_JSON_MAX);
+	batch->timer = io_timer_new(loop, on_timer, batch);
+	if (!batch->timer)
+		return err_set(err, ERR_SYSTEM, "begin: no memory");
+	return 0;
+}
+
+void batch_release(struct batch *batch)
+{
+	while (batch->first) {
+		struct batch_row *row = batch->first;
+
+		batch->first = row->next;
+		free(row);
+	}
+	io_timer_free(batch->timer);
+	buf_release(&batch->text);
+}
+
+/* ---- what is held ---- */
+
+static size_t row_bytes(const struct batch_row *row)
+{
+	return sizeof(*row) + row->session_len + row->tail_len;
+}
+
+static struct batch_row *
+row_new(struct batch *batch, const struct record *record, struct bytes session)
+{
+	struct bytes tail;
+	struct batch_row *row;
+
+	if (row_write_tail(&batch->text, record) < 0)
+		return NULL;
+	tail = buf_view(&batch->text);
+	row = malloc(sizeof(*row) + session.len + tail.len);
+	if (!row)
+		return NULL;
+	*row = (struct batch_row){
+		.time_ms = record->time_ms,
+		.kind = (enum record_kind)record->kind,
+		.allowed = record->allowed,
+		.session_len = (uint8_t)session.len,
+		.tail_len = (uint16_t)tail.len,
+	};
+	if (session.len)
+		memcpy(row->text, session.data, session.len);
+	memcpy(row->text + session.len, tail.data, tail.len);
+	return row;
+}
+
+static void append(struct batch *batch, struct batch_row *row)
+{
+	if (batch->last)
+		batch->last->next = row;
+	else
+		batch->first = row;
+	batch->last = row;
+	batch->row_count++;
+	batch->bytes += row_bytes(row);
+}
+
+/* Free the rows; those that nobody waits for only when all go. */
+static void drop_rows(struct batch *batch, bool all)
+{
+	struct batch_row *row = batch->first;
+
+	batch->first = batch->last = NULL;
+	batch->row_count = 0;
+	batch->bytes = 0;
+	while (row) {
+		struct batch_row *next = row->next;
+
+		row->next = NULL;
+		if (all || row->is_awaited)
+			free(row);
+		else
+			append(batch, row);
+		row = next;
+	}
+}
+
+static void answer_asks(struct batch *batch, const char *why)
+{
+	size_t count = batch->ask_count;
+
+	batch->ask_count = 0;
+	for (size_t i = 0; i < count; i++)
+		batch->hooks->answer(batch->asks[i], why);
+}
+
+/* ---- storing ---- */
+
+static int add_rows(struct batch *batch, struct err *err)
+{
+	for (struct batch_row *row = batch->first; row; row = row->next) {
+		const struct store_row stored = {
+			.head = {.time_ms = row->time_ms,
+				 .kind = row->kind,
+				 .allowed = row->allowed,
+				 .session = bytes_from(row->text,
+						       row->session_len)},
+			.tail = bytes_from(row->text + row->session_len,
+					   row->tail_len),
+		};
+
+		if (store_add(batch->store, &stored, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* The row that tells of a failure that ends with this transaction. */
+static int add_account(struct batch *batch, struct err *err)
+{
+	uint64_t now = clock_wall_ms();
+	char when[CLOCK_TEXT_SIZE], detail[512];
+	struct record record = {
+		.kind = RECORD_PROCESS,
+		.allowed = batch->lost == 0,
+		.constraint = CONSTRAINT_audit_unavailable,
+		.host = bytes_str("ledger"),
+		.detail = {(const uint8_t *)detail, 0},
+	};
+	struct store_row row = {.head = {.time_ms = now,
+					 .kind = RECORD_PROCESS,
+					 .allowed = batch->lost == 0}};
+
+	clock_format(batch->failed_ms, when);
+	(void)snprintf(detail, sizeof(detail),
+		       "the store failed at %s (%s): %" PRIu64
+		       " refused, %" PRIu64 " lost",
+		       when, batch->why, batch->refused, batch->lost);
+	record.detail = bytes_str(detail);
+	if (row_write_tail(&batch->text, &record) < 0)
+		return err_set(err, ERR_SYSTEM, "write a row: no memory");
+	row.tail = buf_view(&batch->text);
+	return store_add(batch->store, &row, err);
+}
+
+static int store_all(struct batch *batch, struct err *err)
+{
+	if (store_begin(batch->store, err) < 0)
+		return -1;
+	if (add_rows(batch, err) == 0 &&
+	    (!batch->failed_ms || add_account(batch, err) == 0) &&
+	    store_commit(batch->store, err) == 0)
+		return 0;
+	store_rollback(batch->store);
+	return -1;
+}
+
+static void note_failure(struct batch *batch, const char *why)
+{
+	if (batch->failed_ms)
+		return;
+	batch->failed_ms = clock_wall_ms();
+	(void)snprintf(batch->why, sizeof(batch->why), "%.200s", why);
+	log_error("the ledger cannot store: %s", why);
+}
+
+static void on_store_failed(struct batch *batch, const struct err *err)
+{
+	note_failure(batch, err->text);
+	batch->refused += batch->ask_count;
+	drop_rows(batch, false);
+	answer_asks(batch, batch->why);
+	set_timer(batch, BATCH_RETRY_MS);
+}
+
+int batch_flush(struct batch *batch)
+{
+	struct err err;
+
+	set_timer(batch, 0);
+	if (!batch->first && !batch->failed_ms) {
+		answer_asks(batch, NULL);
+		return 0;
+	}
+	if (store_all(batch, &err) < 0) {
+		on_store_failed(batch, &err);
+		return -1;
+	}
+	if (batch->failed_ms)
+		log_info("the ledger stores again: %" PRIu64
+			 " asks were refused, %" PRIu64 " records lost",
+			 batch->refused, batch->lost);
+	batch->failed_ms = batch->lost = batch->refused = 0;
+	drop_rows(batch, true);
+	answer_asks(batch, NULL);
+	if (batch->hooks->on_stored)
+		batch->hooks->on_stored(batch->hooks->owner);
+	return 0;
+}
+
+/* ---- taking ---- */
+
+static void flush_at_turn_end(void *owner)
+{
+	struct batch *batch = owner;
+
+	batch->is_deferred = false;
+	(void)batch_flush(batch);
+}
+
+/* When to store what is held now. */
+static void schedule(struct batch *batch)
+{
+	if (batch->failed_ms) {
+		set_timer(batch, BATCH_RETRY_MS);
+	} else if (batch->row_count >= BATCH_ROWS_MAX ||
+		   batch->bytes >= BATCH_BYTES_MAX / 2 ||
+		   batch->ask_count == BATCH_ASKS_MAX) {
+		(void)batch_flush(batch);
+	} else if (batch->ask_count == 0) {
+		set_timer(batch, BATCH_WAIT_MS);
+	} else if (!batch->is_deferred) {
+		batch->is_deferred =
+			io_loop_defer(batch->loop, flush_at_turn_end, batch) ==
+			0;
+		if (!batch->is_deferred)
+			set_timer(batch, 1);
+	}
+}
+
+static bool add_row(struct batch *batch, const struct record *record,
+		    const char *session, bool is_awaited)
+{
+	struct bytes owner = session ? bytes_str(session) : record->session;
+	struct record timed = *record;
+	uint64_t now = clock_wall_ms();
+	struct batch_row *row;
+
+	/* Nothing happened in the future, whoever says so. */
+	if (timed.time_ms == 0 || timed.time_ms > now)
+		timed.time_ms = now;
+	if (owner.len > SESSION_ID_MAX || batch->bytes >= BATCH_BYTES_MAX)
+		return false;
+	row = row_new(batch, &timed, owner);
+	if (!row)
+		return false;
+	row->is_awaited = is_awaited;
+	append(batch, row);
+	return true;
+}
+
+static void add_notes(struct batch *batch, const struct msg_records *records,
+		      const char *session)
+{
+	for (size_t i = 0; i < records->records_count; i++) {
+		if (add_row(batch, &records->records[i], session, false))
+			continue;
+		note_failure(batch, "there is no room for more records");
+		batch->lost++;
+	}
+}
+
+static void add_asked(struct batch *batch, const struct msg_records *records,
+		      const char *session, struct rpc_ticket ticket)
+{
+	if (batch->failed_ms) {
+		batch->refused++;
+		batch->hooks->answer(ticket, batch->why);
+		return;
+	}
+	for (size_t i = 0; i < records->records_count; i++) {
+		if (!add_row(batch, &records->records[i], session, true)) {
+			batch->hooks->answer(ticket, "no memory");
+			return;
+		}
+	}
+	batch->asks[batch->ask_count++] = ticket;
+}
+
+void batch_add(struct batch *batch, const struct msg_records *records,
+	       const char *session, const struct rpc_ticket *ticket)
+{
+	if (ticket)
+		add_asked(batch, records, session, *ticket);
+	else
+		add_notes(batch, records, session);
+	schedule(batch);
+}

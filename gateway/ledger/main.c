@@ -1,0 +1,317 @@
+/*
+ * sallyport-ledger: the tamper-evident record. Every process tells it what
+ * happened; control alone may ask. It writes its own directory and nothing
+ * else, parses only typed messages, and has no network.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "common/secret.h"
+#include "gateway/keeper/keeper.h"
+#include "gateway/ledger/batch.h"
+#include "gateway/ledger/follow.h"
+
+/* How often the head is logged, as an anchor outside the store. */
+#define ANCHOR_EVERY_MS	   (3600 * 1000)
+#define ANSWER_ARENA_MAX   (256 * 1024)
+#define RECORDS_PER_SECOND 50000
+#define QUERIES_PER_SECOND 200
+
+struct ledger {
+	struct store store;
+	struct batch batch;
+	struct batch_hooks hooks;
+	struct follow follow;
+	struct io_timer *anchor;
+	uint64_t anchored; /* the sequence that was logged last */
+};
+
+/* ---- records ---- */
+
+/* What an edge can know of: a captured one must not forge the rest. */
+static bool edge_may_say(uint8_t kind)
+{
+	return kind == RECORD_CONNECTION || kind == RECORD_REQUEST ||
+	       kind == RECORD_RESPONSE || kind == RECORD_PUSH ||
+	       kind == RECORD_PUSH_REPORT || kind == RECORD_DNS;
+}
+
+static const char *check_records(const struct keeper_peer *peer,
+				 const struct msg_records *records)
+{
+	for (size_t i = 0; i < records->records_count; i++) {
+		const struct record *record = &records->records[i];
+
+		if (record->constraint >= CONSTRAINT_MAX)
+			return "a record with an unknown constraint";
+		if (peer->role == ROLE_EDGE && !edge_may_say(record->kind))
+			return "a record of a kind that is not an edge's";
+	}
+	return NULL;
+}
+
+/* Whose records they are: an edge speaks for its session alone. */
+static const char *session_of(const struct keeper_peer *peer)
+{
+	return peer->role == ROLE_EDGE ? peer->session : NULL;
+}
+
+static void answer_records(struct rpc_ticket ticket, const void *message,
+			   int *fd, void *owner)
+{
+	struct keeper_peer *peer = owner;
+	struct ledger *ledger = peer->keeper->owner;
+	const char *why = check_records(peer, message);
+
+	(void)ticket;
+	(void)fd;
+	if (why)
+		keeper_drop_peer(peer, why);
+	else
+		batch_add(&ledger->batch, message, session_of(peer), NULL);
+}
+
+static void answer_durable(struct rpc_ticket ticket, const void *message,
+			   int *fd, void *owner)
+{
+	struct keeper_peer *peer = owner;
+	struct ledger *ledger = peer->keeper->owner;
+	const char *why = check_records(peer, message);
+
+	(void)fd;
+	rpc_ticket_hold(ticket);
+	if (why) {
+		rpc_refuse(ticket, CONSTRAINT_request_malformed, "%s", why);
+		keeper_drop_peer(peer, why);
+		return;
+	}
+	batch_add(&ledger->batch, message, session_of(peer), &ticket);
+}
+
+static void answer_asker(struct rpc_ticket ticket, const char *why)
+{
+	const struct wire_empty empty = {0};
+
+	if (why)
+		rpc_refuse(ticket, CONSTRAINT_audit_unavailable, "%s", why);
+	else
+		rpc_reply(ticket, &wire_empty_schema, &empty, -1);
+}
+
+static void on_stored(void *owner)
+{
+	struct ledger *ledger = owner;
+
+	follow_wake(&ledger->follow);
+}
+
+/* ---- control's questions ---- */
+
+static void refuse(struct rpc_ticket ticket, const struct err *err)
+{
+	enum constraint constraint = CONSTRAINT_internal;
+
+	if (err->code == ERR_INVALID)
+		constraint = CONSTRAINT_request_malformed;
+	else if (err->code == ERR_TIMEOUT || err->code == ERR_TOO_LARGE)
+		constraint = CONSTRAINT_resource_limit;
+	rpc_refuse(ticket, (uint16_t)constraint, "%s", err->text);
+}
+
+static void answer_query(struct rpc_ticket ticket, const void *message, int *fd,
+			 void *owner)
+{
+	const struct keeper_peer *peer = owner;
+	struct ledger *ledger = peer->keeper->owner;
+	auto_type(arena_release) struct arena arena;
+	struct msg_ledger_rows rows;
+	struct err err;
+
+	(void)fd;
+	arena_init(&arena, ANSWER_ARENA_MAX);
+	if (store_query(&ledger->store, message, &arena, &rows, &err) < 0)
+		refuse(ticket, &err);
+	else
+		rpc_reply(ticket, &msg_ledger_rows_schema, &rows, -1);
+}
+
+static void answer_follow(struct rpc_ticket ticket, const void *message,
+			  int *fd, void *owner)
+{
+	const struct keeper_peer *peer = owner;
+	struct ledger *ledger = peer->keeper->owner;
+	const struct wire_empty empty = {0};
+	struct err err;
+
+	(void)fd;
+	if (follow_add(&ledger->follow, peer->rpc, message, &err) < 0)
+		refuse(ticket, &err);
+	else
+		rpc_reply(ticket, &wire_empty_schema, &empty, -1);
+}
+
+static void answer_verify(struct rpc_ticket ticket, const void *message,
+			  int *fd, void *owner)
+{
+	const struct msg_ledger_verify *verify = message;
+	const struct keeper_peer *peer = owner;
+	struct ledger *ledger = peer->keeper->owner;
+	auto_type(arena_release) struct arena arena;
+	struct msg_ledger_verified verified;
+	struct err err;
+
+	(void)fd;
+	arena_init(&arena, ANSWER_ARENA_MAX);
+	if (store_verify(&ledger->store, verify->after, &arena, &verified,
+			 &err) < 0)
+		refuse(ticket, &err);
+	else
+		rpc_reply(ticket, &msg_ledger_verified_schema, &verified, -1);
+}
+
+static void on_peer_closed(struct keeper *keeper, struct keeper_peer *peer)
+{
+	struct ledger *ledger = keeper->owner;
+
+	follow_remove(&ledger->follow, peer->rpc);
+}
+
+/* ---- life ---- */
+
+static void log_head(struct ledger *ledger)
+{
+	char hex[2 * DIGEST_LEN + 1];
+
+	bytes_to_hex(bytes_from(ledger->store.head.hash, DIGEST_LEN), hex);
+	log_info("ledger head sequence=%" PRIu64 " hash=%s",
+		 ledger->store.head.sequence, hex);
+	ledger->anchored = ledger->store.head.sequence;
+}
+
+static void on_anchor(void *owner)
+{
+	struct ledger *ledger = owner;
+
+	if (ledger->anchored != ledger->store.head.sequence)
+		log_head(ledger);
+	io_timer_set(ledger->anchor, ANCHOR_EVERY_MS);
+}
+
+static int prepare(struct keeper *keeper, struct confine_spec *confine,
+		   struct err *err)
+{
+	struct ledger *ledger = keeper->owner;
+
+	secret_protect_process();
+	return store_open(&ledger->store, keeper->state_fd,
+			  confine->uid ? confine->uid : (uid_t)-1, err);
+}
+
+/* A store that does not end where its head says has been cut: its own next
+ * row tells of it. */
+static void record_gap(struct ledger *ledger)
+{
+	char detail[160];
+	struct record record = {
+		.kind = RECORD_PROCESS,
+		.constraint = CONSTRAINT_internal,
+		.host = bytes_str("ledger"),
+	};
+	const struct msg_records records = {&record, 1};
+
+	(void)snprintf(detail, sizeof(detail),
+		       "the store was changed: its rows ended at %" PRIu64
+		       ", its head goes on from %" PRIu64,
+		       ledger->store.gap.sequence, ledger->store.head.sequence);
+	log_error("%s", detail);
+	record.detail = bytes_str(detail);
+	batch_add(&ledger->batch, &records, NULL, NULL);
+}
+
+static int start(struct keeper *keeper, struct err *err)
+{
+	struct ledger *ledger = keeper->owner;
+
+	ledger->hooks = (struct batch_hooks){
+		.answer = answer_asker,
+		.on_stored = on_stored,
+		.owner = ledger,
+	};
+	if (batch_init(&ledger->batch, keeper->loop, &ledger->store,
+		       &ledger->hooks, err) < 0 ||
+	    follow_init(&ledger->follow, keeper->loop, &ledger->store, err) < 0)
+		return -1;
+	ledger->anchor = io_timer_new(keeper->loop, on_anchor, ledger);
+	if (!ledger->anchor)
+		return err_set(err, ERR_SYSTEM, "start: no memory");
+	log_head(ledger);
+	io_timer_set(ledger->anchor, ANCHOR_EVERY_MS);
+	if (ledger->store.has_gap)
+		record_gap(ledger);
+	return 0;
+}
+
+static void on_drain(struct keeper *keeper)
+{
+	struct ledger *ledger = keeper->owner;
+
+	(void)batch_flush(&ledger->batch);
+	io_loop_stop(keeper->loop);
+}
+
+int main(void)
+{
+	static const struct rpc_permit record_permits[] = {
+		{MSG_RECORDS, &msg_records_schema, answer_records, false,
+		 RECORDS_PER_SECOND},
+		{MSG_RECORDS_DURABLE, &msg_records_schema, answer_durable,
+		 false, RECORDS_PER_SECOND},
+	};
+	static const struct rpc_permit control_permits[] = {
+		{MSG_RECORDS, &msg_records_schema, answer_records, false,
+		 RECORDS_PER_SECOND},
+		{MSG_RECORDS_DURABLE, &msg_records_schema, answer_durable,
+		 false, RECORDS_PER_SECOND},
+		{MSG_LEDGER_QUERY, &msg_ledger_query_schema, answer_query,
+		 false, QUERIES_PER_SECOND},
+		{MSG_LEDGER_FOLLOW, &msg_ledger_query_schema, answer_follow,
+		 false, QUERIES_PER_SECOND},
+		{MSG_LEDGER_VERIFY, &msg_ledger_verify_schema, answer_verify,
+		 false, QUERIES_PER_SECOND},
+	};
+#define RECORDER(role) {role, record_permits, ARRAY_SIZE(record_permits)}
+	static const struct keeper_service services[] = {
+		RECORDER(ROLE_WARDEN),
+		RECORDER(ROLE_EDGE),
+		RECORDER(ROLE_MINTER),
+		RECORDER(ROLE_DIALER),
+		RECORDER(ROLE_COURIER),
+		RECORDER(ROLE_VAULT),
+		{ROLE_CONTROL, control_permits, ARRAY_SIZE(control_permits)},
+	};
+#undef RECORDER
+	/* What SQLite does with the two files that it holds open. */
+	static const char *const syscalls[] = {
+		"pread64", "pwrite64",	 "fsync", "fdatasync", "fcntl",
+		"fstat",   "newfstatat", "lseek", "ftruncate", NULL,
+	};
+	static const struct keeper_spec spec = {
+		.role = ROLE_LEDGER,
+		.services = services,
+		.service_count = ARRAY_SIZE(services),
+		.prepare = prepare,
+		.syscalls = syscalls,
+		.start = start,
+		.on_peer_closed = on_peer_closed,
+		.on_drain = on_drain,
+	};
+	static struct ledger ledger;
+	int code = keeper_main(&spec, &ledger);
+
+	if (ledger.batch.timer)
+		(void)batch_flush(&ledger.batch);
+	store_close(&ledger.store);
+	return code;
+}

@@ -1,0 +1,355 @@
+#include "gateway/ledger/store.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+
+#define STORE_FILE	"ledger.db"
+#define APPLICATION_ID	0x5350414c /* "SPAL" */
+#define SCHEMA_VERSION	1
+#define BUSY_TIMEOUT_MS 2000
+
+static const char settings[] = "PRAGMA locking_mode = EXCLUSIVE;"
+			       "PRAGMA page_size = 4096;"
+			       "PRAGMA journal_mode = WAL;"
+			       "PRAGMA synchronous = FULL;"
+			       "PRAGMA wal_autocheckpoint = 4000;"
+			       "PRAGMA journal_size_limit = 16777216;"
+			       "PRAGMA temp_store = MEMORY;"
+			       "PRAGMA cache_size = -4096;"
+			       "PRAGMA cell_size_check = ON;";
+
+static const char schema[] =
+	"BEGIN IMMEDIATE;"
+	"CREATE TABLE row ("
+	" sequence INTEGER PRIMARY KEY,"
+	" time INTEGER NOT NULL,"
+	" kind INTEGER NOT NULL,"
+	" allowed INTEGER NOT NULL,"
+	" session TEXT NOT NULL,"
+	" json TEXT NOT NULL,"
+	" prev BLOB NOT NULL,"
+	" hash BLOB NOT NULL) STRICT;"
+	"CREATE INDEX row_session ON row (session) WHERE session <> '';"
+	"CREATE INDEX row_kind ON row (kind, allowed);"
+	"CREATE INDEX row_denied ON row (allowed) WHERE allowed = 0;"
+	"CREATE TABLE head ("
+	" id INTEGER PRIMARY KEY CHECK (id = 1),"
+	" sequence INTEGER NOT NULL,"
+	" hash BLOB NOT NULL) STRICT;"
+	"PRAGMA application_id = 1397768524;" /* APPLICATION_ID */
+	"PRAGMA user_version = 1;"	      /* SCHEMA_VERSION */
+	"COMMIT;";
+
+int store_fail(const struct store *store, struct err *err, const char *verb)
+{
+	return err_set(err, ERR_LIBRARY, "%s: %s", verb,
+		       store->db ? sqlite3_errmsg(store->db) : "no memory");
+}
+
+/* ---- opening ---- */
+
+/* Make the file with the right owner before SQLite sees it: its log takes
+ * the owner and mode of the file. */
+static int make_file(int directory, uid_t uid, struct err *err)
+{
+	auto_fd int fd =
+		openat(directory, STORE_FILE,
+		       O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	struct stat status;
+
+	if (fd < 0 || fstat(fd, &status) < 0)
+		return err_system(err, "open %s", STORE_FILE);
+	if (!S_ISREG(status.st_mode) || (status.st_mode & 0077))
+		return err_set(err, ERR_INVALID,
+			       "open %s: must be a file of mode 0600",
+			       STORE_FILE);
+	if (uid != (uid_t)-1 && status.st_uid != uid &&
+	    fchown(fd, uid, (gid_t)uid) < 0)
+		return err_system(err, "give %s to its owner", STORE_FILE);
+	return 0;
+}
+
+static int harden(sqlite3 *db)
+{
+	static const int off[] = {
+		SQLITE_DBCONFIG_TRUSTED_SCHEMA, SQLITE_DBCONFIG_ENABLE_TRIGGER,
+		SQLITE_DBCONFIG_ENABLE_VIEW,	SQLITE_DBCONFIG_DQS_DML,
+		SQLITE_DBCONFIG_DQS_DDL,
+	};
+	int keep_log = 1;
+
+	for (size_t i = 0; i < ARRAY_SIZE(off); i++)
+		if (sqlite3_db_config(db, off[i], 0, NULL) != SQLITE_OK)
+			return -1;
+	if (sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL) !=
+	    SQLITE_OK)
+		return -1;
+	/* The log is emptied at the end, not removed: no unlink then. */
+	(void)sqlite3_file_control(db, "main", SQLITE_FCNTL_PERSIST_WAL,
+				   &keep_log);
+	(void)sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
+	(void)sqlite3_limit(db, SQLITE_LIMIT_LENGTH, 1 << 20);
+	return 0;
+}
+
+/* The integer that a PRAGMA or SELECT gives; -1 when it gives none. */
+static int64_t get_number(sqlite3 *db, const char *sql)
+{
+	sqlite3_stmt *statement = NULL;
+	int64_t number = -1;
+
+	if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL) == SQLITE_OK &&
+	    sqlite3_step(statement) == SQLITE_ROW)
+		number = sqlite3_column_int64(statement, 0);
+	(void)sqlite3_finalize(statement);
+	return number;
+}
+
+static int check_mode(struct store *store, struct err *err)
+{
+	sqlite3_stmt *statement = NULL;
+	bool is_wal = false;
+
+	if (sqlite3_prepare_v2(store->db, "PRAGMA journal_mode", -1, &statement,
+			       NULL) == SQLITE_OK &&
+	    sqlite3_step(statement) == SQLITE_ROW)
+		is_wal = bytes_is(bytes_str((const char *)sqlite3_column_text(
+					  statement, 0)),
+				  "wal");
+	(void)sqlite3_finalize(statement);
+	if (!is_wal)
+		return err_set(err, ERR_LIBRARY,
+			       "open " STORE_FILE ": it cannot keep a log");
+	return 0;
+}
+
+static int check_schema(struct store *store, struct err *err)
+{
+	int64_t id = get_number(store->db, "PRAGMA application_id");
+	int64_t version = get_number(store->db, "PRAGMA user_version");
+
+	if (id == 0 && version == 0) {
+		if (sqlite3_exec(store->db, schema, NULL, NULL, NULL))
+			return store_fail(store, err, "make " STORE_FILE);
+		return 0;
+	}
+	if (id != APPLICATION_ID)
+		return err_set(err, ERR_INVALID,
+			       "open " STORE_FILE ": it is not a ledger");
+	if (version != SCHEMA_VERSION)
+		return err_set(err, ERR_UNSUPPORTED,
+			       "open " STORE_FILE ": version %lld is not ours",
+			       (long long)version);
+	return 0;
+}
+
+static int prepare(struct store *store, const char *sql,
+		   sqlite3_stmt **statement)
+{
+	return sqlite3_prepare_v3(store->db, sql, -1, SQLITE_PREPARE_PERSISTENT,
+				  statement, NULL) == SQLITE_OK
+		       ? 0
+		       : -1;
+}
+
+static int prepare_all(struct store *store, struct err *err)
+{
+	if (prepare(store, "BEGIN IMMEDIATE", &store->begin) < 0 ||
+	    prepare(store, "COMMIT", &store->commit) < 0 ||
+	    prepare(store, "ROLLBACK", &store->rollback) < 0 ||
+	    prepare(store, "INSERT INTO row VALUES (?,?,?,?,?,?,?,?)",
+		    &store->insert) < 0 ||
+	    prepare(store, "INSERT OR REPLACE INTO head VALUES (1,?,?)",
+		    &store->set_head) < 0)
+		return store_fail(store, err, "open " STORE_FILE);
+	return 0;
+}
+
+/* Sequence and hash of the first row of a SELECT; the start of the chain
+ * when it gives none. */
+static int read_chain(struct store *store, const char *sql, struct chain *chain,
+		      struct err *err)
+{
+	sqlite3_stmt *statement = NULL;
+	const void *hash;
+	int step;
+
+	chain_start(chain);
+	if (sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL))
+		return store_fail(store, err, "read " STORE_FILE);
+	step = sqlite3_step(statement);
+	if (step == SQLITE_ROW) {
+		hash = sqlite3_column_blob(statement, 1);
+		chain->sequence = (uint64_t)sqlite3_column_int64(statement, 0);
+		if (sqlite3_column_bytes(statement, 1) == DIGEST_LEN)
+			memcpy(chain->hash, hash, DIGEST_LEN);
+	}
+	(void)sqlite3_finalize(statement);
+	if (step != SQLITE_ROW && step != SQLITE_DONE)
+		return store_fail(store, err, "read " STORE_FILE);
+	return 0;
+}
+
+static int find_head(struct store *store, struct err *err)
+{
+	struct chain last;
+
+	if (read_chain(store,
+		       "SELECT sequence, hash FROM row"
+		       " ORDER BY sequence DESC LIMIT 1",
+		       &last, err) < 0 ||
+	    read_chain(store, "SELECT sequence, hash FROM head", &store->head,
+		       err) < 0)
+		return -1;
+	store->has_gap = last.sequence != store->head.sequence ||
+			 memcmp(last.hash, store->head.hash, DIGEST_LEN) != 0;
+	store->gap = last;
+	/* Rows beyond the head are no reason to use their numbers again. */
+	if (last.sequence > store->head.sequence)
+		store->head = last;
+	store->pending = store->head;
+	return 0;
+}
+
+static int on_progress(void *owner)
+{
+	const struct store *store = owner;
+
+	return store->query_deadline_ms != 0 &&
+	       clock_monotonic_ms() > store->query_deadline_ms;
+}
+
+static int set_up(struct store *store, const char *path, struct err *err)
+{
+	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX |
+		    SQLITE_OPEN_PRIVATECACHE;
+
+	if (sqlite3_open_v2(path, &store->db, flags, NULL) ||
+	    sqlite3_busy_timeout(store->db, BUSY_TIMEOUT_MS) ||
+	    sqlite3_exec(store->db, settings, NULL, NULL, NULL) ||
+	    harden(store->db) < 0)
+		return store_fail(store, err, "open " STORE_FILE);
+	if (check_mode(store, err) < 0 || check_schema(store, err) < 0 ||
+	    prepare_all(store, err) < 0)
+		return -1;
+	sqlite3_progress_handler(store->db, 1000, on_progress, store);
+	return find_head(store, err);
+}
+
+int store_open(struct store *store, int directory, uid_t uid, struct err *err)
+{
+	char path[64];
+
+	*store = (struct store){0};
+	buf_init(&store->json, ROW_JSON_MAX);
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", directory,
+		       STORE_FILE);
+	if (make_file(directory, uid, err) < 0)
+		return -1;
+	if (set_up(store, path, err) < 0) {
+		store_close(store);
+		return -1;
+	}
+	return 0;
+}
+
+void store_close(struct store *store)
+{
+	(void)sqlite3_finalize(store->begin);
+	(void)sqlite3_finalize(store->commit);
+	(void)sqlite3_finalize(store->rollback);
+	(void)sqlite3_finalize(store->insert);
+	(void)sqlite3_finalize(store->set_head);
+	(void)sqlite3_close(store->db);
+	buf_release(&store->json);
+	*store = (struct store){0};
+}
+
+/* ---- adding ---- */
+
+/* Run a statement that gives no row. */
+static int run(struct store *store, sqlite3_stmt *statement, const char *verb,
+	       struct err *err)
+{
+	int step = sqlite3_step(statement);
+
+	(void)sqlite3_reset(statement);
+	if (step == SQLITE_DONE)
+		return 0;
+	return store_fail(store, err, verb);
+}
+
+int store_begin(struct store *store, struct err *err)
+{
+	store->pending = store->head;
+	return run(store, store->begin, "begin", err);
+}
+
+static int bind_text(sqlite3_stmt *statement, int at, struct bytes text)
+{
+	const char *data = text.len ? (const char *)text.data : "";
+
+	return sqlite3_bind_text(statement, at, data, (int)text.len,
+				 SQLITE_STATIC);
+}
+
+static int bind_hash(sqlite3_stmt *statement, int at, const uint8_t *hash)
+{
+	return sqlite3_bind_blob(statement, at, hash, DIGEST_LEN,
+				 SQLITE_STATIC);
+}
+
+int store_add(struct store *store, const struct store_row *row, struct err *err)
+{
+	struct row_head head = row->head;
+	struct chain next = {.sequence = store->pending.sequence + 1};
+	sqlite3_stmt *insert = store->insert;
+	struct bytes json;
+
+	head.sequence = next.sequence;
+	buf_clear(&store->json);
+	if (row_add_head(&store->json, &head) < 0 ||
+	    buf_add(&store->json, row->tail) < 0)
+		return err_set(err, ERR_SYSTEM, "write a row: no memory");
+	json = buf_view(&store->json);
+	chain_hash(store->pending.hash, json, next.hash);
+	if (sqlite3_bind_int64(insert, 1, (int64_t)head.sequence) ||
+	    sqlite3_bind_int64(insert, 2, (int64_t)head.time_ms) ||
+	    sqlite3_bind_int(insert, 3, (int)head.kind) ||
+	    sqlite3_bind_int(insert, 4, head.allowed) ||
+	    bind_text(insert, 5, head.session) || bind_text(insert, 6, json) ||
+	    bind_hash(insert, 7, store->pending.hash) ||
+	    bind_hash(insert, 8, next.hash))
+		return store_fail(store, err, "write a row");
+	if (run(store, insert, "write a row", err) < 0)
+		return -1;
+	store->pending = next;
+	return 0;
+}
+
+int store_commit(struct store *store, struct err *err)
+{
+	sqlite3_stmt *set_head = store->set_head;
+	int64_t sequence = (int64_t)store->pending.sequence;
+
+	if (sqlite3_bind_int64(set_head, 1, sequence) ||
+	    bind_hash(set_head, 2, store->pending.hash))
+		return store_fail(store, err, "write the head");
+	if (run(store, set_head, "write the head", err) < 0 ||
+	    run(store, store->commit, "commit", err) < 0)
+		return -1;
+	store->head = store->pending;
+	return 0;
+}
+
+void store_rollback(struct store *store)
+{
+	store->pending = store->head;
+	/* Some failures have rolled back already. */
+	if (!sqlite3_get_autocommit(store->db))
+		(void)run(store, store->rollback, "roll back", NULL);
+}
