@@ -61,6 +61,7 @@ static void turns(unsigned ms)
 
 static void leave(struct listener *listener)
 {
+	follow_remove(&follow, listener->near);
 	rpc_close(listener->near);
 	rpc_close(listener->far);
 	turns(1);
