@@ -5,6 +5,11 @@
 
 #include "common/io_tls_core.h"
 
+/* Never the subject: OpenSSL takes its CN when the SAN has no DNS name. */
+#define HOST_FLAGS                                                             \
+	(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS |                                \
+	 X509_CHECK_FLAG_NEVER_CHECK_SUBJECT)
+
 static bool is_address(const char *name)
 {
 	struct in6_addr address;
@@ -22,9 +27,8 @@ static int check_resumed(const struct io_tls *tls, X509 *leaf, struct err *err)
 	if (is_address(tls->name))
 		is_match = X509_check_ip_asc(leaf, tls->name, 0);
 	else
-		is_match = X509_check_host(leaf, tls->name, 0,
-					   X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS,
-					   NULL);
+		is_match =
+			X509_check_host(leaf, tls->name, 0, HOST_FLAGS, NULL);
 	if (is_match != 1)
 		return err_set(err, ERR_INVALID,
 			       "resume TLS: the session is not of %s",
@@ -68,7 +72,7 @@ static int set_name(struct io_tls *tls, const char *name)
 						     name) == 1
 			       ? 0
 			       : -1;
-	SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+	SSL_set_hostflags(ssl, HOST_FLAGS);
 	return SSL_set_tlsext_host_name(ssl, name) == 1 &&
 			       SSL_set1_host(ssl, name) == 1
 		       ? 0
