@@ -1,80 +1,4 @@
-#include "tests/contract/ends.h"
-
-#define IN_MAX	 1024
-#define OUT_HIGH 4096
-#define OUT_MAX	 (256 << 10)
-#define NARROW	 4096
-
-/* One io and what happened to it, as a line of letters. */
-struct rig {
-	struct io_loop *loop;
-	int fds[2];
-	struct io *io;
-	char seen[256];
-	size_t seen_len;
-	void (*then)(struct rig *rig, enum io_event event);
-	struct io *other;
-	struct bytes answer;
-	unsigned count;
-};
-
-static void rig_on_event(struct io *io, enum io_event event, void *owner)
-{
-	static const char letters[IO_EVENT_MAX] = "DEWFTHYR";
-	struct rig *rig = owner;
-
-	if (io == rig->io) {
-		assert_true(rig->seen_len < sizeof(rig->seen) - 1);
-		rig->seen[rig->seen_len++] = letters[event];
-	}
-	if (rig->then)
-		rig->then(rig, event);
-	if (event == IO_RELEASED && io == rig->io)
-		rig->io = NULL;
-}
-
-static void rig_set_up_on(struct rig *rig, void (*pair)(int fds[2]))
-{
-	static const struct io_limits limits = {IN_MAX, OUT_HIGH, OUT_MAX};
-	struct err err;
-
-	*rig = (struct rig){.count = 0};
-	rig->loop = io_loop_new(&err);
-	assert_non_null(rig->loop);
-	pair(rig->fds);
-	rig->io = io_new(rig->loop, rig->fds[0], &limits, rig_on_event, rig);
-	assert_non_null(rig->io);
-}
-
-static void rig_set_up(struct rig *rig)
-{
-	rig_set_up_on(rig, ends_pair);
-}
-
-static void narrow_pair(int fds[2])
-{
-	ends_pair_narrow(fds, NARROW);
-}
-
-static void rig_tear_down(struct rig *rig)
-{
-	io_loop_free(rig->loop);
-	assert_null(rig->io);
-	ends_finish();
-}
-
-static void assert_in(struct rig *rig, const char *text)
-{
-	assert_true(bytes_is(buf_view(io_in(rig->io)), text));
-}
-
-static void assert_received(struct rig *rig, const char *text)
-{
-	struct buf *got = ends_received(rig->fds[1]);
-
-	assert_true(bytes_is(buf_view(got), text));
-	buf_consume(got, buf_len(got));
-}
+#include "tests/contract/rig.h"
 
 static void nothing_is_read_before_reading_starts(void **state)
 {
@@ -225,6 +149,129 @@ static void blocked_write_is_queued_and_drained_is_told_once(void **state)
 	rig_tear_down(&rig);
 }
 
+static void write_above_the_bound_is_refused_whole(void **state)
+{
+	uint8_t block[OUT_MAX];
+	struct rig rig;
+	size_t queued;
+
+	(void)state;
+	rig_set_up_on(&rig, narrow_pair);
+	memset(block, 'z', sizeof(block));
+	assert_int_equal(io_write(rig.io, bytes_from(block, sizeof(block))), 0);
+	queued = io_out_len(rig.io);
+	assert_int_equal(io_write(rig.io, bytes_from(block, sizeof(block))),
+			 -1);
+	assert_int_equal(io_out_len(rig.io), queued);
+	assert_int_equal(io_write(rig.io, bytes_str("fits")), 0);
+	rig_tear_down(&rig);
+}
+
+static void end_follows_what_is_queued(void **state)
+{
+	uint8_t block[OUT_MAX];
+	struct rig rig;
+	size_t got = 0;
+
+	(void)state;
+	rig_set_up_on(&rig, narrow_pair);
+	memset(block, 'z', sizeof(block));
+	assert_int_equal(io_write(rig.io, bytes_from(block, sizeof(block))), 0);
+	io_end(rig.io);
+	assert_int_equal(io_write(rig.io, bytes_str("late")), -1);
+	while (!ends_is_ended(rig.fds[1])) {
+		struct buf *received = ends_received(rig.fds[1]);
+
+		got += buf_len(received);
+		buf_consume(received, buf_len(received));
+		ends_run(rig.loop);
+	}
+	got += buf_len(ends_received(rig.fds[1]));
+	assert_int_equal(got, sizeof(block));
+	io_read_start(rig.io);
+	ends_send(rig.fds[1], bytes_str("still heard"));
+	ends_run(rig.loop);
+	assert_in(&rig, "still heard");
+	rig_tear_down(&rig);
+}
+
+static void reset_is_a_failure_with_a_reason(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	rig_set_up(&rig);
+	io_read_start(rig.io);
+	ends_run(rig.loop);
+	assert_int_equal(io_error(rig.io)->code, ERR_NONE);
+	ends_reset(rig.fds[1]);
+	ends_run(rig.loop);
+	assert_string_equal(rig.seen, "F");
+	assert_int_equal(io_error(rig.io)->code, ERR_SYSTEM);
+	assert_int_equal(io_error(rig.io)->number, ECONNRESET);
+	assert_int_equal(io_write(rig.io, bytes_str("x")), -1);
+	ends_run(rig.loop);
+	assert_string_equal(rig.seen, "F");
+	rig_tear_down(&rig);
+}
+
+static void peer_that_closes_while_we_write_is_heard_first(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	rig_set_up_on(&rig, narrow_pair);
+	ends_send(rig.fds[1], bytes_str("too large, go away"));
+	ends_close(rig.fds[1]);
+	io_read_start(rig.io);
+	assert_int_equal(io_write(rig.io, bytes_str("body")), -1);
+	ends_run(rig.loop);
+	assert_string_equal(rig.seen, "DF");
+	assert_in(&rig, "too large, go away");
+	rig_tear_down(&rig);
+}
+
+static void deadline_fires_once_and_moves(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	rig_set_up(&rig);
+	io_deadline(rig.io, 20);
+	io_deadline(rig.io, 60);
+	ends_advance(rig.loop, 40);
+	assert_string_equal(rig.seen, "");
+	ends_advance(rig.loop, 40);
+	assert_string_equal(rig.seen, "T");
+	io_deadline(rig.io, 60);
+	io_deadline(rig.io, 10);
+	ends_advance(rig.loop, 30);
+	assert_string_equal(rig.seen, "TT");
+	io_deadline(rig.io, 10);
+	io_deadline(rig.io, 0);
+	ends_advance(rig.loop, 30);
+	assert_string_equal(rig.seen, "TT");
+	rig_tear_down(&rig);
+}
+
+static void idle_io_holds_no_buffer(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	rig_set_up(&rig);
+	io_read_start(rig.io);
+	ends_send(rig.fds[1], bytes_str("question"));
+	ends_run(rig.loop);
+	assert_true(io_in(rig.io)->size <= IN_MAX);
+	buf_consume(io_in(rig.io), buf_len(io_in(rig.io)));
+	rig.then = answer_twice;
+	ends_send(rig.fds[1], bytes_str("question"));
+	ends_run(rig.loop);
+	assert_null(io_in(rig.io)->data);
+	rig_tear_down(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -236,6 +283,13 @@ int main(void)
 		cmocka_unit_test(write_inside_a_callback_goes_when_it_returns),
 		cmocka_unit_test(
 			blocked_write_is_queued_and_drained_is_told_once),
+		cmocka_unit_test(write_above_the_bound_is_refused_whole),
+		cmocka_unit_test(end_follows_what_is_queued),
+		cmocka_unit_test(reset_is_a_failure_with_a_reason),
+		cmocka_unit_test(
+			peer_that_closes_while_we_write_is_heard_first),
+		cmocka_unit_test(deadline_fires_once_and_moves),
+		cmocka_unit_test(idle_io_holds_no_buffer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
