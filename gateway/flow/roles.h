@@ -34,7 +34,8 @@ const char *role_executable(enum role role);
 #define ROLE_FD_CONFIG 4 /* sealed memfd: struct gateway_config */
 #define ROLE_FD_STATE                                                          \
 	5 /* directory, for ledger, vault and minter: theirs                   \
-	     alone; for control: the run directory; for                        \
-	     dialer, courier and edge: /dev/null */
+	     alone; for packcheck: an empty one, 0700, best on a               \
+	     tmpfs, removed after it; for control: the run                     \
+	     directory; for dialer, courier and edge: /dev/null */
 
 #endif
