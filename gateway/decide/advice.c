@@ -1,6 +1,7 @@
 #include "gateway/decide/advice.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 
 #include "gateway/decide/request_check.h"
 #include "gateway/decide/target_check.h"

@@ -32,7 +32,7 @@ uint16_t target_default_port(enum target_scheme scheme)
 	return 0;
 }
 
-int target_from(struct bytes host, uint16_t port, enum target_scheme scheme,
+int target_named(struct bytes host, uint16_t port, enum target_scheme scheme,
 		struct target *target)
 {
 	*target = (struct target){

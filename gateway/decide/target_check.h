@@ -20,7 +20,7 @@ uint16_t target_default_port(enum target_scheme scheme);
 /* Fill target from an untrusted host (any spelling), port (0: the scheme's
  * own) and scheme. 0, or -1 when the host is no name and no address, or no
  * port is known. */
-int target_from(struct bytes host, uint16_t port, enum target_scheme scheme,
+int target_named(struct bytes host, uint16_t port, enum target_scheme scheme,
 		struct target *target);
 
 #endif
