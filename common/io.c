@@ -53,7 +53,6 @@ static void io_deliver(struct io *io, enum io_event event)
 {
 	if (io->is_closed || io->is_lingering)
 		return;
-	io->loop->delivered++;
 	io->fn(io, event, io->owner);
 }
 
@@ -401,6 +400,7 @@ static void io_on_ready(unsigned ready, void *owner)
 	struct io *io = owner;
 	struct io_loop *loop = io->loop;
 
+	loop->activity++;
 	io_loop_enter(loop);
 	if (io->is_dead) {
 		/* Only io_update() is left to do. */
@@ -440,6 +440,7 @@ void io_settle(struct io *io)
 
 	if (io->is_closed)
 		return;
+	io->loop->activity++;
 	io->owes_read = io->owes_shake = false;
 	if (io->owes_failed) {
 		io->owes_failed = false;

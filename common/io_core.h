@@ -71,7 +71,7 @@ struct io_loop {
 	bool is_now_fresh; /* now_ms was read in this turn */
 	bool is_stopping;
 	unsigned depth;	    /* callbacks that run */
-	uint64_t delivered; /* calls of owners, ever */
+	uint64_t activity; /* callbacks and steps, ever */
 	struct io_list open;
 	struct io_list unsent;	 /* flush when the callback returns */
 	struct io_list owed;	 /* settle in this turn */

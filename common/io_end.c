@@ -53,7 +53,7 @@ void io_release(struct io *io)
 	TAILQ_REMOVE(&loop->released, io, open_link);
 	if (io->is_owed)
 		TAILQ_REMOVE(&loop->owed, io, owed_link);
-	loop->delivered++;
+	loop->activity++;
 	io_loop_enter(loop);
 	io->fn(io, IO_RELEASED, io->owner);
 	io_loop_leave(loop);

@@ -295,12 +295,12 @@ void fake_run(struct io_loop *loop)
 	bool is_busy;
 
 	do {
-		before = loop->delivered;
+		before = loop->activity;
 		(void)io_loop_turn(loop, 0, NULL);
 		turns++;
 		assert(turns < FAKE_TURNS_MAX);
 		is_busy = !TAILQ_EMPTY(&loop->owed) || loop->deferred.count > 0;
-	} while (loop->delivered != before || is_busy);
+	} while (loop->activity != before || is_busy);
 }
 
 void fake_advance(struct io_loop *loop, uint64_t ms)

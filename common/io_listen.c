@@ -37,7 +37,7 @@ static bool listener_accept(struct io_listener *listener)
 	struct io_accepted got;
 
 	if (io_sys_accept(listener->fd, &got) == 0) {
-		listener->loop->delivered++;
+		listener->loop->activity++;
 		listener->fn(got.fd, &got.peer, &got.original,
 			     got.was_redirected, listener->owner);
 		return true;

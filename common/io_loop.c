@@ -107,7 +107,7 @@ static void loop_run_deferred(struct io_loop *loop)
 	/* What is deferred from here on waits for the next turn. */
 	loop->deferred = loop->deferred_idle;
 	for (size_t i = 0; i < calls.count; i++) {
-		loop->delivered++;
+		loop->activity++;
 		io_loop_enter(loop);
 		calls.calls[i].fn(calls.calls[i].owner);
 		io_loop_leave(loop);

@@ -157,7 +157,7 @@ void io_timers_run(struct io_loop *loop)
 	       timer->at <= loop->now_ms) {
 		timer_remove(&loop->timers, timer);
 		timer->at = 0;
-		loop->delivered++;
+		loop->activity++;
 		io_loop_enter(loop);
 		timer->fn(timer->owner);
 		io_loop_leave(loop);

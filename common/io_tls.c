@@ -116,10 +116,9 @@ static void tls_failure(const struct io_tls *tls, const char *what,
 {
 	long verified = SSL_get_verify_result(tls->ssl);
 
-	if (tls->raw_errno != 0) {
-		errno = tls->raw_errno;
-		err_system(err, "%s", what);
-	} else if (tls->hello == HELLO_REFUSED) {
+	/* Before raw_errno: an alert that OpenSSL then tried to send to a
+	 * peer that was gone is not the reason. */
+	if (tls->hello == HELLO_REFUSED) {
 		err_set(err, ERR_DENIED, "%s: refused with alert %d", what,
 			tls->alert);
 	} else if (tls->hello == HELLO_BROKEN) {
@@ -129,9 +128,12 @@ static void tls_failure(const struct io_tls *tls, const char *what,
 			tls->name, X509_verify_cert_error_string(verified));
 	} else if (tls->has_ended) {
 		err_set(err, ERR_CLOSED,
-			"%s: truncated: the peer closed "
-			"the connection without ending TLS",
+			"%s: truncated: the peer closed the connection "
+			"without ending TLS",
 			what);
+	} else if (tls->raw_errno != 0) {
+		errno = tls->raw_errno;
+		err_system(err, "%s", what);
 	} else {
 		io_tls_library_err(err, what);
 	}

@@ -16,7 +16,7 @@ static void watch_on_ready(unsigned ready, void *owner)
 	struct io_watch *watch = owner;
 	struct io_loop *loop = watch->loop;
 
-	loop->delivered++;
+	loop->activity++;
 	io_loop_enter(loop);
 	watch->fn(watch->fd, ready & IO_READABLE, ready & IO_WRITABLE,
 		  watch->owner);

@@ -30,6 +30,11 @@ bool ends_is_ended(int fd);
 /* A pair on which fds[0] can send about len bytes before writes block. */
 void ends_pair_narrow(int fds[2], size_t len);
 
+/* A pair of which both ends are for the code under test; each can send about
+ * len bytes before writes block (0: the default), and bytes arrive chunk at
+ * a time where the backend can do that (0: no bound). */
+void ends_pair_inner(int fds[2], size_t len, size_t chunk);
+
 /* A listener for io_listen(), and connections to it (the test's side). */
 int ends_listener(void);
 int ends_connect(int listener);

@@ -29,6 +29,16 @@ void ends_pair_narrow(int fds[2], size_t len)
 	fake_set_window(fds[1], len);
 }
 
+void ends_pair_inner(int fds[2], size_t len, size_t chunk)
+{
+	assert_int_equal(io_stream_pair(fds, NULL), 0);
+	for (int i = 0; i < 2; i++) {
+		fake_set_chunk(fds[i], chunk);
+		if (len > 0)
+			fake_set_window(fds[i], len);
+	}
+}
+
 void ends_send(int fd, struct bytes bytes)
 {
 	fake_send(fd, bytes);

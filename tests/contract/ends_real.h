@@ -84,6 +84,22 @@ void ends_pair(int fds[2])
 	(void)close(listener);
 }
 
+static void ends_set_narrow(int fd, size_t len)
+{
+	int size = (int)len;
+
+	assert_int_equal(
+		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)), 0);
+}
+
+void ends_pair_inner(int fds[2], size_t len, size_t chunk)
+{
+	(void)chunk; /* the kernel has no such thing */
+	assert_int_equal(io_stream_pair(fds, NULL), 0);
+	for (int i = 0; len > 0 && i < 2; i++)
+		ends_set_narrow(fds[i], len);
+}
+
 static void ends_pump(struct ends_side *side)
 {
 	uint8_t some[65536];
@@ -156,13 +172,9 @@ void ends_reset(int fd)
 
 void ends_pair_narrow(int fds[2], size_t len)
 {
-	int size = (int)len;
-
 	assert_int_equal(io_stream_pair(fds, NULL), 0);
 	ends_add(fds[1]);
-	assert_int_equal(
-		setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)),
-		0);
+	ends_set_narrow(fds[0], len);
 }
 
 void ends_run(struct io_loop *loop)
@@ -170,10 +182,10 @@ void ends_run(struct io_loop *loop)
 	uint64_t before;
 
 	do {
-		before = loop->delivered;
+		before = loop->activity;
 		assert_int_equal(io_loop_turn(loop, ENDS_QUIET_MS, NULL), 0);
 		assert_int_equal(io_loop_turn(loop, ENDS_QUIET_MS, NULL), 0);
-	} while (loop->delivered != before);
+	} while (loop->activity != before);
 }
 
 void ends_advance(struct io_loop *loop, unsigned ms)
