@@ -1,0 +1,196 @@
+#include "gateway/packcheck/check.h"
+
+static void say(struct pack_check *check, struct msg_pack_verdict *verdict,
+		enum pack_result result, const char *detail)
+{
+	*verdict = (struct msg_pack_verdict){
+		.result = (uint8_t)result,
+		.index = (uint32_t)check->at,
+		.detail = bytes_str(detail),
+	};
+}
+
+static void invalid(struct pack_check *check, struct msg_pack_verdict *verdict)
+{
+	say(check, verdict, PACK_INVALID, check->err.text);
+}
+
+static bool was_asked(const struct pack_check *check, const git_oid *oid)
+{
+	for (size_t i = 0; i < check->asked_count; i++)
+		if (git_oid_equal(&check->asked[i], oid))
+			return true;
+	return false;
+}
+
+/* Put an object on the list of wants, unless it was asked for before. */
+static void want(struct pack_check *check, struct msg_pack_verdict *verdict,
+		 const git_oid *oid)
+{
+	size_t at = verdict->wants_count;
+
+	if (at == CHECK_WANTS_MAX || check->asked_count == CHECK_ASKED_MAX ||
+	    was_asked(check, oid))
+		return;
+	check->asked[check->asked_count++] = *oid;
+	(void)git_oid_fmt(check->want_text[at], oid);
+	check->wants[at].oid = bytes_from(check->want_text[at], GIT_OID_HEXSZ);
+	verdict->wants = check->wants;
+	verdict->wants_count = at + 1;
+}
+
+/* ---- the pushed pack ---- */
+
+/* False: the verdict is set. */
+static bool add_pushed(struct pack_check *check,
+		       struct msg_pack_verdict *verdict)
+{
+	switch (pack_store_add(&check->store, check->pushed, &check->limits,
+			       &check->err)) {
+	case PACK_ADDED:
+		check->is_pushed_added = true;
+		check->asked_count = 0;
+		return true;
+	case PACK_BROKEN:
+		break;
+	case PACK_LACKS_BASE:
+		say(check, verdict, PACK_UNPROVEN,
+		    "the pack has deltas against objects outside it");
+		verdict->wants_bases = true;
+		want(check, verdict, &check->store.missing);
+		if (verdict->wants_count > 0)
+			return false;
+		(void)err_set(&check->err, ERR_MISSING,
+			      "check the pack: the base of a delta is nowhere");
+		break;
+	}
+	invalid(check, verdict);
+	return false;
+}
+
+/* ---- the proof ---- */
+
+static void want_frontier(struct pack_check *check,
+			  struct msg_pack_verdict *verdict)
+{
+	say(check, verdict, PACK_UNPROVEN, "the pack does not reach its base");
+	for (size_t i = 0; i < check->walk.frontier_count; i++)
+		want(check, verdict, &check->walk.frontier[i]);
+	/* Upstream was asked for all of it, and had no way to the old tip. */
+	if (verdict->wants_count == 0)
+		say(check, verdict, PACK_REWRITE,
+		    "the new tip is not a descendant of the old one");
+}
+
+/* Prove the updates in turn, as far as the commits reach. */
+static void prove(struct pack_check *check, struct msg_pack_verdict *verdict)
+{
+	for (; check->at < check->update_count; check->at++) {
+		switch (walk_to(&check->walk, &check->store,
+				&check->updates[check->at].from,
+				&check->updates[check->at].ancestor)) {
+		case WALK_REACHED:
+			/* Who is asked for the next one may get another
+			 * answer: what is left out depends on the old tip. */
+			check->asked_count = 0;
+			break;
+		case WALK_FRONTIER:
+			want_frontier(check, verdict);
+			return;
+		case WALK_EXHAUSTED:
+			say(check, verdict, PACK_REWRITE,
+			    "the new tip is not a descendant of the old one");
+			return;
+		case WALK_TOO_LONG:
+			say(check, verdict, PACK_REWRITE,
+			    "the history is too long to be proven");
+			return;
+		case WALK_NO_COMMIT:
+			say(check, verdict, PACK_INVALID,
+			    "the new tip or an ancestor is not a commit");
+			return;
+		}
+	}
+	say(check, verdict, PACK_FAST_FORWARD, "");
+}
+
+static int read_oid(git_oid *oid, struct bytes hex)
+{
+	if (hex.len != GIT_OID_HEXSZ)
+		return -1;
+	return git_oid_fromstrn(oid, (const char *)hex.data, hex.len);
+}
+
+static int read_ask(struct pack_check *check, const struct msg_pack_check *ask)
+{
+	if (ask->updates_count > CHECK_UPDATES_MAX)
+		return err_set(&check->err, ERR_TOO_LARGE,
+			       "check the push: too many updates");
+	for (size_t i = 0; i < ask->updates_count; i++)
+		if (read_oid(&check->updates[i].from, ask->updates[i].new_oid) <
+			    0 ||
+		    read_oid(&check->updates[i].ancestor,
+			     ask->updates[i].old_oid) < 0)
+			return err_set(&check->err, ERR_UNSUPPORTED,
+				       "check the push: only sha1 "
+				       "repositories can be checked");
+	check->update_count = ask->updates_count;
+	return 0;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+void pack_check_begin(struct pack_check *check,
+		      const struct msg_pack_check *ask, struct bytes pushed,
+		      struct msg_pack_verdict *verdict)
+{
+	memset(check, 0, sizeof(*check));
+	check->pushed = pushed;
+	check->limits = (struct pack_limits){
+		.objects_max = least(ask->objects_max, CHECK_OBJECTS_MAX),
+		.bytes_max = least(ask->bytes_max, CHECK_PACK_MAX),
+	};
+	if (read_ask(check, ask) < 0 ||
+	    pack_store_init(&check->store, &check->err) < 0) {
+		invalid(check, verdict);
+		return;
+	}
+	if (add_pushed(check, verdict))
+		prove(check, verdict);
+}
+
+void pack_check_more(struct pack_check *check, struct bytes pack,
+		     struct msg_pack_verdict *verdict)
+{
+	static const struct pack_limits fetched = {
+		.objects_max = CHECK_OBJECTS_MAX,
+		.bytes_max = CHECK_PACK_MAX,
+	};
+
+	if (!check->store.odb || check->at >= check->update_count) {
+		say(check, verdict, PACK_INVALID, "no proof is going on");
+		return;
+	}
+	switch (pack_store_add(&check->store, pack, &fetched, &check->err)) {
+	case PACK_ADDED:
+		break;
+	case PACK_LACKS_BASE:
+		(void)err_set(&check->err, ERR_INVALID,
+			      "check what was fetched: a base is missing");
+		invalid(check, verdict);
+		return;
+	case PACK_BROKEN:
+		invalid(check, verdict);
+		return;
+	}
+	if (check->is_pushed_added || add_pushed(check, verdict))
+		prove(check, verdict);
+}
+
+void pack_check_release(struct pack_check *check)
+{
+	pack_store_release(&check->store);
+}

@@ -1,0 +1,50 @@
+/*
+ * One push's proof: does every update go forward from its old tip? First
+ * the pushed pack is asked; what it lacks is named (wants) and comes as
+ * further packs from upstream, until the answer is yes or no. Only commits
+ * whose bytes were hashed here count; a peer's word never does.
+ */
+#ifndef GATEWAY_PACKCHECK_CHECK_H
+#define GATEWAY_PACKCHECK_CHECK_H
+
+#include "gateway/flow/messages.h"
+#include "gateway/packcheck/store.h"
+#include "gateway/packcheck/walk.h"
+
+#define CHECK_UPDATES_MAX 256
+#define CHECK_WANTS_MAX	  256
+/* Objects that may be asked for, all rounds together. */
+#define CHECK_ASKED_MAX 8192
+/* A pushed pack, and all that is fetched beside it. */
+#define CHECK_PACK_MAX	  ((uint64_t)512 << 20)
+#define CHECK_OBJECTS_MAX 5000000
+
+struct pack_check {
+	struct pack_store store;
+	struct pack_limits limits;
+	struct {
+		git_oid from, ancestor;
+	} updates[CHECK_UPDATES_MAX];
+	size_t update_count;
+	size_t at;	     /* updates before it are proven */
+	struct bytes pushed; /* its pack, while bases are missing */
+	bool is_pushed_added;
+	git_oid asked[CHECK_ASKED_MAX];
+	size_t asked_count;
+	struct walk walk;
+	char want_text[CHECK_WANTS_MAX][GIT_OID_HEXSZ];
+	struct msg_pack_oid wants[CHECK_WANTS_MAX];
+	struct err err;
+};
+
+/* Begin with the question and the pushed pack (borrowed until release).
+ * verdict borrows from check, until the next call. */
+void pack_check_begin(struct pack_check *check,
+		      const struct msg_pack_check *ask, struct bytes pushed,
+		      struct msg_pack_verdict *verdict);
+/* Go on with a pack of what was wanted. */
+void pack_check_more(struct pack_check *check, struct bytes pack,
+		     struct msg_pack_verdict *verdict);
+void pack_check_release(struct pack_check *check);
+
+#endif

@@ -1,0 +1,234 @@
+#include "gateway/packcheck/store.h"
+
+#include <fcntl.h>
+#include <git2/sys/odb_backend.h>
+#include <git2/sys/repository.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+
+#define CHUNK_BYTES	  (64 * 1024)
+#define PACK_MODE	  0600
+#define WINDOW_BYTES	  ((size_t)32 << 20)
+#define WINDOWS_BYTES_MAX ((size_t)256 << 20)
+#define PRIORITY_LAST	  1
+#define PRIORITY_PACK	  2
+#define NAME_MAX_LEN	  96
+#define TRAILER_LEN	  20
+#define HEAD_LEN	  12
+
+static int failed(struct err *err, const char *verb)
+{
+	const git_error *last = git_error_last();
+
+	return err_set(err, ERR_LIBRARY, "%s: %s", verb,
+		       last && last->message ? last->message : "no reason");
+}
+
+int pack_library_init(struct err *err)
+{
+	if (git_libgit2_init() < 0 ||
+	    git_libgit2_opts(GIT_OPT_SET_MWINDOW_SIZE, WINDOW_BYTES) < 0 ||
+	    git_libgit2_opts(GIT_OPT_SET_MWINDOW_MAPPED_LIMIT,
+			     WINDOWS_BYTES_MAX) < 0 ||
+	    git_libgit2_opts(GIT_OPT_ENABLE_CACHING, 0) < 0 ||
+	    git_libgit2_opts(GIT_OPT_ENABLE_STRICT_HASH_VERIFICATION, 1) < 0)
+		return failed(err, "start libgit2");
+	return 0;
+}
+
+/* ---- the backend that is asked last: it has nothing and remembers ---- */
+
+struct memory {
+	git_odb_backend backend;
+	git_oid *missing;
+};
+
+static int remember_missing(void **content, size_t *len, git_object_t *type,
+			    git_odb_backend *backend, const git_oid *oid)
+{
+	struct memory *memory = (struct memory *)backend;
+
+	(void)content;
+	(void)len;
+	(void)type;
+	*memory->missing = *oid;
+	return GIT_ENOTFOUND;
+}
+
+static int list_nothing(git_odb_backend *backend, git_odb_foreach_cb each,
+			void *owner)
+{
+	(void)backend;
+	(void)each;
+	(void)owner;
+	return 0;
+}
+
+static void free_memory(git_odb_backend *backend)
+{
+	free(backend);
+}
+
+static int add_memory(struct pack_store *store)
+{
+	struct memory *memory = calloc(1, sizeof(*memory));
+
+	if (!memory || git_odb_init_backend(&memory->backend,
+					    GIT_ODB_BACKEND_VERSION) < 0) {
+		free(memory);
+		return -1;
+	}
+	memory->missing = &store->missing;
+	memory->backend.read = remember_missing;
+	memory->backend.foreach = list_nothing;
+	memory->backend.free = free_memory;
+	if (git_odb_add_backend(store->odb, &memory->backend, PRIORITY_LAST) <
+	    0) {
+		free(memory);
+		return -1;
+	}
+	return 0;
+}
+
+int pack_store_init(struct pack_store *store, struct err *err)
+{
+	*store = (struct pack_store){0};
+	if (git_odb_new(&store->odb) < 0 || add_memory(store) < 0 ||
+	    git_repository_wrap_odb(&store->repo, store->odb) < 0) {
+		(void)failed(err, "make an object store");
+		pack_store_release(store);
+		return -1;
+	}
+	return 0;
+}
+
+void pack_store_release(struct pack_store *store)
+{
+	git_repository_free(store->repo);
+	git_odb_free(store->odb);
+	*store = (struct pack_store){0};
+}
+
+/* ---- indexing ---- */
+
+static int feed(git_indexer *indexer, struct bytes pack,
+		git_indexer_progress *progress)
+{
+	for (size_t at = 0; at < pack.len; at += CHUNK_BYTES) {
+		struct bytes chunk = bytes_slice(pack, at, at + CHUNK_BYTES);
+
+		if (git_indexer_append(indexer, chunk.data, chunk.len,
+				       progress) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int keep_first(const git_oid *oid, void *owner)
+{
+	git_oid *first = owner;
+
+	*first = *oid;
+	return GIT_EUSER;
+}
+
+/* Add the pack's files to the store and unlink them: the store keeps them
+ * open once an object was read. */
+static int adopt(struct pack_store *store, const char *name, struct err *err)
+{
+	char index[NAME_MAX_LEN], pack[NAME_MAX_LEN];
+	git_odb_backend *backend = NULL;
+	git_object_t type;
+	git_oid first;
+	size_t len;
+
+	(void)snprintf(index, sizeof(index), "pack-%s.idx", name);
+	(void)snprintf(pack, sizeof(pack), "pack-%s.pack", name);
+	if (git_odb_backend_one_pack(&backend, index) < 0)
+		return failed(err, "open the pack's index");
+	if (backend->foreach(backend, keep_first, &first) != GIT_EUSER ||
+	    backend->read_header(&len, &type, backend, &first) < 0) {
+		backend->free(backend);
+		return failed(err, "open the pack");
+	}
+	if (git_odb_add_backend(store->odb, backend,
+				PRIORITY_PACK + store->packs) < 0) {
+		backend->free(backend);
+		return failed(err, "use the pack");
+	}
+	store->packs++;
+	if (unlink(index) < 0 || unlink(pack) < 0)
+		return err_system(err, "unlink the pack");
+	return 0;
+}
+
+static enum pack_added finish(struct pack_store *store, git_indexer *indexer,
+			      git_indexer_progress *progress, struct err *err)
+{
+	static const git_oid none;
+	unsigned total = progress->total_objects;
+
+	store->missing = none;
+	if (git_indexer_commit(indexer, progress) < 0) {
+		if (git_oid_equal(&store->missing, &none)) {
+			(void)failed(err, "check the pack");
+			return PACK_BROKEN;
+		}
+		return PACK_LACKS_BASE;
+	}
+	if (total == 0)
+		return PACK_ADDED;
+	return adopt(store, git_indexer_name(indexer), err) < 0 ? PACK_BROKEN
+								: PACK_ADDED;
+}
+
+static int check_size(struct bytes pack, const struct pack_limits *limits,
+		      struct err *err)
+{
+	if (pack.len > limits->bytes_max)
+		return err_set(err, ERR_TOO_LARGE,
+			       "check the pack: more than %llu bytes",
+			       (unsigned long long)limits->bytes_max);
+	if (pack.len < HEAD_LEN + TRAILER_LEN)
+		return err_set(err, ERR_INVALID, "check the pack: cut short");
+	return 0;
+}
+
+enum pack_added pack_store_add(struct pack_store *store, struct bytes pack,
+			       const struct pack_limits *limits,
+			       struct err *err)
+{
+	git_indexer_progress progress = {0};
+	git_indexer *indexer = NULL;
+	enum pack_added added;
+
+	if (check_size(pack, limits, err) < 0)
+		return PACK_BROKEN;
+	if (git_libgit2_opts(GIT_OPT_SET_PACK_MAX_OBJECTS,
+			     (size_t)limits->objects_max) < 0 ||
+	    git_indexer_new(&indexer, ".", PACK_MODE, store->odb, NULL) < 0) {
+		(void)failed(err, "index the pack");
+		return PACK_BROKEN;
+	}
+	if (feed(indexer, pack, &progress) < 0) {
+		(void)failed(err, "check the pack");
+		added = PACK_BROKEN;
+	} else {
+		added = finish(store, indexer, &progress, err);
+	}
+	git_indexer_free(indexer);
+	return added;
+}
+
+enum pack_lookup pack_store_commit(struct pack_store *store, const git_oid *oid,
+				   git_commit **commit)
+{
+	int status = git_commit_lookup(commit, store->repo, oid);
+
+	if (status == 0)
+		return PACK_COMMIT;
+	return git_odb_exists(store->odb, oid) ? PACK_NO_COMMIT : PACK_ABSENT;
+}

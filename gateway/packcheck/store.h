@@ -1,0 +1,58 @@
+/*
+ * The objects of verified packs, by libgit2: a pack is indexed in the
+ * current directory (an empty one of this process alone, ROLE_FD_STATE),
+ * its files are unlinked as soon as they are open. libgit2 hashes every
+ * object when it indexes and again when one is read, so what is found here
+ * under an object id is the object of that id, whatever the pack claimed.
+ *
+ * The packs are untrusted. Bounds: struct pack_limits, the process's rlimits
+ * and its seccomp list.
+ */
+#ifndef GATEWAY_PACKCHECK_STORE_H
+#define GATEWAY_PACKCHECK_STORE_H
+
+#include <git2.h>
+#include <stdbool.h>
+
+#include "common/bytes.h"
+#include "common/err.h"
+
+struct pack_limits {
+	uint64_t objects_max;
+	uint64_t bytes_max;
+};
+
+struct pack_store {
+	git_odb *odb;
+	git_repository *repo; /* around odb, without files */
+	git_oid missing;      /* the last object that was not found */
+	int packs;
+};
+
+/* Load the library: reads files, so before confinement. Once a process. */
+int pack_library_init(struct err *err);
+
+int pack_store_init(struct pack_store *store, struct err *err);
+void pack_store_release(struct pack_store *store);
+
+enum pack_added {
+	PACK_ADDED,
+	PACK_LACKS_BASE, /* a delta's base is neither in this pack nor in the
+			    ones before: store->missing */
+	PACK_BROKEN	 /* err says how */
+};
+/* Index a whole pack (borrowed for the call) and make its objects
+ * readable. */
+enum pack_added pack_store_add(struct pack_store *store, struct bytes pack,
+			       const struct pack_limits *limits,
+			       struct err *err);
+
+enum pack_lookup {
+	PACK_COMMIT, /* *commit is set: git_commit_free() it */
+	PACK_ABSENT,
+	PACK_NO_COMMIT /* the object is there and is no sound commit */
+};
+enum pack_lookup pack_store_commit(struct pack_store *store, const git_oid *oid,
+				   git_commit **commit);
+
+#endif
