@@ -73,7 +73,7 @@ static int set_name(struct io_tls *tls, const char *name)
 			       ? 0
 			       : -1;
 	SSL_set_hostflags(ssl, HOST_FLAGS);
-	return SSL_set_tlsext_host_name(ssl, name) == 1 &&
+	return SSL_set_tlsext_host_name(ssl, tls->name) == 1 &&
 			       SSL_set1_host(ssl, name) == 1
 		       ? 0
 		       : -1;

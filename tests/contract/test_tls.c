@@ -109,7 +109,8 @@ static void hello_that_was_read_before_is_used(void **state)
 	assert_int_equal(io_tls_client(rig.client.io, &client, &err), 0);
 	ends_run(rig.loop);
 	assert_string_equal(rig.server.seen, "D");
-	assert_int_equal(buf_view(io_in(rig.server.io)).data[0], 0x16);
+	assert_true(bytes_starts_with(buf_view(io_in(rig.server.io)),
+				      bytes_str("\x16")));
 	assert_int_equal(io_tls_server(rig.server.io, keys.server,
 				       buf_view(io_in(rig.server.io)), &err),
 			 0);
