@@ -29,9 +29,13 @@ static bool serial_is_positive(X509 *leaf)
 	return !ASN1_INTEGER_get_int64(&value, serial) || value != 0;
 }
 
+/* In DER a number whose top bit is set takes one more octet. */
 static bool serial_is_short(X509 *leaf)
 {
-	return X509_get0_serialNumber(leaf)->length <= TLS_LEAF_SERIAL_MAX;
+	const ASN1_INTEGER *serial = X509_get0_serialNumber(leaf);
+	bool is_padded = serial->length > 0 && (serial->data[0] & 0x80) != 0;
+
+	return serial->length + is_padded <= TLS_LEAF_SERIAL_MAX;
 }
 
 static bool key_is_strong(X509 *leaf)
@@ -74,7 +78,9 @@ static bool has_alt_name(X509 *leaf)
 
 static bool is_not_ca(X509 *leaf)
 {
-	return X509_check_ca(leaf) == 0;
+	/* X509_check_ca() overlooks CA:TRUE without keyCertSign. */
+	return X509_check_ca(leaf) == 0 &&
+	       (X509_get_extension_flags(leaf) & EXFLAG_CA) == 0;
 }
 
 static bool is_for_servers(X509 *leaf)
