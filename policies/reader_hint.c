@@ -55,7 +55,8 @@ const char *reader_hint(struct reader *reader, struct bytes word,
 		if (name.len > HINT_WORD_MAX)
 			continue;
 		away = distance(word, name);
-		if (away <= best_distance && (!best || away < best_distance)) {
+		if (away < word.len && away <= best_distance &&
+		    (!best || away < best_distance)) {
 			best = names[i];
 			best_distance = away;
 		}

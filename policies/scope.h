@@ -13,6 +13,8 @@
 #include "common/wire.h"
 #include "policies/policy.h"
 
+#define SCOPE_HOSTS_MAX 65536
+
 struct scope_host {
 	struct bytes pattern;
 	uint16_t port;
