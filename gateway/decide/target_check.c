@@ -33,7 +33,7 @@ uint16_t target_default_port(enum target_scheme scheme)
 }
 
 int target_named(struct bytes host, uint16_t port, enum target_scheme scheme,
-		struct target *target)
+		 struct target *target)
 {
 	*target = (struct target){
 		.port = port ? port : target_default_port(scheme),

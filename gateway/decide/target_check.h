@@ -21,6 +21,6 @@ uint16_t target_default_port(enum target_scheme scheme);
  * own) and scheme. 0, or -1 when the host is no name and no address, or no
  * port is known. */
 int target_named(struct bytes host, uint16_t port, enum target_scheme scheme,
-		struct target *target);
+		 struct target *target);
 
 #endif
