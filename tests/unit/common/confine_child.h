@@ -51,12 +51,11 @@ static inline int apply(const struct confine_spec *spec)
 	return -1;
 }
 
-/* _exit() of a sanitizer's runtime looks for leaks first, with system calls
- * that the child no longer has. */
-static inline _Noreturn void leave(int status)
+/* _exit() of a sanitizer's runtime, and any call of a function known not to
+ * return, first makes system calls that the child no longer has. */
+static inline void leave(int status)
 {
-	for (;;)
-		(void)syscall(SYS_exit_group, status);
+	(void)syscall(SYS_exit_group, status);
 }
 
 /* Run action in a child, confined unless spec is NULL: its exit status, or
