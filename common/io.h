@@ -10,10 +10,18 @@
  * owner frees what belongs to it. No event follows IO_RELEASED.
  *
  * Flow: what arrives is read into io_in() while reading is on and there is
- * room (io_limits.in_max); whoever consumed enough calls nothing: reading
- * goes on by itself at the next turn. io_write() appends to the out queue
- * and sends what it can at once; when the queue is above out_high the owner
- * must stop its source until IO_DRAINED.
+ * room (io_limits.in_max). When io_in() is full, reading stalls; whoever
+ * then consumes from it calls nothing: reading goes on by itself at the next
+ * turn. IO_DATA is delivered for new bytes only: whoever leaves bytes in
+ * io_in(), or takes an io over, must remember to look at them.
+ *
+ * io_write() in a callback queues, and what was queued is sent when the
+ * outermost callback returns: several writes make one system call and one
+ * TLS record. Outside of callbacks, and from 16 KiB on, it is sent at once.
+ * When the queue is above out_high the owner must stop its source until
+ * IO_DRAINED. No owner is called from inside io_write(): a failure found
+ * there is delivered as IO_FAILED later in the turn, after what the peer
+ * still had to say (IO_DATA).
  *
  *	struct io *io = io_new(loop, fd, &limits, on_event, lane);
  *	io_read_start(io);
@@ -36,7 +44,7 @@ enum io_event {
 	IO_DATA,      /* io_in() has new bytes */
 	IO_EOF,       /* the peer ended its side; io_in() holds the rest */
 	IO_DRAINED,   /* the out queue is empty after it was above out_high,
-			 or after io_write() could not send all at once */
+			 or after something could not be sent at once */
 	IO_FAILED,    /* the connection is dead; io_error() says why. Only
 			 io_close() makes sense now */
 	IO_TIMEOUT,   /* the deadline passed; it is off now */
@@ -72,8 +80,12 @@ struct io_limits {
 
 /* ---- loop ---- */
 
-/* A loop, or NULL. One per process. */
+/* A loop, or NULL. One per process, which from then on ignores SIGPIPE:
+ * whoever executes another program sets it back first. Not to be used
+ * across fork(2). */
 struct io_loop *io_loop_new(struct err *err);
+/* Close every io that is left, delivering its IO_RELEASED. Watches, timers
+ * and listeners are freed by their owners, before. */
 void io_loop_free(struct io_loop *loop);
 /* Run until io_loop_stop(). 0, or -1. */
 int io_loop_run(struct io_loop *loop, struct err *err);
@@ -108,7 +120,8 @@ int io_write(struct io *io, struct bytes bytes);
 size_t io_out_len(const struct io *io);
 /* Must the source pause? True while the queue is above out_high. */
 bool io_is_full(const struct io *io);
-/* After what is queued: end our side (shutdown or close_notify). */
+/* After what is queued: end our side (shutdown, or close_notify); nothing
+ * can be written any more. A pipe ends only with io_close_flushed(). */
 void io_end(struct io *io);
 
 /* Deliver IO_TIMEOUT in ms milliseconds unless changed; 0 turns it off. */
@@ -116,8 +129,10 @@ void io_deadline(struct io *io, unsigned ms);
 
 /* Drop what is queued, close the descriptor, deliver IO_RELEASED last. */
 void io_close(struct io *io);
-/* Send what is queued (at most linger_ms), then io_close(). No event but
- * IO_RELEASED is delivered any more. */
+/* Send what is queued, end our side, then io_close(). While the peer still
+ * sends, its bytes are thrown away until it ends, so that no reset overtakes
+ * the last answer. All this takes at most linger_ms; 0: what does not go now
+ * is lost. No event but IO_RELEASED is delivered any more. */
 void io_close_flushed(struct io *io, unsigned linger_ms);
 
 /* Why IO_FAILED came. Valid until IO_RELEASED. */
@@ -130,8 +145,8 @@ int io_detach(struct io *io);
 /* ---- listeners, watches, timers ---- */
 
 struct io_listener;
-/* Accept on fd (taken). At most backlog_per_turn connections a turn; pauses
- * 100 ms when descriptors run out instead of spinning. */
+/* Accept on fd (taken), a bounded number of connections a turn; pauses
+ * 100 ms when descriptors or memory run out instead of spinning. */
 struct io_listener *io_listen(struct io_loop *loop, int fd, io_accept_fn *fn,
 			      void *owner, struct err *err);
 void io_listener_pause(struct io_listener *listener, bool paused);
@@ -151,7 +166,8 @@ struct io_timer *io_timer_new(struct io_loop *loop, io_timer_fn *fn,
 void io_timer_set(struct io_timer *timer, unsigned ms);
 void io_timer_free(struct io_timer *timer);
 
-/* Call fn at SIGTERM, SIGHUP, SIGCHLD... (real loop only). 0, or -1. */
+/* Call fn at SIGTERM, SIGHUP, SIGCHLD... in a turn (real loop only). 0, or
+ * -1. */
 int io_signal(struct io_loop *loop, int number, io_timer_fn *fn, void *owner);
 
 /* ---- message sockets (SOCK_SEQPACKET, SOCK_DGRAM) ---- */

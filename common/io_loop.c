@@ -158,7 +158,6 @@ static int loop_turn(struct io_loop *loop, int wait_ms, struct err *err)
 {
 	assert(loop->depth == 0);
 	io_resume_stalled(loop);
-	loop_flush(loop);
 	loop->is_now_fresh = false;
 	if (io_backend_poll(loop->backend, loop_wait_ms(loop, wait_ms), err) <
 	    0)

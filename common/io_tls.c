@@ -149,6 +149,14 @@ static int tls_kill(struct io *io, const char *what)
 	return IO_DEAD;
 }
 
+/* SSL_get_error() looks at the queue of the thread, where anybody may have
+ * left something; clearing it unseen costs 2 % of a request. */
+static void tls_clean_queue(void)
+{
+	if (ERR_peek_error() != 0)
+		ERR_clear_error();
+}
+
 /* ---- the layer ---- */
 
 static int tls_shake(struct io *io)
@@ -157,7 +165,7 @@ static int tls_shake(struct io *io)
 	struct err err;
 	int result;
 
-	ERR_clear_error();
+	tls_clean_queue();
 	result = SSL_do_handshake(tls->ssl);
 	if (result == 1) {
 		if (!tls->is_client || io_tls_check_peer(io, &err) == 0)
@@ -184,7 +192,7 @@ static ssize_t tls_read(struct io *io, uint8_t *out, size_t size)
 {
 	int n;
 
-	ERR_clear_error();
+	tls_clean_queue();
 	n = SSL_read(io->tls->ssl, out,
 		     size > RECORD_MAX ? RECORD_MAX : (int)size);
 	if (n > 0)
@@ -207,7 +215,7 @@ static ssize_t tls_write(struct io *io, struct bytes bytes)
 {
 	int n;
 
-	ERR_clear_error();
+	tls_clean_queue();
 	n = SSL_write(io->tls->ssl, bytes.data,
 		      bytes.len > RECORD_MAX ? RECORD_MAX : (int)bytes.len);
 	if (n > 0)
@@ -228,7 +236,7 @@ static int tls_end(struct io *io)
 {
 	int result;
 
-	ERR_clear_error();
+	tls_clean_queue();
 	result = SSL_shutdown(io->tls->ssl);
 	if (result >= 0)
 		return IO_ENDED;

@@ -20,15 +20,20 @@
 
 /* Begin a server handshake on io. initial (copied) is what was read from it
  * already (the ClientHello, when someone looked first) and comes before
- * what the descriptor has. ctx is shared, stays the caller's. 0, or -1. */
+ * what the descriptor has; it may be the view of io_in(), which both starts
+ * empty. What was written before goes out as plaintext, or the start fails.
+ * ctx is shared, stays the caller's; its ClientHello callback is set here.
+ * 0, or -1: only io_close() makes sense then. */
 int io_tls_server(struct io *io, SSL_CTX *ctx, struct bytes initial,
 		  struct err *err);
 
 /* Begin a client handshake for name (SNI and host name check; a DNS name,
  * or an address literal, which sends no SNI and is checked as an IP SAN).
- * session may be NULL (else resumed if possible). check runs after OpenSSL's
- * own verification succeeded, with the leaf; it returns 0, or -1 with *err.
- * 0, or -1. */
+ * session may be NULL (else resumed if possible). check (may be NULL) runs
+ * after OpenSSL's own verification succeeded, with the leaf, also when a
+ * session was resumed, and before any byte of ours is sent; it returns 0, or
+ * -1 with *err, and touches no io. 0, or -1: only io_close() makes sense
+ * then. */
 typedef int io_tls_check_fn(X509 *leaf, void *owner, struct err *err);
 struct io_tls_client {
 	SSL_CTX *ctx;
@@ -40,8 +45,8 @@ struct io_tls_client {
 int io_tls_client(struct io *io, const struct io_tls_client *client,
 		  struct err *err);
 
-/* SNI of the ClientHello, terminated; "" when there was none. Untrusted.
- * Valid as long as the io. */
+/* SNI of the ClientHello, terminated, 1-253 bytes, anything else about it
+ * unchecked; "" when there was none. Untrusted. Valid as long as the io. */
 const char *io_tls_name(const struct io *io);
 /* Go on with a paused handshake. chain[0] is the leaf; both borrowed for
  * the call (OpenSSL counts references). 0, or -1. */
@@ -51,7 +56,9 @@ int io_tls_certificate(struct io *io, X509 *const *chain, size_t count,
 void io_tls_refuse(struct io *io, int alert);
 
 bool io_is_tls(const struct io *io);
-/* For session resumption after IO_TLS_READY; a reference, or NULL. */
+/* For session resumption, between IO_TLS_READY and io_close(); a reference,
+ * or NULL. With TLS 1.3 it can be resumed only once something was read after
+ * IO_TLS_READY (the ticket comes with it): take it late. */
 SSL_SESSION *io_tls_session(struct io *io);
 /* "TLSv1.3"; "" before IO_TLS_READY. */
 const char *io_tls_version(const struct io *io);
