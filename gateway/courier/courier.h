@@ -1,0 +1,104 @@
+/*
+ * The courier: owns the upstream TLS connections of requests that carry a
+ * credential. It takes structured requests from edges (gateway/flow/leg.h),
+ * checks each again against its own copy of the session's scope, gets the
+ * one token from the vault, waits until the use is on record, writes the
+ * request itself, and passes upstream's bytes back without parsing them.
+ *
+ *	leg.c      one leg: frames of an edge, bytes of an upstream
+ *	grant.c    may this session ask this of that host?
+ *	request.c  what goes out, credential included
+ */
+#ifndef GATEWAY_COURIER_COURIER_H
+#define GATEWAY_COURIER_COURIER_H
+
+#include "common/io_tls.h"
+#include "common/secret.h"
+#include "gateway/flow/leg.h"
+#include "gateway/flow/target.h"
+#include "gateway/keeper/keeper.h"
+#include "gateway/tls/client.h"
+#include "policies/scope.h"
+
+#define LEGS_MAX	 4096
+#define LEG_HANDSHAKE_MS 15000
+#define LEG_IDLE_MS	 60000
+#define LEG_RESPONSE_MS	 600000
+#define LEG_ARENA_MAX	 (16 * 1024 * 1024)
+#define BINDING_NAME_MAX 128
+
+struct courier {
+	struct keeper *keeper;
+	struct tls_client tls;
+	struct leg *legs;
+	size_t leg_count;
+};
+
+enum leg_state {
+	LEG_CONNECTING, /* TLS with upstream */
+	LEG_IDLE,	/* waits for a request */
+	LEG_GRANTING,	/* token and record are asked for */
+	LEG_SENDING,	/* the body is on its way; upstream may answer */
+	LEG_RECEIVING,	/* the request is complete */
+	LEG_CLOSED
+};
+
+struct leg {
+	struct courier *courier;
+	char session[SESSION_ID_MAX + 1];
+	char binding[BINDING_NAME_MAX + 1];
+	struct target target;
+	enum leg_state state;
+	struct io *edge;
+	struct io *upstream;
+	unsigned released;	  /* of the two ios */
+	struct rpc_ticket ticket; /* of LEG_OPEN, while CONNECTING */
+	/* the request at hand; views borrow from copy */
+	struct arena arena;
+	enum leg_kind kind;
+	struct leg_request request;
+	struct leg_push push;
+	bool has_length;
+	uint64_t body_left;
+	struct grant *grant; /* waits for vault and ledger */
+	struct leg *next, *prev;
+};
+
+/* ---- leg.c ---- */
+
+/* Open a leg over a connected upstream descriptor (taken); the ticket is
+ * answered when TLS stands, or refused. */
+void leg_open(struct courier *courier, const struct keeper_peer *peer,
+	      const struct msg_leg_open *message, int fd,
+	      struct rpc_ticket ticket);
+/* Close both sides. Freed when both ios are released. */
+void leg_close(struct leg *leg);
+/* Tell the edge why its request was not sent, then close. */
+void leg_refuse(struct leg *leg, enum constraint constraint, const char *format,
+		...) __attribute__((format(printf, 3, 4)));
+/* The grant is complete: send the request's head with this credential. */
+void leg_granted(struct leg *leg, const struct msg_token *token);
+/* Close every leg of a session. */
+void legs_close(struct courier *courier, const char *session);
+
+/* ---- grant.c ---- */
+
+/* The leg's session, if it lives and its scope has the binding for the
+ * leg's host and port; else NULL. */
+const struct scope *leg_scope(const struct leg *leg);
+/* Check leg->request or leg->push against the scope. 0, or -1 with *err. */
+int grant_check(const struct leg *leg, struct err *err);
+/* Ask the vault for the token and the ledger for the record; then
+ * leg_granted() or leg_refuse(). */
+void grant_start(struct leg *leg);
+/* Nobody waits any more. */
+void grant_cancel(struct grant *grant);
+
+/* ---- request.c ---- */
+
+/* Write head (and for a push the command list) into out, credential
+ * included: out must be wiped by the caller. 0, or -1 with *err. */
+int request_write(const struct leg *leg, const struct msg_token *token,
+		  struct buf *out, struct err *err);
+
+#endif

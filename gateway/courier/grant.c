@@ -1,0 +1,285 @@
+/*
+ * The second decision: the courier believes no edge. What it sends must be
+ * in its own copy of the session's scope, on record, and have its token.
+ */
+#include <stdlib.h>
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "gateway/courier/courier.h"
+#include "gateway/git/refs.h"
+#include "gateway/http/guard.h"
+#include "policies/path.h"
+#include "policies/repo_path.h"
+
+#define TOKEN_TIMEOUT_MS 5000
+#define RECEIVE_PACK	 "/git-receive-pack"
+
+/* ---- scope ---- */
+
+const struct scope *leg_scope(const struct leg *leg)
+{
+	const struct session *session = session_find(
+		&leg->courier->keeper->sessions, bytes_str(leg->session));
+	const struct scope *scope;
+	const struct scope_binding *binding;
+
+	if (!session || session_is_expired(session, clock_wall_ms()))
+		return NULL;
+	scope = session_scope(session);
+	binding = scope_binding_named(scope, bytes_str(leg->binding));
+	if (!binding ||
+	    !scope_binding_allows(binding, bytes_str(leg->target.host),
+				  leg->target.port))
+		return NULL;
+	return scope;
+}
+
+/* ---- an ordinary request ---- */
+
+/* The path without its query must be what path_normalise() makes of it: so
+ * no other spelling of a push's endpoint gets by. */
+static int check_path(const struct leg_request *request, struct err *err)
+{
+	auto_type(arena_release) struct arena arena;
+	struct bytes rest = request->path;
+	struct bytes path, normal;
+
+	arena_init(&arena, 4 * PATH_MAX_LEN);
+	(void)bytes_split(&rest, '?', &path);
+	if (!http_is_target(request->path) ||
+	    path_normalise(&arena, path, &normal, err) < 0 ||
+	    !bytes_equal(path, normal))
+		return err_set(err, ERR_INVALID, "the path is not normalised");
+	if (bytes_ends_with(path, bytes_str(RECEIVE_PACK)))
+		return err_set(err, ERR_DENIED,
+			       "a push travels as a push only");
+	return 0;
+}
+
+static int check_request(const struct leg_request *request, struct err *err)
+{
+	if (!http_is_token(request->method) ||
+	    bytes_is(request->method, "CONNECT"))
+		return err_set(err, ERR_INVALID, "the method is not allowed");
+	for (size_t i = 0; i < request->fields_count; i++)
+		if (!http_is_token(request->fields[i].name) ||
+		    !http_is_value(request->fields[i].value))
+			return err_set(err, ERR_INVALID,
+				       "a field is malformed");
+	return check_path(request, err);
+}
+
+/* ---- a push ---- */
+
+static unsigned verb_bits(uint8_t verb)
+{
+	switch ((enum push_verb)verb) {
+	case PUSH_CREATE:
+		return VERB_CREATE;
+	case PUSH_FAST_FORWARD:
+		return VERB_FAST_FORWARD;
+	/* Not told apart, because it needs not be: the wider right. */
+	case PUSH_UPDATE:
+	case PUSH_REWRITE:
+		return VERB_REWRITE;
+	case PUSH_DELETE:
+		return VERB_DELETE;
+	case PUSH_VERB_MAX:
+	default:
+		return 0;
+	}
+}
+
+static bool verb_fits(const struct leg_update *update)
+{
+	return git_oid_is_zero(update->old_oid) ==
+		       (update->verb == PUSH_CREATE) &&
+	       git_oid_is_zero(update->new_oid) ==
+		       (update->verb == PUSH_DELETE);
+}
+
+static int check_push(const struct leg *leg, const struct scope *scope,
+		      struct err *err)
+{
+	const struct leg_push *push = &leg->push;
+	const struct scope_repo *repo =
+		scope_repo_at(scope, bytes_str(leg->target.host),
+			      leg->target.port, push->repo_path);
+	struct bytes path = repo_path_canonical(push->url_path);
+
+	if (!repo || !bytes_is(repo->credential, leg->binding))
+		return err_set(err, ERR_DENIED,
+			       "the repository is not the session's");
+	if (!http_is_target(push->url_path) ||
+	    bytes_find(push->url_path, '?', 0) >= 0 ||
+	    scope_repo_at(scope, bytes_str(leg->target.host), leg->target.port,
+			  path) != repo)
+		return err_set(err, ERR_DENIED,
+			       "the path is not the repository's");
+	for (size_t i = 0; i < push->updates_count; i++) {
+		const struct leg_update *update = &push->updates[i];
+
+		if (!verb_fits(update) ||
+		    !scope_repo_allows_ref(repo, update->ref,
+					   verb_bits(update->verb)))
+			return err_set(err, ERR_DENIED,
+				       "the session may not do this to %.*s",
+				       BYTES_ARGS(update->ref));
+	}
+	return push->updates_count ? 0
+				   : err_set(err, ERR_INVALID, "empty push");
+}
+
+int grant_check(const struct leg *leg, struct err *err)
+{
+	const struct scope *scope = leg_scope(leg);
+
+	if (!scope)
+		return err_set(err, ERR_DENIED,
+			       "the session may not use this credential");
+	return leg->kind == LEG_PUSH ? check_push(leg, scope, err)
+				     : check_request(&leg->request, err);
+}
+
+/* ---- token and record: both, in any order ---- */
+
+struct grant {
+	struct leg *leg; /* NULL: cancelled */
+	unsigned left;
+	bool is_recorded;
+	bool has_token;
+	uint8_t attach;
+	char username[BINDING_NAME_MAX + 1];
+	struct secret token;
+	char why[256];
+};
+
+void grant_cancel(struct grant *grant)
+{
+	grant->leg = NULL;
+}
+
+static void grant_done(struct grant *grant)
+{
+	struct leg *leg = grant->leg;
+
+	if (--grant->left > 0)
+		return;
+	if (leg && grant->has_token && grant->is_recorded) {
+		const struct msg_token token = {
+			.attach = grant->attach,
+			.username = bytes_str(grant->username),
+			.secret = secret_view(&grant->token),
+		};
+
+		leg_granted(leg, &token);
+	} else if (leg) {
+		leg->grant = NULL;
+		leg_refuse(leg,
+			   grant->has_token ? CONSTRAINT_audit_unavailable
+					    : CONSTRAINT_credential_unavailable,
+			   "%s",
+			   grant->has_token ? "the use could not be recorded"
+					    : grant->why);
+	}
+	secret_release(&grant->token);
+	free(grant);
+}
+
+static void on_recorded(bool ok, void *owner)
+{
+	struct grant *grant = owner;
+
+	grant->is_recorded = ok;
+	grant_done(grant);
+}
+
+static void on_token(struct rpc_outcome *outcome, void *owner)
+{
+	const struct msg_token *token = outcome->message;
+	struct grant *grant = owner;
+	struct err err;
+
+	if (outcome->err) {
+		(void)snprintf(grant->why, sizeof(grant->why), "%s",
+			       outcome->err->text);
+	} else if (secret_set(&grant->token, token->secret, &err) == 0) {
+		grant->has_token = true;
+		grant->attach = token->attach;
+		(void)snprintf(grant->username, sizeof(grant->username), "%.*s",
+			       BYTES_ARGS(token->username));
+	}
+	grant_done(grant);
+}
+
+static int ask_token(struct leg *leg, struct grant *grant)
+{
+	struct keeper_peer *vault =
+		keeper_peer_of(leg->courier->keeper, ROLE_VAULT);
+	const struct msg_token_get message = {
+		.session = bytes_str(leg->session),
+		.binding = bytes_str(leg->binding),
+		.host = bytes_str(leg->target.host),
+		.port = leg->target.port,
+	};
+	const struct rpc_call call = {
+		.type = MSG_TOKEN_GET,
+		.schema = &msg_token_get_schema,
+		.message = &message,
+		.fd = -1,
+		.reply_schema = &msg_token_schema,
+		.timeout_ms = TOKEN_TIMEOUT_MS,
+		.on_outcome = on_token,
+		.owner = grant,
+	};
+	struct err err;
+
+	return vault ? rpc_ask(vault->rpc, &call, NULL, &err) : -1;
+}
+
+static int ask_record(struct leg *leg, struct grant *grant)
+{
+	bool is_push = leg->kind == LEG_PUSH;
+	struct bytes path = leg->request.path;
+	struct bytes rest = path;
+	const struct record record = {
+		.kind = RECORD_SECRET_USE,
+		.allowed = true,
+		.session = bytes_str(leg->session),
+		.request_id = is_push ? leg->push.request_id
+				      : leg->request.request_id,
+		.rule = is_push ? leg->push.rule : leg->request.rule,
+		.host = bytes_str(leg->target.host),
+		.port = leg->target.port,
+		.method = is_push ? bytes_str("PUSH") : leg->request.method,
+		.credential = bytes_str(leg->binding),
+	};
+	struct record full = record;
+
+	(void)bytes_split(&rest, '?', &path);
+	full.path = is_push ? leg->push.url_path : path;
+	return keeper_record_durable(leg->courier->keeper, &full, on_recorded,
+				     grant);
+}
+
+void grant_start(struct leg *leg)
+{
+	struct grant *grant = calloc(1, sizeof(*grant));
+
+	if (!grant) {
+		leg_refuse(leg, CONSTRAINT_internal, "memory is out");
+		return;
+	}
+	secret_init(&grant->token);
+	grant->leg = leg;
+	leg->grant = grant;
+	grant->left = 3; /* token, record, and this function */
+	(void)snprintf(grant->why, sizeof(grant->why),
+		       "the vault is being restarted");
+	if (ask_token(leg, grant) < 0)
+		grant->left--;
+	if (ask_record(leg, grant) < 0)
+		grant->left--;
+	grant_done(grant);
+}

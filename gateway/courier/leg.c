@@ -1,0 +1,432 @@
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <utlist.h>
+
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "gateway/courier/courier.h"
+#include "gateway/http/framing.h"
+#include "gateway/tls/verify.h"
+
+#define LEG_REFUSE_LINGER_MS 2000
+#define PIECE_BYTES	     (32 * 1024)
+
+static const struct io_limits edge_limits = {
+	.in_max = LEG_HEAD_MAX + 16,
+	.out_high = 256 * 1024,
+	.out_max = 4 * 1024 * 1024,
+};
+static const struct io_limits upstream_limits = {
+	.in_max = 128 * 1024,
+	.out_high = 256 * 1024,
+	.out_max = 16 * 1024 * 1024,
+};
+
+/* ---- the end ---- */
+
+static void leg_free(struct leg *leg)
+{
+	DL_DELETE(leg->courier->legs, leg);
+	leg->courier->leg_count--;
+	arena_release(&leg->arena);
+	free(leg);
+}
+
+static void one_released(struct leg *leg)
+{
+	leg->released++;
+	if (leg->released == (leg->edge ? 2u : 1u))
+		leg_free(leg);
+}
+
+void leg_close(struct leg *leg)
+{
+	if (leg->state == LEG_CLOSED)
+		return;
+	if (leg->state == LEG_CONNECTING)
+		rpc_refuse(leg->ticket, CONSTRAINT_upstream_closed,
+			   "the connection to %s was closed", leg->target.host);
+	leg->state = LEG_CLOSED;
+	if (leg->grant)
+		grant_cancel(leg->grant);
+	io_close(leg->upstream);
+	if (leg->edge)
+		io_close_flushed(leg->edge, LEG_REFUSE_LINGER_MS);
+}
+
+void leg_refuse(struct leg *leg, enum constraint constraint, const char *format,
+		...)
+{
+	char text[256];
+	const struct leg_refused message = {
+		.constraint = (uint16_t)constraint,
+		.detail = bytes_from(text, 0),
+	};
+	struct leg_refused full = message;
+	auto_type(buf_release) struct buf frame;
+	va_list args;
+	struct err err;
+	int len;
+
+	va_start(args, format);
+	len = vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	full.detail.len = len < 0		       ? 0
+			  : (size_t)len < sizeof(text) ? (size_t)len
+						       : sizeof(text) - 1;
+	log_info("session %s: not sent to %s: %s", leg->session,
+		 leg->target.host, text);
+	buf_init(&frame, LEG_FRAME_MAX + 16);
+	if (leg_add_message(&frame, LEG_REFUSED, &leg_refused_schema, &full,
+			    &err) == 0)
+		(void)io_write(leg->edge, buf_view(&frame));
+	leg_close(leg);
+}
+
+void legs_close(struct courier *courier, const char *session)
+{
+	struct leg *leg, *next;
+
+	DL_FOREACH_SAFE(courier->legs, leg, next)
+	if (!strcmp(leg->session, session))
+		leg_close(leg);
+}
+
+/* ---- from the edge ---- */
+
+static int take_head(struct leg *leg, enum leg_kind kind, struct bytes payload,
+		     struct err *err)
+{
+	const struct wire_schema *schema =
+		kind == LEG_PUSH ? &leg_push_schema : &leg_request_schema;
+	struct bytes copy;
+
+	arena_reset(&leg->arena);
+	copy = arena_copy(&leg->arena, payload);
+	if (copy.len != payload.len)
+		return err_set(err, ERR_TOO_LARGE, "take request: too large");
+	leg->kind = kind;
+	if (wire_decode(schema, copy, &leg->arena,
+			kind == LEG_PUSH ? (void *)&leg->push
+					 : (void *)&leg->request,
+			err) < 0)
+		return -1;
+	if (grant_check(leg, err) < 0)
+		return -1;
+	leg->has_length = kind == LEG_REQUEST && leg->request.has_length;
+	leg->body_left = leg->has_length ? leg->request.body_len : UINT64_MAX;
+	if (kind == LEG_REQUEST && !leg->request.has_body)
+		leg->body_left = 0;
+	leg->state = LEG_GRANTING;
+	return 0;
+}
+
+static bool is_chunked(const struct leg *leg)
+{
+	return leg->kind == LEG_PUSH ||
+	       (leg->request.has_body && !leg->request.has_length);
+}
+
+static int send_body(struct leg *leg, struct bytes payload, struct err *err)
+{
+	char header[CHUNK_HEADER_MAX];
+	size_t len;
+
+	if (payload.len == 0)
+		return 0;
+	if (payload.len > leg->body_left)
+		return err_set(err, ERR_INVALID, "send body: too long");
+	leg->body_left -= leg->has_length ? payload.len : 0;
+	if (!is_chunked(leg))
+		return io_write(leg->upstream, payload);
+	len = chunk_header(payload.len, header);
+	if (io_write(leg->upstream, bytes_from(header, len)) < 0 ||
+	    io_write(leg->upstream, payload) < 0)
+		return -1;
+	return io_write(leg->upstream, bytes_str(CHUNK_TAIL));
+}
+
+static int end_body(struct leg *leg, struct err *err)
+{
+	if (leg->has_length && leg->body_left != 0)
+		return err_set(err, ERR_INVALID, "end body: too short");
+	leg->state = LEG_RECEIVING;
+	io_deadline(leg->upstream, LEG_RESPONSE_MS);
+	if (!is_chunked(leg))
+		return 0;
+	return io_write(leg->upstream, bytes_str(CHUNK_LAST));
+}
+
+static int take_frame(struct leg *leg, enum leg_kind kind, struct bytes payload,
+		      struct err *err)
+{
+	bool is_between = leg->state == LEG_IDLE || leg->state == LEG_RECEIVING;
+
+	err->text[0] = '\0';
+	if (is_between && (kind == LEG_REQUEST || kind == LEG_PUSH))
+		return take_head(leg, kind, payload, err);
+	if (leg->state == LEG_SENDING && kind == LEG_BODY)
+		return send_body(leg, payload, err);
+	if (leg->state == LEG_SENDING && kind == LEG_END && payload.len == 0)
+		return end_body(leg, err);
+	return err_set(err, ERR_INVALID, "frame %d is out of order", (int)kind);
+}
+
+/* Frames wait in io_in() while a grant is asked for and while upstream takes
+ * no more. */
+static void take_frames(struct leg *leg)
+{
+	struct buf *in = io_in(leg->edge);
+	enum leg_kind kind;
+	struct bytes payload;
+	size_t used;
+	struct err err = {0};
+	int got;
+
+	while (leg->state != LEG_GRANTING && leg->state != LEG_CLOSED &&
+	       !io_is_full(leg->upstream)) {
+		got = leg_next(buf_view(in), &kind, &payload, &used);
+		if (got == 0)
+			break;
+		if (got < 0 || take_frame(leg, kind, payload, &err) < 0) {
+			leg_refuse(leg, CONSTRAINT_internal, "%s",
+				   got < 0 ? "not a frame" : err.text);
+			return;
+		}
+		buf_consume(in, used);
+		if (leg->state == LEG_GRANTING)
+			grant_start(leg);
+	}
+	if (leg->state == LEG_CLOSED)
+		return;
+	if (leg->state == LEG_GRANTING || io_is_full(leg->upstream))
+		io_read_stop(leg->edge);
+	else
+		io_read_start(leg->edge);
+}
+
+static void on_edge(struct io *io, enum io_event event, void *owner)
+{
+	struct leg *leg = owner;
+
+	(void)io;
+	if (event == IO_RELEASED) {
+		one_released(leg);
+		return;
+	}
+	if (leg->state == LEG_CLOSED)
+		return;
+	if (event == IO_DATA)
+		take_frames(leg);
+	else if (event == IO_DRAINED)
+		io_read_start(leg->upstream);
+	else
+		leg_close(leg);
+}
+
+void leg_granted(struct leg *leg, const struct msg_token *token)
+{
+	auto_type(buf_release) struct buf out;
+	struct err err;
+	int result;
+
+	leg->grant = NULL;
+	buf_init(&out, 2 * LEG_HEAD_MAX);
+	result = request_write(leg, token, &out, &err);
+	if (result == 0 && io_write(leg->upstream, buf_view(&out)) < 0)
+		result = err_set(&err, ERR_CLOSED, "upstream takes no more");
+	if (out.data)
+		secret_wipe(out.data, out.size);
+	if (result < 0) {
+		leg_refuse(leg, CONSTRAINT_internal, "%s", err.text);
+		return;
+	}
+	leg->state = LEG_SENDING;
+	io_deadline(leg->upstream, LEG_RESPONSE_MS);
+	take_frames(leg);
+}
+
+/* ---- from upstream ---- */
+
+static void pass_back(struct leg *leg)
+{
+	struct buf *in = io_in(leg->upstream);
+
+	while (buf_len(in) > 0) {
+		struct bytes piece = bytes_slice(buf_view(in), 0, PIECE_BYTES);
+		const uint8_t header[] = {
+			LEG_DATA,
+			(uint8_t)piece.len,
+			(uint8_t)(piece.len >> 8),
+			(uint8_t)(piece.len >> 16),
+		};
+
+		if (io_write(leg->edge, bytes_from(header, sizeof(header))) <
+			    0 ||
+		    io_write(leg->edge, piece) < 0) {
+			leg_close(leg);
+			return;
+		}
+		buf_consume(in, piece.len);
+	}
+	if (io_is_full(leg->edge))
+		io_read_stop(leg->upstream);
+}
+
+static void upstream_ended(struct leg *leg)
+{
+	static const uint8_t frame[] = {LEG_EOF, 0, 0, 0};
+
+	pass_back(leg);
+	if (leg->state == LEG_CLOSED)
+		return;
+	(void)io_write(leg->edge, bytes_from(frame, sizeof(frame)));
+	leg_close(leg);
+}
+
+static void tls_stands(struct leg *leg)
+{
+	const struct msg_leg_opened message = {
+		.tls_version = bytes_str(io_tls_version(leg->upstream)),
+	};
+	auto_fd int theirs = -1;
+	struct err err;
+	int fds[2];
+
+	if (io_stream_pair(fds, &err) < 0) {
+		leg_close(leg);
+		return;
+	}
+	theirs = fds[1];
+	leg->edge = io_new(leg->courier->keeper->loop, fds[0], &edge_limits,
+			   on_edge, leg);
+	if (!leg->edge) {
+		leg_close(leg);
+		return;
+	}
+	leg->state = LEG_IDLE;
+	io_deadline(leg->upstream, LEG_IDLE_MS);
+	io_read_start(leg->edge);
+	rpc_reply(leg->ticket, &msg_leg_opened_schema, &message, theirs);
+}
+
+static void tls_failed(struct leg *leg, enum constraint constraint,
+		       const char *why)
+{
+	rpc_refuse(leg->ticket, (uint16_t)constraint, "%s: %s",
+		   leg->target.host, why);
+	leg->state = LEG_CLOSED;
+	io_close(leg->upstream);
+}
+
+static void on_upstream(struct io *io, enum io_event event, void *owner)
+{
+	struct leg *leg = owner;
+
+	if (event == IO_RELEASED) {
+		one_released(leg);
+		return;
+	}
+	if (leg->state == LEG_CLOSED)
+		return;
+	if (leg->state == LEG_CONNECTING && event == IO_TLS_READY) {
+		tls_stands(leg);
+	} else if (leg->state == LEG_CONNECTING && event == IO_TIMEOUT) {
+		tls_failed(leg, CONSTRAINT_connect_timeout,
+			   "the handshake took too long");
+	} else if (leg->state == LEG_CONNECTING) {
+		tls_failed(leg, CONSTRAINT_tls_upstream_invalid,
+			   event == IO_FAILED ? io_error(io)->text : "closed");
+	} else if (event == IO_DATA) {
+		pass_back(leg);
+	} else if (event == IO_EOF) {
+		upstream_ended(leg);
+	} else if (event == IO_DRAINED) {
+		take_frames(leg);
+	} else {
+		leg_close(leg);
+	}
+}
+
+/* ---- open ---- */
+
+static int start_tls(struct leg *leg, struct err *err)
+{
+	struct courier *courier = leg->courier;
+	char key[TLS_CLIENT_KEY_MAX];
+	int len = snprintf(key, sizeof(key), "%s|%s:%u", leg->session,
+			   leg->target.host, leg->target.port);
+	const struct io_tls_client client = {
+		.ctx = courier->tls.ctx,
+		.name = leg->target.host,
+		.session = tls_client_session(
+			&courier->tls, bytes_from(key, (size_t)len),
+			io_loop_now_ms(courier->keeper->loop)),
+		.check = tls_verify_leaf,
+	};
+
+	io_deadline(leg->upstream, LEG_HANDSHAKE_MS);
+	if (io_tls_client(leg->upstream, &client, err) < 0)
+		return -1;
+	io_read_start(leg->upstream);
+	return 0;
+}
+
+static void copy_text(char *out, size_t size, struct bytes text)
+{
+	(void)snprintf(out, size, "%.*s", BYTES_ARGS(text));
+}
+
+static struct leg *leg_new(struct courier *courier,
+			   const struct keeper_peer *peer,
+			   const struct msg_leg_open *message)
+{
+	struct leg *leg = calloc(1, sizeof(*leg));
+
+	if (!leg)
+		return NULL;
+	leg->courier = courier;
+	copy_text(leg->session, sizeof(leg->session), bytes_str(peer->session));
+	copy_text(leg->binding, sizeof(leg->binding), message->binding);
+	copy_text(leg->target.host, sizeof(leg->target.host), message->host);
+	leg->target.port = message->port;
+	leg->target.scheme = SCHEME_HTTPS;
+	arena_init(&leg->arena, LEG_ARENA_MAX);
+	return leg;
+}
+
+void leg_open(struct courier *courier, const struct keeper_peer *peer,
+	      const struct msg_leg_open *message, int fd,
+	      struct rpc_ticket ticket)
+{
+	auto_fd int connection = fd;
+	auto_free struct leg *leg = leg_new(courier, peer, message);
+	struct err err;
+
+	if (!leg || courier->leg_count >= LEGS_MAX) {
+		rpc_refuse(ticket, CONSTRAINT_limit_connections,
+			   "the courier has %zu connections",
+			   courier->leg_count);
+		return;
+	}
+	if (!leg_scope(leg)) {
+		rpc_refuse(ticket, CONSTRAINT_credential_unavailable,
+			   "the session may not use %s at %s:%u", leg->binding,
+			   leg->target.host, leg->target.port);
+		return;
+	}
+	leg->upstream = io_new(courier->keeper->loop, take_fd(&connection),
+			       &upstream_limits, on_upstream, leg);
+	if (!leg->upstream) {
+		rpc_refuse(ticket, CONSTRAINT_internal, "memory is out");
+		return;
+	}
+	leg->ticket = ticket;
+	rpc_ticket_hold(ticket);
+	DL_APPEND(courier->legs, leg);
+	courier->leg_count++;
+	if (start_tls(leg, &err) < 0)
+		tls_failed(leg, CONSTRAINT_tls_upstream_invalid, err.text);
+	(void)take_ptr(&leg);
+}

@@ -1,0 +1,225 @@
+#include "gateway/edge/conn.h"
+
+#include <stdlib.h>
+#include <utlist.h>
+
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "gateway/edge/git_lane.h"
+#include "gateway/upstream/dial.h"
+
+static const struct io_limits limits = {
+	.in_max = CONN_IN_MAX,
+	.out_high = CONN_OUT_HIGH,
+	.out_max = CONN_OUT_MAX,
+};
+
+/* ---- the end ---- */
+
+static void conn_free(struct conn *conn)
+{
+	hello_release(&conn->hello);
+	arena_release(&conn->arena);
+	DL_DELETE(conn->edge->conns, conn);
+	conn->edge->conn_count--;
+	free(conn);
+}
+
+static void let_go(struct conn *conn)
+{
+	conn->is_closed = true;
+	if (conn->ask) {
+		conn->ask->conn = NULL;
+		conn->ask = NULL;
+	}
+	if (conn->dial) {
+		dial_cancel(conn->dial);
+		conn->dial = NULL;
+	}
+	conn_put_upstream(conn);
+	git_work_release(conn);
+	if (conn->peer) {
+		io_close(conn->peer);
+		conn->peer = NULL;
+	}
+}
+
+void conn_close(struct conn *conn)
+{
+	if (conn->is_closed)
+		return;
+	let_go(conn);
+	io_close(conn->client);
+}
+
+void conn_finish(struct conn *conn)
+{
+	if (conn->is_closed)
+		return;
+	let_go(conn);
+	io_end(conn->client);
+	io_close_flushed(conn->client, DEADLINE_LINGER_MS);
+}
+
+void conns_close(struct edge *edge)
+{
+	struct conn *conn, *next;
+
+	DL_FOREACH_SAFE(edge->conns, conn, next)
+	conn_close(conn);
+}
+
+/* ---- events of the client ---- */
+
+static void on_client(struct io *io, enum io_event event, void *owner)
+{
+	struct conn *conn = owner;
+
+	if (event == IO_RELEASED) {
+		conn_free(conn);
+		return;
+	}
+	if (conn->is_closed)
+		return;
+	switch (event) {
+	case IO_DATA:
+		lane_deliver(conn, EV_DATA);
+		break;
+	case IO_EOF:
+		conn->is_eof = true;
+		lane_deliver(conn, EV_EOF);
+		break;
+	case IO_DRAINED:
+		lane_deliver(conn, EV_DRAINED);
+		break;
+	case IO_TLS_HELLO:
+		lane_deliver(conn, EV_TLS_HELLO);
+		break;
+	case IO_TLS_READY:
+		lane_deliver(conn, EV_TLS_READY);
+		break;
+	case IO_TIMEOUT:
+		lane_timeout(conn);
+		break;
+	case IO_FAILED:
+		log_debug("client: %s", io_error(io)->text);
+		conn_close(conn);
+		break;
+	case IO_RELEASED:
+	case IO_EVENT_MAX:
+	default:
+		break;
+	}
+}
+
+/* ---- the beginning ---- */
+
+static struct conn *conn_new(struct edge *edge, int fd)
+{
+	struct conn *conn = calloc(1, sizeof(*conn));
+
+	if (!conn) {
+		(void)close(fd);
+		return NULL;
+	}
+	conn->edge = edge;
+	arena_init(&conn->arena, CONN_ARENA_MAX);
+	hello_init(&conn->hello);
+	conn->client = io_new(edge->keeper->loop, fd, &limits, on_client, conn);
+	if (!conn->client) {
+		free(conn);
+		return NULL;
+	}
+	DL_APPEND(edge->conns, conn);
+	edge->conn_count++;
+	return conn;
+}
+
+void conn_accept(int fd, const struct sockaddr_storage *peer,
+		 const struct sockaddr_storage *original, bool was_redirected,
+		 void *owner)
+{
+	struct edge *edge = owner;
+	auto_fd int client = fd;
+	struct conn *conn;
+	struct bytes name;
+
+	(void)peer;
+	if (edge->conn_count >= edge->conns_max || !edge->policy) {
+		log_debug("connection refused: %zu are open", edge->conn_count);
+		return;
+	}
+	conn = conn_new(edge, take_fd(&client));
+	if (!conn)
+		return;
+	conn_reset_request(conn);
+	if (arrival_from(original, was_redirected, &conn->arrival) < 0) {
+		conn_close(conn);
+		return;
+	}
+	if (conn->arrival.kind == ARRIVAL_REDIRECTED) {
+		name = names_behind(edge->names,
+				    (const struct sockaddr *)original,
+				    io_loop_now_ms(edge->keeper->loop));
+		if (name.len)
+			arrival_set_name(&conn->arrival, name);
+	}
+	lane_begin(conn);
+}
+
+void conn_reset_request(struct conn *conn)
+{
+	conn_put_upstream(conn);
+	git_work_release(conn);
+	arena_reset(&conn->arena);
+	guard_init(&conn->guard, GUARD_REQUEST);
+	memset(&conn->request, 0, sizeof(conn->request));
+	memset(&conn->verdict, 0, sizeof(conn->verdict));
+	memset(&conn->refusal, 0, sizeof(conn->refusal));
+	conn->request_id[0] = '\0';
+	conn->body_done = false;
+	conn->bytes_up = conn->bytes_down = 0;
+	conn->is_ready = conn->has_replied = conn->close_after = false;
+	conn->filter_up = conn->filter_down = NULL;
+	conn->check_reply = NULL;
+}
+
+/* ---- upstream ---- */
+
+static void on_upstream(struct upstream *up, enum upstream_event event,
+			void *owner)
+{
+	static const enum lane_event events[] = {
+		[UPSTREAM_READY] = EV_UP_READY,
+		[UPSTREAM_HEAD] = EV_UP_HEAD,
+		[UPSTREAM_BODY] = EV_UP_BODY,
+		[UPSTREAM_END] = EV_UP_END,
+		[UPSTREAM_DRAINED] = EV_UP_DRAINED,
+		[UPSTREAM_FAILED] = EV_UP_FAILED,
+	};
+
+	(void)up;
+	lane_deliver(owner, events[event]);
+}
+
+int conn_get_upstream(struct conn *conn, struct bytes binding)
+{
+	struct err err;
+
+	conn_put_upstream(conn);
+	conn->is_ready = false;
+	conn->up = upstream_get(&conn->edge->pool, &conn->target, binding,
+				on_upstream, conn, &err);
+	if (conn->up)
+		return 0;
+	conn_refuse(conn, CONSTRAINT_internal, "%s", err.text);
+	return -1;
+}
+
+void conn_put_upstream(struct conn *conn)
+{
+	if (!conn->up)
+		return;
+	upstream_put(conn->up);
+	conn->up = NULL;
+}

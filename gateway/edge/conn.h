@@ -1,0 +1,157 @@
+/*
+ * One connection of the sandbox, from accept to close. Its client io owns
+ * its life: it is freed at that io's IO_RELEASED. Everything in it comes
+ * from untrusted bytes.
+ */
+#ifndef GATEWAY_EDGE_CONN_H
+#define GATEWAY_EDGE_CONN_H
+
+#include "common/clock.h"
+#include "common/io_tls.h"
+#include "gateway/decide/advice.h"
+#include "gateway/decide/request_check.h"
+#include "gateway/decide/target_check.h"
+#include "gateway/edge/edge.h"
+#include "gateway/edge/lane.h"
+#include "gateway/edit/headers.h"
+#include "gateway/flow/refusal.h"
+#include "gateway/http/framing.h"
+#include "gateway/http/head.h"
+#include "gateway/http/problem.h"
+#include "gateway/http/write.h"
+#include "gateway/listen/accept.h"
+
+#define CONN_IN_MAX	  (128 * 1024)
+#define CONN_OUT_HIGH	  (256 * 1024)
+#define CONN_OUT_MAX	  (8 * 1024 * 1024)
+#define CONN_ARENA_MAX	  (HEAD_ARENA_BYTES + ADVICE_ARENA_BYTES + 16 * 1024)
+#define CONN_REQUESTS_MAX 100000 /* on one connection */
+#define REQUEST_ID_SIZE	  24
+
+#define DEADLINE_HEAD_MS      30000
+#define DEADLINE_IDLE_MS      120000
+#define DEADLINE_HANDSHAKE_MS 15000
+#define DEADLINE_ASK_MS	      20000
+#define DEADLINE_BODY_MS      300000
+#define DEADLINE_LINGER_MS    10000
+#define LINGER_BYTES_MAX      (1024 * 1024)
+
+/* What changes a body on its way: bytes in, bytes appended to out. Filters
+ * are the git lane's; state is theirs. */
+struct filter {
+	int (*feed)(void *state, struct bytes in, struct buf *out,
+		    struct err *err);
+	int (*end)(void *state, struct buf *out, struct err *err);
+	void *state;
+};
+
+struct git_work; /* git_lane.c */
+
+struct conn {
+	struct edge *edge;
+	struct io *client;
+	enum lane_state_id state;
+	bool is_closed;
+	bool is_eof; /* the client ended its side */
+
+	/* where to */
+	struct arrival arrival;
+	struct wanted wanted;
+	struct hello hello;
+	struct target target;
+	bool has_target; /* decided: TARGET was passed */
+	bool is_inner;	 /* inside CONNECT, or redirected: origin-form only */
+	struct verdict target_verdict;
+
+	/* the request */
+	struct arena arena;
+	struct guard guard;
+	struct request request;
+	struct bytes proxy_authorization;
+	struct verdict verdict;
+	struct refusal refusal; /* set before STEP_DENY */
+	char request_id[REQUEST_ID_SIZE];
+	unsigned requests;
+	struct body_decoder body; /* of the request */
+	bool body_done;
+	uint64_t bytes_up, bytes_down;
+
+	/* the exchange */
+	struct upstream *up;
+	bool is_ready;	  /* up got the head */
+	bool has_replied; /* a response head went to the client */
+	bool close_after; /* no further request on this connection */
+	enum framing reply_framing;
+	const struct filter *filter_up;
+	const struct filter *filter_down;
+	/* Looks at the response's head first; -1: refusal set. May be NULL. */
+	int (*check_reply)(struct conn *conn);
+	struct git_work *git;
+
+	/* what is asked of others */
+	struct ask *ask; /* minter, warden, packcheck: one at a time */
+
+	/* the tunnel */
+	struct dial *dial;
+	struct io *peer;
+
+	struct conn *next, *prev;
+};
+
+/* ---- conn.c ---- */
+
+/* Close: the upstream, the tunnel, what was asked, the client. */
+void conn_close(struct conn *conn);
+/* Close once what is queued was sent. */
+void conn_finish(struct conn *conn);
+/* Forget the last request, for the next one on this connection. */
+void conn_reset_request(struct conn *conn);
+/* Let go of the upstream (kept for others if it is fit). */
+void conn_put_upstream(struct conn *conn);
+
+/* Ask for an upstream; events arrive as EV_UP_*. 0, or -1: refusal set. */
+int conn_get_upstream(struct conn *conn, struct bytes binding);
+
+/* ---- deny.c ---- */
+
+/* Set the refusal from a constraint and one line of text (copied). */
+void conn_refuse(struct conn *conn, enum constraint constraint,
+		 const char *format, ...) __attribute__((format(printf, 3, 4)));
+void conn_refuse_target(struct conn *conn);
+void conn_refuse_request(struct conn *conn);
+void conn_refuse_upstream(struct conn *conn);
+/* Write conn->refusal as a response and record it. 0, or -1. */
+int conn_write_refusal(struct conn *conn);
+
+/* ---- record.c ---- */
+
+/* Record the decision on the target, on the request, and how it ended. -1:
+ * it cannot be kept. */
+int conn_record_target(struct conn *conn);
+int conn_record_request(struct conn *conn, const struct verdict *verdict);
+int conn_record_response(struct conn *conn, unsigned status);
+
+/* ---- ask.c ---- */
+
+struct ask {
+	struct conn *conn; /* NULL: nobody waits any more */
+	void (*take)(struct conn *conn, struct rpc_outcome *outcome);
+};
+/* Ask rpc (NULL: nobody there); the outcome goes to take, then EV_ANSWER is
+ * delivered. 0, or -1: refusal set. */
+int conn_ask(struct conn *conn, struct rpc *rpc, const struct rpc_call *call,
+	     void (*take)(struct conn *conn, struct rpc_outcome *outcome));
+
+/* ---- exchange.c: one request and its response, both streamed ---- */
+
+enum step exchange_step(struct conn *conn, enum lane_event event);
+/* Take body bytes of the client through the decoder (and filter_up) and
+ * give them to sink; stops when the sink is full. -1: refusal set. */
+typedef int body_sink_fn(struct conn *conn, struct bytes bytes);
+typedef bool body_full_fn(struct conn *conn);
+int conn_pump_body(struct conn *conn, body_sink_fn *sink,
+		   body_full_fn *is_full);
+/* "100 Continue" if the client waits for it, once. */
+void conn_continue(struct conn *conn);
+
+#endif

@@ -1,0 +1,70 @@
+#include <stdarg.h>
+
+#include "common/cleanup.h"
+#include "gateway/edge/conn.h"
+
+void conn_refuse(struct conn *conn, enum constraint constraint,
+		 const char *format, ...)
+{
+	char text[ERR_TEXT_MAX];
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	conn->refusal = (struct refusal){
+		.constraint = constraint,
+		.rule = conn->verdict.rule,
+		.detail = arena_copy(&conn->arena, bytes_str(text)),
+	};
+}
+
+void conn_refuse_target(struct conn *conn)
+{
+	conn->refusal = advice_target(conn->edge->policy, &conn->target,
+				      &conn->target_verdict, &conn->arena);
+}
+
+void conn_refuse_request(struct conn *conn)
+{
+	conn->refusal =
+		advice_request(conn->edge->policy, &conn->target,
+			       &conn->request, &conn->verdict, &conn->arena);
+}
+
+void conn_refuse_upstream(struct conn *conn)
+{
+	struct upstream_fault fault = upstream_fault(conn->up);
+
+	conn_refuse(conn, fault.constraint, "%s", fault.detail);
+}
+
+/* A body that was not read whole: the next request cannot be found behind
+ * it. */
+static bool must_close(const struct conn *conn)
+{
+	return conn->close_after || !conn->body_done ||
+	       !conn->request.keep_alive;
+}
+
+int conn_write_refusal(struct conn *conn)
+{
+	auto_type(buf_release) struct buf out;
+	const struct problem problem = {
+		.refusal = &conn->refusal,
+		.session = bytes_str(conn->edge->session_id),
+		.request_id = bytes_str(conn->request_id),
+		.is_head = bytes_is(conn->request.method, "HEAD"),
+		.close = must_close(conn),
+		.retry_after_s =
+			conn->refusal.constraint == CONSTRAINT_limit_rate ? 60
+									  : 0,
+	};
+
+	conn->close_after = problem.close;
+	conn->has_replied = true;
+	buf_init(&out, PROBLEM_BYTES_MAX);
+	if (problem_write(&out, &problem) < 0)
+		return -1;
+	return io_write(conn->client, buf_view(&out));
+}

@@ -1,0 +1,74 @@
+/*
+ * The edge: the one process that parses what a session's sandbox sends. It
+ * holds the session's policy and no secret; it can neither connect nor open
+ * a file; what it needs it asks for (minter, dialer, courier, packcheck).
+ *
+ * listener -> conn (one per client connection) -> lanes:
+ *	http_lane   proxy and transparent HTTP, TLS terminated or not
+ *	tunnel_lane bytes as they are, after the target was decided
+ *	git_lane    the git endpoints of the policy's repositories
+ * dns.c serves the sandbox's names.
+ */
+#ifndef GATEWAY_EDGE_EDGE_H
+#define GATEWAY_EDGE_EDGE_H
+
+#include "gateway/dns/answer.h"
+#include "gateway/keeper/keeper.h"
+#include "gateway/tls/server.h"
+#include "gateway/upstream/upstream.h"
+#include "policies/decide.h"
+
+#define EDGE_LISTENERS_MAX 8
+
+struct conn;
+struct edge_dns;
+
+struct edge {
+	struct keeper *keeper;
+	char session_id[SESSION_ID_MAX + 1];
+	uint64_t expires_ms; /* wall clock */
+	uint8_t lease_hash[DIGEST_LEN];
+	struct policy *policy;
+	/* Not none: everything is refused for this (lease_expired,
+	 * session_revoked), also before the session is known (internal). */
+	enum constraint over;
+	struct tls_server server;
+	bool has_server;
+	struct tls_leaves leaves;
+	struct tls_client client;
+	struct upstream_pool pool;
+	struct names *names;
+	struct dns dns;
+	struct edge_dns *dns_sockets;
+	struct io_listener *listeners[EDGE_LISTENERS_MAX];
+	size_t listener_count;
+	struct conn *conns;
+	size_t conn_count;
+	size_t conns_max;
+	uint64_t request_count;
+	struct io_timer *expiry;
+};
+
+/* Why everything is refused now, or CONSTRAINT_none. */
+enum constraint edge_over(struct edge *edge);
+
+/* Record for this session: fills in time and session. -1: it could not be
+ * kept (audit_unavailable). */
+int edge_record(struct edge *edge, const struct record *record);
+
+/* ---- dns.c ---- */
+
+/* Serve DNS on a UDP socket or TCP listener (taken). 0, or -1. */
+int edge_dns_udp(struct edge *edge, int fd, struct err *err);
+int edge_dns_tcp(struct edge *edge, int fd, struct err *err);
+
+/* ---- conn.c ---- */
+
+/* An accepted connection (io_accept_fn; owner is the edge). */
+void conn_accept(int fd, const struct sockaddr_storage *peer,
+		 const struct sockaddr_storage *original, bool was_redirected,
+		 void *owner);
+/* Close every connection: the session is over. */
+void conns_close(struct edge *edge);
+
+#endif

@@ -1,0 +1,304 @@
+#include "common/cleanup.h"
+#include "gateway/edge/conn.h"
+
+/* A filter is fed this much at a time, and may make this much of it: a
+ * gzip'd byte can become 1,032 (DEFLATE's own limit). */
+#define FILTER_IN_MAX  4096
+#define FILTER_OUT_MAX (5 * 1024 * 1024)
+
+/* ---- the request's body ---- */
+
+void conn_continue(struct conn *conn)
+{
+	if (!conn->request.expects_continue || conn->body_done)
+		return;
+	conn->request.expects_continue = false;
+	(void)io_write(conn->client,
+		       bytes_str("HTTP/1.1 100 Continue\r\n\r\n"));
+}
+
+/* One slice, or the body's end, through filter_up to sink. */
+static int filter_up(struct conn *conn, struct bytes slice, bool is_end,
+		     body_sink_fn *sink)
+{
+	const struct filter *filter = conn->filter_up;
+	auto_type(buf_release) struct buf out;
+	struct err err;
+	int result;
+
+	buf_init(&out, FILTER_OUT_MAX);
+	result = is_end ? filter->end(filter->state, &out, &err)
+			: filter->feed(filter->state, slice, &out, &err);
+	if (result < 0) {
+		if (conn->refusal.constraint == CONSTRAINT_none)
+			conn_refuse(conn, CONSTRAINT_request_malformed, "%s",
+				    err.text);
+		return -1;
+	}
+	return buf_len(&out) ? sink(conn, buf_view(&out)) : 0;
+}
+
+static int feed_up(struct conn *conn, struct bytes payload, body_sink_fn *sink)
+{
+	if (!conn->filter_up)
+		return sink(conn, payload);
+	while (payload.len > 0) {
+		struct bytes slice = bytes_slice(payload, 0, FILTER_IN_MAX);
+
+		if (filter_up(conn, slice, false, sink) < 0)
+			return -1;
+		payload = bytes_slice(payload, slice.len, payload.len);
+	}
+	return 0;
+}
+
+static int body_invalid(struct conn *conn, const char *reason)
+{
+	conn->close_after = true;
+	conn_refuse(conn, CONSTRAINT_request_malformed, "%s", reason);
+	return -1;
+}
+
+/* One span. 1: the body is complete; 0: go on; -1: refused; 2: wait. */
+static int pump_span(struct conn *conn, body_sink_fn *sink)
+{
+	struct buf *in = io_in(conn->client);
+	struct bytes input = buf_view(in);
+	size_t before = input.len;
+	struct bytes payload;
+	enum body_result result = body_decode(&conn->body, &input, &payload);
+
+	if (result == BODY_INVALID)
+		return body_invalid(conn, conn->body.reason);
+	conn->bytes_up += payload.len;
+	if (payload.len && feed_up(conn, payload, sink) < 0)
+		return -1;
+	buf_consume(in, before - input.len);
+	if (result == BODY_END) {
+		conn->body_done = true;
+		if (conn->filter_up &&
+		    filter_up(conn, bytes_from(NULL, 0), true, sink) < 0)
+			return -1;
+		return 1;
+	}
+	return before == input.len ? 2 : 0;
+}
+
+int conn_pump_body(struct conn *conn, body_sink_fn *sink, body_full_fn *is_full)
+{
+	int result = 0;
+
+	while (!conn->body_done && result == 0 && !is_full(conn))
+		result = pump_span(conn, sink);
+	if (result < 0)
+		return -1;
+	if (conn->body_done || is_full(conn))
+		io_read_stop(conn->client);
+	else if (conn->is_eof)
+		return body_invalid(conn, "the body was cut short");
+	else
+		io_read_start(conn->client);
+	return result == 1;
+}
+
+static int sink_upstream(struct conn *conn, struct bytes bytes)
+{
+	if (upstream_body(conn->up, bytes) == 0)
+		return 0;
+	conn_refuse(conn, CONSTRAINT_upstream_closed,
+		    "the upstream takes no more of the body");
+	return -1;
+}
+
+static bool upstream_full(struct conn *conn)
+{
+	return upstream_is_full(conn->up);
+}
+
+static enum step pump(struct conn *conn)
+{
+	int result;
+
+	if (!conn->is_ready || conn->body_done)
+		return STEP_STAY;
+	result = conn_pump_body(conn, sink_upstream, upstream_full);
+	if (result < 0)
+		return STEP_DENY;
+	if (result == 1 && upstream_body_end(conn->up) < 0) {
+		conn_refuse(conn, CONSTRAINT_upstream_closed,
+			    "the upstream closed before the body's end");
+		return STEP_DENY;
+	}
+	return STEP_STAY;
+}
+
+static enum step on_ready(struct conn *conn)
+{
+	const struct upstream_labels labels = {
+		.request_id = bytes_str(conn->request_id),
+		.rule = conn->verdict.rule,
+	};
+	struct err err;
+
+	/* What a filter makes of a body has another length. */
+	if (conn->filter_up && conn->request.framing == FRAMING_LENGTH)
+		conn->request.framing = FRAMING_CHUNKED;
+	if (upstream_send(conn->up, &conn->request, &labels, &err) < 0) {
+		conn_refuse(conn, CONSTRAINT_internal, "%s", err.text);
+		return STEP_DENY;
+	}
+	conn->is_ready = true;
+	conn_continue(conn);
+	return pump(conn);
+}
+
+/* ---- the response ---- */
+
+static bool keeps_alive(const struct conn *conn)
+{
+	return conn->request.keep_alive && !conn->close_after &&
+	       !conn->is_eof && conn->reply_framing != FRAMING_TO_CLOSE &&
+	       conn->requests < CONN_REQUESTS_MAX;
+}
+
+static enum step on_head(struct conn *conn)
+{
+	struct response *response = upstream_response(conn->up);
+	auto_type(buf_release) struct buf out;
+	struct response reply;
+
+	if (conn->check_reply && conn->check_reply(conn) < 0) {
+		(void)conn_record_response(conn, response->status);
+		return STEP_DENY;
+	}
+	edit_response(response, conn->verdict.credential.len > 0);
+	reply = *response;
+	if (conn->filter_down && reply.framing == FRAMING_LENGTH)
+		reply.framing = FRAMING_CHUNKED;
+	reply.framing = framing_for_client(&reply, &conn->request);
+	conn->reply_framing = reply.framing;
+	buf_init(&out, 2 * HEAD_BYTES_MAX);
+	if (write_response(&out, &reply, keeps_alive(conn)) < 0 ||
+	    io_write(conn->client, buf_view(&out)) < 0)
+		return STEP_END;
+	conn->has_replied = true;
+	return STEP_STAY;
+}
+
+static int send_body(struct conn *conn, struct bytes bytes)
+{
+	char header[CHUNK_HEADER_MAX];
+	size_t len;
+
+	if (bytes.len == 0)
+		return 0;
+	conn->bytes_down += bytes.len;
+	if (conn->reply_framing != FRAMING_CHUNKED)
+		return io_write(conn->client, bytes);
+	len = chunk_header(bytes.len, header);
+	if (io_write(conn->client, bytes_from(header, len)) < 0 ||
+	    io_write(conn->client, bytes) < 0)
+		return -1;
+	return io_write(conn->client, bytes_str(CHUNK_TAIL));
+}
+
+static int feed_down(struct conn *conn, struct bytes span, bool is_end)
+{
+	const struct filter *filter = conn->filter_down;
+	auto_type(buf_release) struct buf out;
+	struct err err;
+	int result;
+
+	if (!filter)
+		return send_body(conn, span);
+	buf_init(&out, FILTER_OUT_MAX);
+	result = is_end ? filter->end(filter->state, &out, &err)
+			: filter->feed(filter->state, span, &out, &err);
+	if (result < 0) {
+		conn_refuse(conn, CONSTRAINT_response_malformed, "%s",
+			    err.text);
+		(void)conn_record_response(conn, 0);
+		return -1;
+	}
+	return send_body(conn, buf_view(&out));
+}
+
+static enum step on_body(struct conn *conn)
+{
+	/* The head was sent: all that is left is to cut it off. */
+	if (feed_down(conn, upstream_span(conn->up), false) < 0) {
+		conn_close(conn);
+		return STEP_STAY;
+	}
+	if (io_is_full(conn->client))
+		upstream_pause(conn->up);
+	return STEP_STAY;
+}
+
+static enum step on_end(struct conn *conn)
+{
+	bool keep;
+
+	if (feed_down(conn, bytes_from(NULL, 0), true) < 0 ||
+	    (conn->reply_framing == FRAMING_CHUNKED &&
+	     io_write(conn->client, bytes_str(CHUNK_LAST)) < 0)) {
+		conn_close(conn);
+		return STEP_STAY;
+	}
+	if (!conn->body_done)
+		conn->close_after = true;
+	keep = keeps_alive(conn);
+	conn_put_upstream(conn);
+	return keep ? STEP_NEXT : STEP_OTHER;
+}
+
+static enum step on_failed(struct conn *conn)
+{
+	conn_refuse_upstream(conn);
+	(void)conn_record_response(conn,
+				   constraint_status(conn->refusal.constraint));
+	if (!conn->has_replied)
+		return STEP_DENY;
+	conn_close(conn);
+	return STEP_STAY;
+}
+
+enum step exchange_step(struct conn *conn, enum lane_event event)
+{
+	switch (event) {
+	case EV_ENTER:
+		io_read_stop(conn->client);
+		return conn_get_upstream(conn, conn->verdict.credential) < 0
+			       ? STEP_DENY
+			       : STEP_STAY;
+	case EV_UP_READY:
+		return on_ready(conn);
+	case EV_EOF:
+		return conn->body_done || !conn->is_ready ? STEP_STAY
+							  : pump(conn);
+	case EV_DATA:
+	case EV_UP_DRAINED:
+		return pump(conn);
+	case EV_UP_HEAD:
+		return on_head(conn);
+	case EV_UP_BODY:
+		return on_body(conn);
+	case EV_UP_END:
+		return on_end(conn);
+	case EV_UP_FAILED:
+		return on_failed(conn);
+	case EV_DRAINED:
+		if (conn->up)
+			upstream_resume(conn->up);
+		return STEP_STAY;
+	case EV_TLS_HELLO:
+	case EV_TLS_READY:
+	case EV_ANSWER:
+	case EV_PEER_DATA:
+	case EV_PEER_EOF:
+	case EV_PEER_DRAINED:
+	case EV_MAX:
+	default:
+		return STEP_END;
+	}
+}

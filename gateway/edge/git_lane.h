@@ -1,0 +1,116 @@
+/*
+ * The git lane: the git endpoints of the policy's repositories. Reads go
+ * through the ordinary exchange with filters around it (git_read.c); a push
+ * is taken apart, decided, checked and written anew (git_push.c, git_pack.c,
+ * git_send.c).
+ */
+#ifndef GATEWAY_EDGE_GIT_LANE_H
+#define GATEWAY_EDGE_GIT_LANE_H
+
+#include "gateway/edge/conn.h"
+#include "gateway/git/advertise.h"
+#include "gateway/git/ancestry.h"
+#include "gateway/git/commands.h"
+#include "gateway/git/fetch.h"
+#include "gateway/git/report.h"
+#include "gateway/git/ruling.h"
+#include "gateway/http/inflate.h"
+
+/* A pack that must be looked at is held whole. */
+#define PUSH_SPOOL_BYTES_MAX (1024ull * 1024 * 1024)
+/* One that passes by is only counted. */
+#define PUSH_STREAM_BYTES_MAX (16ull * 1024 * 1024 * 1024)
+#define PUSH_OBJECTS_MAX      20000000u
+/* What a refused client may still send before it is cut off. */
+#define PUSH_DRAIN_BYTES_MAX (4ull * 1024 * 1024 * 1024)
+#define GIT_INFLATED_MAX     (16ull * 1024 * 1024 * 1024)
+#define GIT_HELD_MAX	     (6 * 1024 * 1024)
+#define GIT_ARENA_MAX	     (COMMANDS_ARENA_MAX + 16 * 1024 * 1024)
+
+/* What the lane keeps for one request. */
+struct git_work {
+	struct conn *conn;
+	enum git_endpoint endpoint;
+	const struct policy_repo *repo;
+	struct bytes url_path; /* of the repository, as the client spells it */
+	int version;	       /* Git-Protocol: 0, 1 or 2 */
+	struct inflater *inflater;
+	struct filter filter_up, filter_down;
+
+	/* reads */
+	struct fetch_request fetch;
+	struct fetch_advertise fetch_adv;
+
+	/* pushes */
+	struct arena arena;
+	struct git_refs refs;
+	struct advertise adv;
+	struct commands commands;
+	enum commands_result parsed;
+	struct buf held; /* of the pack, arrived with the commands */
+	struct ruling ruling;
+	struct pack_gate gate;
+	int pack_fd; /* spooled; -1 */
+	uint64_t pack_len;
+	uint64_t pack_sent;
+	bool is_sent; /* the body's end was told to upstream */
+	bool is_drained;
+	struct report_reader report;
+	bool has_report;
+
+	/* the proof */
+	struct rpc *packcheck;
+	struct msg_pack_check proof;
+	size_t *proof_indexes;
+	enum pack_result result;
+	size_t result_index;
+	struct msg_pack_oid *wants;
+	size_t wants_count;
+	bool wants_bases;
+	bool has_verdict;
+	bool knows_filter, has_filter;
+	unsigned rounds;
+	int ancestry_fd;
+	struct ancestry_reader reader;
+};
+
+/* Is the request for a git endpoint of a repository of the policy? Then
+ * conn->git is set up. */
+bool git_is_ours(struct conn *conn);
+void git_work_release(struct conn *conn);
+
+/* ---- git_read.c ---- */
+
+/* Set the filters of an endpoint. 0, or -1: refusal set. */
+int git_set_filters(struct conn *conn);
+/* The inflater as filter_up, when the body is encoded. 0, or -1. */
+int git_set_inflater(struct conn *conn);
+
+/* A GET or POST of the edge's own to the repository, on conn->up. 0/-1. */
+int git_send_own(struct conn *conn, const char *endpoint, const char *query,
+		 struct bytes body);
+/* Is the answer on conn->up the one that endpoint gives? -1: refusal set. */
+int git_check_answer(struct conn *conn, const char *type);
+
+/* ---- the push lane's steps ---- */
+
+enum step git_step_commands(struct conn *conn, enum lane_event event);
+enum step git_step_tips(struct conn *conn, enum lane_event event);
+enum step git_step_decide(struct conn *conn, enum lane_event event);
+enum step git_step_refuse(struct conn *conn, enum lane_event event);
+enum step git_step_spool(struct conn *conn, enum lane_event event);
+enum step git_step_prove(struct conn *conn, enum lane_event event);
+enum step git_step_capabilities(struct conn *conn, enum lane_event event);
+enum step git_step_ancestry(struct conn *conn, enum lane_event event);
+enum step git_step_send(struct conn *conn, enum lane_event event);
+
+/* Deny the whole push for what stands in conn->refusal; STEP_DENY. */
+enum step git_refuse_push(struct conn *conn);
+/* Record every update of the push as decided. -1: it cannot be kept. */
+int git_record_push(struct conn *conn);
+
+/* Reply with a whole body. 0, or -1. */
+int git_reply(struct conn *conn, unsigned status, const char *type,
+	      struct bytes body);
+
+#endif

@@ -1,0 +1,451 @@
+/*
+ * A pack that must prove a fast-forward: spooled, given to packcheck, and
+ * where its own commits do not reach, helped by an ancestry fetch.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "gateway/edge/git_lane.h"
+#include "gateway/upstream/dial.h"
+#include "gateway/git/endpoint.h"
+
+#define PROVE_TIMEOUT_MS 240000
+
+/* ---- memory files ---- */
+
+static int write_all(int fd, struct bytes bytes)
+{
+	while (bytes.len > 0) {
+		ssize_t put = write(fd, bytes.data, bytes.len);
+
+		if (put <= 0)
+			return -1;
+		bytes = bytes_slice(bytes, (size_t)put, bytes.len);
+	}
+	return 0;
+}
+
+/* Nobody can change it any more under whoever reads it. */
+static int seal(int fd)
+{
+	return fcntl(fd, F_ADD_SEALS,
+		     F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
+}
+
+static int new_memory(struct conn *conn, const char *name)
+{
+	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0)
+		conn_refuse(conn, CONSTRAINT_internal,
+			    "no memory to hold the pack");
+	return fd;
+}
+
+/* ---- SPOOL ---- */
+
+static int sink_spool(struct conn *conn, struct bytes bytes)
+{
+	struct git_work *work = conn->git;
+
+	if (pack_gate_feed(&work->gate, bytes) < 0) {
+		conn_refuse(conn, work->gate.verdict.constraint, "%.*s",
+			    BYTES_ARGS(work->gate.verdict.reason));
+		return -1;
+	}
+	if (write_all(work->pack_fd, bytes) < 0) {
+		conn_refuse(conn, CONSTRAINT_push_too_large,
+			    "no memory to hold the pack");
+		return -1;
+	}
+	work->pack_len += bytes.len;
+	return 0;
+}
+
+static bool never_full(struct conn *conn)
+{
+	(void)conn;
+	return false;
+}
+
+static int begin_spool(struct conn *conn)
+{
+	struct git_work *work = conn->git;
+
+	work->pack_fd = new_memory(conn, "sallyport-pack");
+	if (work->pack_fd < 0)
+		return -1;
+	pack_gate_init(&work->gate, &work->commands.push, PUSH_SPOOL_BYTES_MAX,
+		       PUSH_OBJECTS_MAX);
+	if (sink_spool(conn, buf_view(&work->held)) < 0)
+		return -1;
+	buf_release(&work->held);
+	return 0;
+}
+
+enum step git_step_spool(struct conn *conn, enum lane_event event)
+{
+	struct git_work *work = conn->git;
+
+	if (event == EV_ENTER && begin_spool(conn) < 0)
+		return git_refuse_push(conn);
+	if (conn_pump_body(conn, sink_spool, never_full) < 0)
+		return git_refuse_push(conn);
+	if (!conn->body_done)
+		return STEP_STAY;
+	if (pack_gate_end(&work->gate) < 0) {
+		conn_refuse(conn, work->gate.verdict.constraint, "%.*s",
+			    BYTES_ARGS(work->gate.verdict.reason));
+		return git_refuse_push(conn);
+	}
+	if (seal(work->pack_fd) < 0) {
+		conn_refuse(conn, CONSTRAINT_internal, "seal the pack");
+		return git_refuse_push(conn);
+	}
+	return STEP_NEXT;
+}
+
+/* ---- PROVE ---- */
+
+static void on_packcheck_gone(struct rpc *rpc, const char *why, void *owner)
+{
+	struct git_work *work = owner;
+
+	(void)rpc;
+	(void)why;
+	work->packcheck = NULL;
+}
+
+static void take_packcheck(struct conn *conn, struct rpc_outcome *outcome)
+{
+	struct git_work *work = conn->git;
+	const struct rpc_config config = {
+		.owner = work,
+		.on_closed = on_packcheck_gone,
+	};
+	struct err err;
+
+	if (outcome->err || outcome->fd < 0) {
+		conn_refuse(conn, constraint_of_outcome(outcome), "%s",
+			    outcome->err ? outcome->err->text
+					 : "no packcheck was started");
+		return;
+	}
+	work->packcheck = rpc_new(conn->edge->keeper->loop,
+				  take_fd(&outcome->fd), &config, &err);
+	if (!work->packcheck)
+		conn_refuse(conn, CONSTRAINT_internal, "%s", err.text);
+}
+
+static int keep_wants(struct git_work *work,
+		      const struct msg_pack_verdict *verdict)
+{
+	work->wants = arena_array(&work->arena, verdict->wants_count + 1,
+				  sizeof(*work->wants));
+	if (!work->wants)
+		return -1;
+	for (size_t i = 0; i < verdict->wants_count; i++)
+		work->wants[i].oid =
+			arena_copy(&work->arena, verdict->wants[i].oid);
+	work->wants_count = verdict->wants_count;
+	work->wants_bases = verdict->wants_bases;
+	return 0;
+}
+
+static void take_verdict(struct conn *conn, struct rpc_outcome *outcome)
+{
+	const struct msg_pack_verdict *verdict = outcome->message;
+	struct git_work *work = conn->git;
+
+	if (outcome->err) {
+		conn_refuse(conn,
+			    outcome->err->code == ERR_DENIED
+				    ? constraint_of_outcome(outcome)
+				    : CONSTRAINT_push_pack_invalid,
+			    "the pack could not be checked: %s",
+			    outcome->err->text);
+		return;
+	}
+	work->result = (enum pack_result)verdict->result;
+	work->result_index = verdict->index;
+	if (keep_wants(work, verdict) < 0) {
+		conn_refuse(conn, CONSTRAINT_internal, "memory is out");
+		return;
+	}
+	conn->refusal.detail = arena_copy(&work->arena, verdict->detail);
+	work->has_verdict = true;
+}
+
+static int start_packcheck(struct conn *conn)
+{
+	const struct wire_empty empty = {0};
+	const struct rpc_call call = {
+		.type = MSG_PACKCHECK_START,
+		.schema = &wire_empty_schema,
+		.message = &empty,
+		.fd = -1,
+		.reply_schema = &wire_empty_schema,
+	};
+
+	return conn_ask(conn, conn->edge->keeper->warden, &call,
+			take_packcheck);
+}
+
+static int ask_check(struct conn *conn)
+{
+	struct git_work *work = conn->git;
+	const struct rpc_call call = {
+		.type = MSG_PACK_CHECK,
+		.schema = &msg_pack_check_schema,
+		.message = &work->proof,
+		.fd = work->pack_fd,
+		.reply_schema = &msg_pack_verdict_schema,
+		.timeout_ms = PROVE_TIMEOUT_MS,
+	};
+
+	if (push_proof_ask(&work->commands.push, &work->arena, &work->proof,
+			   &work->proof_indexes) < 0) {
+		conn_refuse(conn, CONSTRAINT_push_too_large,
+			    "more than 256 refs need a proof in one push");
+		return -1;
+	}
+	work->proof.objects_max = PUSH_OBJECTS_MAX;
+	work->proof.bytes_max = PUSH_SPOOL_BYTES_MAX;
+	return conn_ask(conn, work->packcheck, &call, take_verdict);
+}
+
+static int ask_again(struct conn *conn)
+{
+	const struct wire_empty empty = {0};
+	struct git_work *work = conn->git;
+	const struct rpc_call call = {
+		.type = MSG_PACK_ADD,
+		.schema = &wire_empty_schema,
+		.message = &empty,
+		.fd = work->ancestry_fd,
+		.reply_schema = &msg_pack_verdict_schema,
+		.timeout_ms = PROVE_TIMEOUT_MS,
+	};
+
+	return conn_ask(conn, work->packcheck, &call, take_verdict);
+}
+
+static enum step disproven(struct conn *conn, enum constraint constraint)
+{
+	struct git_work *work = conn->git;
+	struct push *push = &work->commands.push;
+	size_t index = work->result_index < work->proof.updates_count
+			       ? work->proof_indexes[work->result_index]
+			       : 0;
+
+	conn->refusal.constraint = constraint;
+	push_disproven(push, index, constraint, conn->refusal.detail,
+		       &work->ruling);
+	(void)git_record_push(conn);
+	return STEP_DENY;
+}
+
+static enum step proven(struct conn *conn)
+{
+	struct git_work *work = conn->git;
+
+	push_proven(&work->commands.push, work->repo, &work->ruling);
+	if (!work->ruling.is_allowed || git_record_push(conn) < 0) {
+		conn_refuse(conn, CONSTRAINT_audit_unavailable, "%s",
+			    constraint_text(CONSTRAINT_audit_unavailable));
+		return git_refuse_push(conn);
+	}
+	return STEP_NEXT;
+}
+
+static enum step unproven(struct conn *conn)
+{
+	struct git_work *work = conn->git;
+
+	if (++work->rounds <= ANCESTRY_ROUNDS_MAX && work->wants_count > 0 &&
+	    work->repo->read)
+		return STEP_OTHER;
+	return disproven(conn, CONSTRAINT_push_not_fast_forward);
+}
+
+/* NEXT: proven; OTHER: the pack's commits do not reach. */
+enum step git_step_prove(struct conn *conn, enum lane_event event)
+{
+	struct git_work *work = conn->git;
+	int result;
+
+	if (event == EV_ENTER)
+		result = work->packcheck ? ask_again(conn)
+					 : start_packcheck(conn);
+	else if (conn->refusal.constraint != CONSTRAINT_none)
+		result = -1;
+	else
+		result = work->has_verdict ? 0 : ask_check(conn);
+	if (result < 0)
+		return git_refuse_push(conn);
+	if (!work->has_verdict)
+		return STEP_STAY;
+	work->has_verdict = false;
+	switch (work->result) {
+	case PACK_FAST_FORWARD:
+		return proven(conn);
+	case PACK_UNPROVEN:
+		return unproven(conn);
+	case PACK_REWRITE:
+		return disproven(conn, CONSTRAINT_push_not_fast_forward);
+	case PACK_INVALID:
+	case PACK_RESULT_MAX:
+	default:
+		return disproven(conn, CONSTRAINT_push_pack_invalid);
+	}
+}
+
+/* ---- CAPABILITIES: does upstream offer filters? Asked once. ---- */
+
+enum step git_step_capabilities(struct conn *conn, enum lane_event event)
+{
+	struct git_work *work = conn->git;
+	struct err err;
+	int result = 0;
+
+	switch ((unsigned)event) {
+	case EV_ENTER:
+		if (work->knows_filter)
+			return STEP_NEXT;
+		result = conn_get_upstream(conn, work->repo->credential);
+		break;
+	case EV_UP_READY:
+		result = git_send_own(conn, "info/refs",
+				      "service=git-upload-pack",
+				      bytes_from(NULL, 0));
+		break;
+	case EV_UP_HEAD:
+		result = git_check_answer(conn,
+					  git_answer_type(GIT_ADVERTISE_READ));
+		break;
+	case EV_UP_BODY:
+		result = fetch_advertise_feed(
+			&work->fetch_adv, upstream_span(conn->up), NULL, &err);
+		if (result < 0)
+			conn_refuse(conn, CONSTRAINT_response_malformed, "%s",
+				    err.text);
+		break;
+	case EV_UP_END:
+		work->knows_filter = true;
+		work->has_filter = work->fetch_adv.has_filter;
+		conn_put_upstream(conn);
+		return STEP_NEXT;
+	default:
+		conn_refuse_upstream(conn);
+		result = -1;
+		break;
+	}
+	return result < 0 ? git_refuse_push(conn) : STEP_STAY;
+}
+
+/* ---- ANCESTRY ---- */
+
+static struct bytes have_of(const struct git_work *work)
+{
+	if (work->wants_bases ||
+	    work->result_index >= work->proof.updates_count)
+		return bytes_from(NULL, 0);
+	return work->proof.updates[work->result_index].old_oid;
+}
+
+static int send_ancestry(struct conn *conn)
+{
+	struct git_work *work = conn->git;
+	const struct ancestry_ask ask = {
+		.wants = work->wants,
+		.wants_count = work->wants_count,
+		.have = have_of(work),
+		.oid_hex_len = work->commands.push.oid_hex_len,
+		.has_filter = work->has_filter && !work->wants_bases,
+	};
+	auto_type(buf_release) struct buf body;
+
+	buf_init(&body, ANCESTRY_REQUEST_MAX);
+	if (ancestry_write(&ask, &body) < 0) {
+		conn_refuse(conn, CONSTRAINT_push_not_fast_forward,
+			    "the proof needs too many objects");
+		return -1;
+	}
+	return git_send_own(conn, "git-upload-pack", "", buf_view(&body));
+}
+
+static int take_ancestry(struct conn *conn)
+{
+	struct git_work *work = conn->git;
+	struct bytes span = upstream_span(conn->up);
+	auto_type(buf_release) struct buf pack;
+	struct err err;
+
+	buf_init(&pack, span.len + 1);
+	if (ancestry_reader_feed(&work->reader, span, &pack, &err) == 0 &&
+	    write_all(work->ancestry_fd, buf_view(&pack)) == 0)
+		return 0;
+	conn_refuse(conn, CONSTRAINT_push_not_fast_forward,
+		    "the ancestry could not be fetched: %s", err.text);
+	return -1;
+}
+
+static enum step ancestry_done(struct conn *conn)
+{
+	struct git_work *work = conn->git;
+	struct err err;
+
+	if (ancestry_reader_end(&work->reader, &err) < 0 ||
+	    seal(work->ancestry_fd) < 0) {
+		conn_refuse(conn, CONSTRAINT_push_not_fast_forward,
+			    "the ancestry was cut short");
+		return git_refuse_push(conn);
+	}
+	conn_put_upstream(conn);
+	return STEP_NEXT;
+}
+
+static int begin_ancestry(struct conn *conn)
+{
+	struct git_work *work = conn->git;
+
+	if (work->ancestry_fd >= 0)
+		(void)close(work->ancestry_fd);
+	ancestry_reader_release(&work->reader);
+	ancestry_reader_init(&work->reader);
+	work->ancestry_fd = new_memory(conn, "sallyport-ancestry");
+	if (work->ancestry_fd < 0)
+		return -1;
+	return conn_get_upstream(conn, work->repo->credential);
+}
+
+enum step git_step_ancestry(struct conn *conn, enum lane_event event)
+{
+	int result;
+
+	switch ((unsigned)event) {
+	case EV_ENTER:
+		result = begin_ancestry(conn);
+		break;
+	case EV_UP_READY:
+		result = send_ancestry(conn);
+		break;
+	case EV_UP_HEAD:
+		result = git_check_answer(conn,
+					  git_answer_type(GIT_UPLOAD_PACK));
+		break;
+	case EV_UP_BODY:
+		result = take_ancestry(conn);
+		break;
+	case EV_UP_END:
+		return ancestry_done(conn);
+	default:
+		conn_refuse_upstream(conn);
+		result = -1;
+		break;
+	}
+	return result < 0 ? git_refuse_push(conn) : STEP_STAY;
+}

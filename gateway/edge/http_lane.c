@@ -1,0 +1,408 @@
+/*
+ * The HTTP lane: from accept to the next request. See the table at the end.
+ */
+#include <stdlib.h>
+
+#include "common/cleanup.h"
+#include "gateway/edge/conn.h"
+#include "gateway/edge/git_lane.h"
+#include "gateway/upstream/dial.h"
+
+/* ---- ARRIVE, CONNECT: where does it want to go? ---- */
+
+/* NEXT: an explicit proxy client; OTHER: redirected to us. */
+static enum step step_arrive(struct conn *conn, enum lane_event event)
+{
+	(void)event;
+	if (conn->arrival.kind == ARRIVAL_PROXY)
+		return STEP_NEXT;
+	conn->wanted = (struct wanted){
+		.host = conn->arrival.host,
+		.kind = conn->arrival.host_kind,
+		.port = conn->arrival.port,
+	};
+	return STEP_OTHER;
+}
+
+static enum step step_connect(struct conn *conn, enum lane_event event)
+{
+	(void)event;
+	if (target_named(conn->request.host, conn->request.port, SCHEME_TCP,
+			 &conn->target) < 0) {
+		conn_refuse(conn, CONSTRAINT_request_malformed,
+			    "CONNECT names no host that can exist");
+		return STEP_DENY;
+	}
+	conn->wanted = (struct wanted){
+		.host = conn->target.host,
+		.kind = conn->target.kind,
+		.port = conn->target.port,
+		.from_connect = true,
+	};
+	if (io_write(conn->client,
+		     bytes_str("HTTP/1.1 200 Connection established\r\n"
+			       "\r\n")) < 0)
+		return STEP_END;
+	return STEP_NEXT;
+}
+
+/* ---- PEEK, TARGET, INSPECT: what does it speak, may it go there? ---- */
+
+static enum step step_peek(struct conn *conn, enum lane_event event)
+{
+	struct buf *in = io_in(conn->client);
+
+	if (event == EV_EOF && buf_len(in) == 0)
+		return STEP_END;
+	if (hello_look(&conn->hello, buf_view(in)) != HELLO_MORE)
+		return STEP_NEXT;
+	return event == EV_EOF ? STEP_END : STEP_STAY;
+}
+
+static bool may_tunnel(const struct conn *conn)
+{
+	return conn->target_verdict.kind == VERDICT_ALLOW &&
+	       !conn->target_verdict.inspect;
+}
+
+static void decide_the_target(struct conn *conn)
+{
+	enum constraint mismatch =
+		target_from(&conn->wanted, &conn->hello, &conn->target);
+	enum constraint over = edge_over(conn->edge);
+
+	conn->target_verdict = target_check(conn->edge->policy, &conn->target);
+	if (over != CONSTRAINT_none || mismatch != CONSTRAINT_none)
+		conn->target_verdict = (struct verdict){
+			.kind = VERDICT_DENY,
+			.constraint = over != CONSTRAINT_none ? over : mismatch,
+			.rule = bytes_str("gateway"),
+		};
+	/* What cannot be looked into does not pass where a look is needed. */
+	if (conn->hello.kind == HELLO_OTHER &&
+	    conn->target_verdict.kind == VERDICT_ALLOW &&
+	    conn->target_verdict.inspect)
+		conn->target_verdict = (struct verdict){
+			.kind = VERDICT_DENY,
+			.constraint = CONSTRAINT_protocol_not_allowed,
+			.rule = conn->target_verdict.rule,
+		};
+}
+
+/* NEXT: terminated or read here; OTHER: a tunnel. */
+static enum step step_target(struct conn *conn, enum lane_event event)
+{
+	(void)event;
+	decide_the_target(conn);
+	conn->is_inner = true;
+	conn->has_target = true;
+	if (conn_record_target(conn) < 0)
+		return STEP_END;
+	if (may_tunnel(conn) && conn->hello.kind != HELLO_HTTP)
+		return STEP_OTHER;
+	if (conn->hello.kind == HELLO_TLS || conn->hello.kind == HELLO_HTTP)
+		return STEP_NEXT;
+	return STEP_END;
+}
+
+/* NEXT: TLS to terminate; OTHER: HTTP in the clear. */
+static enum step step_inspect(struct conn *conn, enum lane_event event)
+{
+	(void)event;
+	conn->target.scheme =
+		conn->hello.kind == HELLO_TLS ? SCHEME_HTTPS : SCHEME_HTTP;
+	conn_reset_request(conn);
+	return conn->hello.kind == HELLO_TLS ? STEP_NEXT : STEP_OTHER;
+}
+
+/* ---- MINT, TLS ---- */
+
+static bool is_refusal(const struct conn *conn)
+{
+	return conn->target_verdict.kind != VERDICT_ALLOW;
+}
+
+static const struct tls_leaf *leaf_of(struct conn *conn)
+{
+	return tls_leaves_find(&conn->edge->leaves,
+			       bytes_str(conn->target.host), is_refusal(conn),
+			       clock_wall_ms());
+}
+
+static void take_minted(struct conn *conn, struct rpc_outcome *outcome)
+{
+	const struct msg_minted *minted = outcome->message;
+	struct err err;
+
+	if (outcome->err) {
+		conn_refuse(conn, constraint_of_outcome(outcome), "%s",
+			    outcome->err->text);
+		return;
+	}
+	if (!tls_leaves_add(&conn->edge->leaves, bytes_str(conn->target.host),
+			    is_refusal(conn),
+			    &(struct tls_leaf_der){minted->leaf, minted->ca,
+						   minted->expires_ms},
+			    &err))
+		conn_refuse(conn, CONSTRAINT_internal, "%s", err.text);
+}
+
+static enum step ask_minter(struct conn *conn)
+{
+	struct keeper_peer *minter =
+		keeper_peer_of(conn->edge->keeper, ROLE_MINTER);
+	const struct msg_mint message = {
+		.name = bytes_str(conn->target.host),
+		.public_key = tls_server_public_key(&conn->edge->server),
+		.purpose = is_refusal(conn) ? MINT_REFUSE : MINT_SERVE,
+	};
+	const struct rpc_call call = {
+		.type = MSG_MINT,
+		.schema = &msg_mint_schema,
+		.message = &message,
+		.fd = -1,
+		.reply_schema = &msg_minted_schema,
+	};
+
+	return conn_ask(conn, minter ? minter->rpc : NULL, &call, take_minted) <
+			       0
+		       ? STEP_DENY
+		       : STEP_STAY;
+}
+
+static enum step step_mint(struct conn *conn, enum lane_event event)
+{
+	if (leaf_of(conn))
+		return STEP_NEXT;
+	return event == EV_ENTER ? ask_minter(conn) : STEP_DENY;
+}
+
+static enum step begin_tls(struct conn *conn)
+{
+	struct buf *in = io_in(conn->client);
+	auto_type(buf_release) struct buf hello;
+	struct err err;
+
+	buf_init(&hello, CONN_IN_MAX);
+	if (buf_add(&hello, buf_view(in)) < 0)
+		return STEP_END;
+	buf_clear(in);
+	return io_tls_server(conn->client, conn->edge->server.ctx,
+			     buf_view(&hello), &err) < 0
+		       ? STEP_END
+		       : STEP_STAY;
+}
+
+static enum step give_certificate(struct conn *conn)
+{
+	const struct tls_leaf *leaf = leaf_of(conn);
+	struct err err;
+
+	if (!leaf || io_tls_certificate(conn->client, leaf->chain, leaf->count,
+					conn->edge->server.key, &err) < 0)
+		return STEP_END;
+	return STEP_STAY;
+}
+
+static enum step step_tls(struct conn *conn, enum lane_event event)
+{
+	switch ((unsigned)event) {
+	case EV_ENTER:
+		return begin_tls(conn);
+	case EV_TLS_HELLO:
+		return give_certificate(conn);
+	case EV_TLS_READY:
+		return STEP_NEXT;
+	default:
+		return STEP_END;
+	}
+}
+
+/* ---- HEAD, DECIDE ---- */
+
+static void new_request_id(struct conn *conn)
+{
+	(void)snprintf(conn->request_id, sizeof(conn->request_id), "r-%llx",
+		       (unsigned long long)++conn->edge->request_count);
+}
+
+/* NEXT: a request; OTHER: CONNECT to a proxy. */
+static enum step parse_head(struct conn *conn, size_t head_len)
+{
+	struct buf *in = io_in(conn->client);
+	struct http_fault fault;
+
+	new_request_id(conn);
+	if (head_request(&conn->arena, &conn->guard,
+			 bytes_slice(buf_view(in), 0, head_len), &conn->request,
+			 &conn->proxy_authorization, &fault) < 0) {
+		conn_refuse(conn, fault.constraint, "%s", fault.reason);
+		conn->close_after = true;
+		return STEP_DENY;
+	}
+	buf_consume(in, head_len);
+	conn->requests++;
+	body_decoder_init(&conn->body, conn->request.framing,
+			  conn->request.body_len);
+	conn->body_done = conn->request.framing == FRAMING_NONE;
+	if (conn->request.form == FORM_AUTHORITY && !conn->is_inner)
+		return STEP_OTHER;
+	return STEP_NEXT;
+}
+
+static enum step step_head(struct conn *conn, enum lane_event event)
+{
+	struct buf *in = io_in(conn->client);
+	size_t head_len;
+
+	if (event == EV_ENTER)
+		conn_reset_request(conn);
+	if (buf_len(in) == 0)
+		return event == EV_EOF || conn->is_eof ? STEP_END : STEP_STAY;
+	switch (guard_scan(&conn->guard, buf_view(in), &head_len)) {
+	case GUARD_COMPLETE:
+		return parse_head(conn, head_len);
+	case GUARD_INVALID:
+		new_request_id(conn);
+		conn_refuse(conn, conn->guard.fault.constraint, "%s",
+			    conn->guard.fault.reason);
+		conn->close_after = true;
+		return STEP_DENY;
+	case GUARD_MORE:
+	default:
+		return conn->is_eof ? STEP_END : STEP_STAY;
+	}
+}
+
+/* A proxy client names the target in each request. */
+static int find_target(struct conn *conn)
+{
+	const struct request *request = &conn->request;
+
+	if (conn->is_inner)
+		return 0;
+	if (request->form != FORM_ABSOLUTE) {
+		conn_refuse(conn, CONSTRAINT_request_malformed,
+			    "this is a proxy: the request must name a URL");
+		return -1;
+	}
+	if (target_named(request->host, request->port, SCHEME_HTTP,
+			 &conn->target) < 0) {
+		conn_refuse(conn, CONSTRAINT_request_malformed,
+			    "the URL names no host that can exist");
+		return -1;
+	}
+	return 0;
+}
+
+static bool is_refused_already(struct conn *conn)
+{
+	enum constraint over = edge_over(conn->edge);
+
+	if (over != CONSTRAINT_none) {
+		conn_refuse(conn, over, "%s", constraint_text(over));
+		return true;
+	}
+	if (!conn->has_target || conn->target_verdict.kind == VERDICT_ALLOW)
+		return false;
+	conn->verdict = conn->target_verdict;
+	conn_refuse_target(conn);
+	return true;
+}
+
+static enum step deny_recorded(struct conn *conn)
+{
+	struct verdict verdict = conn->verdict;
+
+	verdict.kind = VERDICT_DENY;
+	verdict.constraint = conn->refusal.constraint;
+	if (verdict.reason.len == 0)
+		verdict.reason = conn->refusal.detail;
+	return conn_record_request(conn, &verdict) < 0 ? STEP_END : STEP_DENY;
+}
+
+/* NEXT: exchange it; OTHER: it is git's. */
+static enum step step_decide(struct conn *conn, enum lane_event event)
+{
+	(void)event;
+	if (find_target(conn) < 0 || is_refused_already(conn))
+		return deny_recorded(conn);
+	if (git_is_ours(conn))
+		return STEP_OTHER;
+	conn->verdict = request_check(conn->edge->policy, &conn->target,
+				      &conn->request);
+	if (conn->verdict.kind != VERDICT_ALLOW) {
+		conn_refuse_request(conn);
+		return deny_recorded(conn);
+	}
+	if (conn_record_request(conn, &conn->verdict) < 0) {
+		conn_refuse(conn, CONSTRAINT_audit_unavailable, "%s",
+			    constraint_text(CONSTRAINT_audit_unavailable));
+		return STEP_DENY;
+	}
+	(void)edit_request(&conn->request, conn->verdict.credential.len > 0);
+	return STEP_NEXT;
+}
+
+/* ---- DENY, LINGER ---- */
+
+/* NEXT: linger and close; OTHER: the next request. */
+static enum step step_deny(struct conn *conn, enum lane_event event)
+{
+	(void)event;
+	conn_put_upstream(conn);
+	if (conn->has_replied || conn_write_refusal(conn) < 0)
+		return STEP_END;
+	return conn->close_after ? STEP_NEXT : STEP_OTHER;
+}
+
+/* Read what still comes, so that our words arrive before a reset would. */
+static enum step step_linger(struct conn *conn, enum lane_event event)
+{
+	struct buf *in = io_in(conn->client);
+
+	if (event == EV_ENTER) {
+		io_end(conn->client);
+		conn->bytes_up = 0;
+	}
+	conn->bytes_up += buf_len(in);
+	buf_clear(in);
+	if (event == EV_EOF || conn->is_eof ||
+	    conn->bytes_up > LINGER_BYTES_MAX)
+		return STEP_END;
+	return STEP_STAY;
+}
+
+#define ON_CLIENT (EV_BIT(EV_DATA) | EV_BIT(EV_EOF))
+
+const struct lane_state http_states[] = {
+	[AT_ARRIVE] = {"arrive", step_arrive, 0, DEADLINE_HEAD_MS,
+		       DEADLINE_FIXED, AT_HEAD, AT_PEEK, AT_END},
+	[AT_CONNECT] = {"connect", step_connect, 0, DEADLINE_HEAD_MS,
+			DEADLINE_FIXED, AT_PEEK, AT_END, AT_DENY},
+	[AT_PEEK] = {"peek", step_peek, ON_CLIENT, DEADLINE_HEAD_MS,
+		     DEADLINE_FIXED, AT_TARGET, AT_END, AT_END},
+	[AT_TARGET] = {"target", step_target, 0, DEADLINE_HEAD_MS,
+		       DEADLINE_FIXED, AT_INSPECT, AT_TUNNEL_DIAL, AT_END},
+	[AT_INSPECT] = {"inspect", step_inspect, 0, DEADLINE_HEAD_MS,
+			DEADLINE_FIXED, AT_MINT, AT_HEAD, AT_END},
+	[AT_MINT] = {"mint", step_mint, EV_BIT(EV_ANSWER), DEADLINE_ASK_MS,
+		     DEADLINE_FIXED, AT_TLS, AT_END, AT_END},
+	[AT_TLS] = {"tls", step_tls,
+		    ON_CLIENT | EV_BIT(EV_TLS_HELLO) | EV_BIT(EV_TLS_READY),
+		    DEADLINE_HANDSHAKE_MS, DEADLINE_FIXED, AT_HEAD, AT_END,
+		    AT_END},
+	[AT_HEAD] = {"head", step_head, ON_CLIENT, DEADLINE_IDLE_MS,
+		     DEADLINE_FIXED, AT_DECIDE, AT_CONNECT, AT_DENY},
+	[AT_DECIDE] = {"decide", step_decide, 0, DEADLINE_HEAD_MS,
+		       DEADLINE_FIXED, AT_EXCHANGE, AT_GIT_BEGIN, AT_DENY},
+	[AT_EXCHANGE] = {"exchange", exchange_step,
+			 ON_CLIENT | EV_BIT(EV_DRAINED) | EV_BIT(EV_UP_READY) |
+				 EV_BIT(EV_UP_DRAINED) | EV_UP_RESPONSE,
+			 DEADLINE_BODY_MS, DEADLINE_PROGRESS, AT_HEAD, AT_END,
+			 AT_DENY},
+	[AT_DENY] = {"deny", step_deny, 0, DEADLINE_LINGER_MS, DEADLINE_FIXED,
+		     AT_LINGER, AT_HEAD, AT_END},
+	[AT_LINGER] = {"linger", step_linger, ON_CLIENT, DEADLINE_LINGER_MS,
+		       DEADLINE_FIXED, AT_END, AT_END, AT_END},
+};

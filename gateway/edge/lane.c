@@ -1,0 +1,128 @@
+#include "gateway/edge/lane.h"
+
+#include <assert.h>
+
+#include "common/log.h"
+#include "gateway/edge/conn.h"
+
+/* Nothing hangs on these: a state that does not care does not list them. */
+#define IGNORABLE (EV_BIT(EV_DRAINED) | EV_BIT(EV_UP_DRAINED))
+
+static const char *const event_names[] = {
+#define X(event) #event,
+	LANE_EVENTS(X)
+#undef X
+};
+
+static const struct lane_state *state_of(enum lane_state_id id)
+{
+	assert(id < AT_END);
+	if (id >= AT_GIT_BEGIN)
+		return &git_states[id];
+	if (id >= AT_TUNNEL_DIAL)
+		return &tunnel_states[id];
+	return &http_states[id];
+}
+
+/* Reading is on where the state accepts data, and nowhere else. */
+static void enter(struct conn *conn, const struct lane_state *state)
+{
+	io_deadline(conn->client, state->deadline_ms);
+	if (state->accepts & EV_BIT(EV_DATA))
+		io_read_start(conn->client);
+	else
+		io_read_stop(conn->client);
+}
+
+static enum lane_state_id follow(const struct lane_state *state, enum step step)
+{
+	switch (step) {
+	case STEP_NEXT:
+		return state->next;
+	case STEP_OTHER:
+		return state->other;
+	case STEP_DENY:
+		return state->denied;
+	case STEP_STAY:
+	case STEP_END:
+	default:
+		return AT_END;
+	}
+}
+
+/* A step that makes other events happen inside it says STAY: what they did
+ * to the state stands. */
+void lane_deliver(struct conn *conn, enum lane_event event)
+{
+	while (!conn->is_closed) {
+		const struct lane_state *state = state_of(conn->state);
+		enum step step;
+
+		if (event != EV_ENTER && !(state->accepts & EV_BIT(event))) {
+			if (EV_BIT(event) & IGNORABLE)
+				return;
+			log_debug("state %s does not take %s", state->name,
+				  event_names[event]);
+			conn_close(conn);
+			return;
+		}
+		if (event == EV_ENTER)
+			enter(conn, state);
+		else if (state->deadline_kind == DEADLINE_PROGRESS)
+			io_deadline(conn->client, state->deadline_ms);
+		step = state->step(conn, event);
+		if (step == STEP_STAY || conn->is_closed)
+			return;
+		conn->state = follow(state, step);
+		event = EV_ENTER;
+		if (conn->state == AT_END) {
+			conn_finish(conn);
+			return;
+		}
+	}
+}
+
+void lane_begin(struct conn *conn)
+{
+	conn->state = AT_ARRIVE;
+	lane_deliver(conn, EV_ENTER);
+}
+
+void lane_timeout(struct conn *conn)
+{
+	const struct lane_state *state = state_of(conn->state);
+
+	log_debug("deadline of state %s passed", state->name);
+	if (conn->has_replied || state->denied == AT_END ||
+	    conn->state == AT_HEAD) {
+		conn_close(conn);
+		return;
+	}
+	conn_refuse(conn, CONSTRAINT_timeout, "nothing happened for %u s",
+		    state->deadline_ms / 1000);
+	conn->close_after = true;
+	conn->state = state->denied;
+	lane_deliver(conn, EV_ENTER);
+}
+
+static void dump_edge(FILE *out, const struct lane_state *from,
+		      enum lane_state_id to, const char *label)
+{
+	if (to == from->next && label[0] != 'n' && to == 0)
+		return;
+	(void)fprintf(out, "  %s -> %s [label=\"%s\"];\n", from->name,
+		      to == AT_END ? "end" : state_of(to)->name, label);
+}
+
+void lanes_dump(FILE *out)
+{
+	(void)fputs("digraph lanes {\n", out);
+	for (enum lane_state_id id = AT_ARRIVE; id < AT_END; id++) {
+		const struct lane_state *state = state_of(id);
+
+		dump_edge(out, state, state->next, "next");
+		dump_edge(out, state, state->other, "other");
+		dump_edge(out, state, state->denied, "deny");
+	}
+	(void)fputs("}\n", out);
+}

@@ -1,0 +1,141 @@
+/*
+ * The tunnel lane: bytes as they are, for targets that the policy allows
+ * without looking inside. The first bytes were looked at and decided on;
+ * they go first.
+ */
+#include "common/cleanup.h"
+#include "gateway/edge/conn.h"
+#include "gateway/upstream/dial.h"
+
+#define TUNNEL_IDLE_MS 3600000
+
+static const struct io_limits limits = {
+	.in_max = CONN_IN_MAX,
+	.out_high = CONN_OUT_HIGH,
+	.out_max = CONN_OUT_MAX,
+};
+
+static void on_peer(struct io *io, enum io_event event, void *owner)
+{
+	struct conn *conn = owner;
+
+	(void)io;
+	/* The connection closes its peer first: after that nothing here is
+	 * its own. */
+	if (event == IO_RELEASED || conn->is_closed)
+		return;
+	if (event == IO_DATA)
+		lane_deliver(conn, EV_PEER_DATA);
+	else if (event == IO_EOF)
+		lane_deliver(conn, EV_PEER_EOF);
+	else if (event == IO_DRAINED)
+		lane_deliver(conn, EV_PEER_DRAINED);
+	else
+		conn_close(conn);
+}
+
+static void on_dialed(struct dial_outcome *outcome, void *owner)
+{
+	struct conn *conn = owner;
+
+	conn->dial = NULL;
+	if (outcome->fd < 0) {
+		conn_refuse(conn, outcome->constraint, "%.*s",
+			    BYTES_ARGS(outcome->detail));
+		(void)conn_record_response(conn, 0);
+	} else {
+		conn->peer =
+			io_new(conn->edge->keeper->loop, take_fd(&outcome->fd),
+			       &limits, on_peer, conn);
+	}
+	lane_deliver(conn, EV_ANSWER);
+}
+
+/* NEXT: connected; OTHER: not, and a TLS client can be told why. */
+static enum step step_dial(struct conn *conn, enum lane_event event)
+{
+	struct err err;
+
+	if (event == EV_ENTER) {
+		conn->dial = dial_start(conn->edge->keeper, &conn->target,
+					on_dialed, conn, &err);
+		if (conn->dial)
+			return STEP_STAY;
+		conn_refuse(conn, CONSTRAINT_internal, "%s", err.text);
+	}
+	if (conn->peer) {
+		io_read_start(conn->peer);
+		return STEP_NEXT;
+	}
+	if (conn->hello.kind != HELLO_TLS)
+		return STEP_END;
+	conn->target_verdict = (struct verdict){
+		.kind = VERDICT_DENY,
+		.constraint = conn->refusal.constraint,
+		.rule = conn->target_verdict.rule,
+		.inspect = true,
+	};
+	return STEP_OTHER;
+}
+
+/* Move all of from's bytes; stop reading there while to is full. */
+static int move(struct io *from, struct io *to, uint64_t *count)
+{
+	struct buf *in = io_in(from);
+
+	if (buf_len(in) > 0) {
+		if (io_write(to, buf_view(in)) < 0)
+			return -1;
+		*count += buf_len(in);
+		buf_clear(in);
+	}
+	if (io_is_full(to))
+		io_read_stop(from);
+	return 0;
+}
+
+static enum step step_relay(struct conn *conn, enum lane_event event)
+{
+	int result = 0;
+
+	switch ((unsigned)event) {
+	case EV_ENTER:
+	case EV_DATA:
+		result = move(conn->client, conn->peer, &conn->bytes_up);
+		break;
+	case EV_PEER_DATA:
+		result = move(conn->peer, conn->client, &conn->bytes_down);
+		break;
+	case EV_EOF:
+		result = move(conn->client, conn->peer, &conn->bytes_up);
+		io_end(conn->peer);
+		break;
+	case EV_PEER_EOF:
+		result = move(conn->peer, conn->client, &conn->bytes_down);
+		if (result == 0)
+			return STEP_END;
+		break;
+	case EV_DRAINED:
+		io_read_start(conn->peer);
+		break;
+	case EV_PEER_DRAINED:
+		io_read_start(conn->client);
+		break;
+	default:
+		return STEP_END;
+	}
+	return result < 0 ? STEP_END : STEP_STAY;
+}
+
+const struct lane_state tunnel_states[] = {
+	[AT_TUNNEL_DIAL] = {"tunnel_dial", step_dial, EV_BIT(EV_ANSWER),
+			    DEADLINE_ASK_MS, DEADLINE_FIXED, AT_TUNNEL_RELAY,
+			    AT_INSPECT, AT_END},
+	[AT_TUNNEL_RELAY] = {"tunnel_relay", step_relay,
+			     EV_BIT(EV_DATA) | EV_BIT(EV_EOF) |
+				     EV_BIT(EV_DRAINED) | EV_BIT(EV_PEER_DATA) |
+				     EV_BIT(EV_PEER_EOF) |
+				     EV_BIT(EV_PEER_DRAINED),
+			     TUNNEL_IDLE_MS, DEADLINE_PROGRESS, AT_END, AT_END,
+			     AT_END},
+};
