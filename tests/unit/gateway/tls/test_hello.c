@@ -1,0 +1,165 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+#include <openssl/ssl.h>
+
+#include "common/cleanup.h"
+#include "gateway/tls/hello.h"
+
+#define HELLO_MAX 4096
+
+/* What OpenSSL's own client would send for name (NULL: no SNI). */
+static size_t client_hello(const char *name, uint8_t out[HELLO_MAX])
+{
+	SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
+	SSL *ssl = SSL_new(ctx);
+	BIO *written = BIO_new(BIO_s_mem());
+	int len;
+
+	SSL_set_bio(ssl, BIO_new(BIO_s_mem()), written);
+	if (name)
+		assert_int_equal(SSL_set_tlsext_host_name(ssl, name), 1);
+	(void)SSL_connect(ssl);
+	len = BIO_read(written, out, HELLO_MAX);
+	assert_true(len > 100);
+	SSL_free(ssl);
+	SSL_CTX_free(ctx);
+	return (size_t)len;
+}
+
+static void hello_is_read_in_pieces_of_any_size(void **state)
+{
+	static const size_t sizes[] = {1, 2, 3, 7, 100, HELLO_MAX};
+	uint8_t bytes[HELLO_MAX];
+	size_t len = client_hello("api.github.com", bytes);
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		struct tls_hello *hello = tls_hello_new();
+		struct bytes rest = bytes_from(bytes, len);
+		enum tls_hello_result result = TLS_HELLO_MORE;
+
+		while (rest.len > 0) {
+			assert_int_equal(result, TLS_HELLO_MORE);
+			result = tls_hello_feed(hello,
+						bytes_slice(rest, 0, sizes[i]));
+			rest = bytes_slice(rest, sizes[i], rest.len);
+		}
+		assert_int_equal(result, TLS_HELLO_NAMED);
+		assert_true(bytes_is(tls_hello_name(hello), "api.github.com"));
+		tls_hello_free(hello);
+	}
+}
+
+/* One handshake message in many records, each with few bytes. */
+static void hello_may_span_records(void **state)
+{
+	uint8_t bytes[HELLO_MAX];
+	size_t len = client_hello("api.github.com", bytes);
+	struct tls_hello *hello = tls_hello_new();
+	enum tls_hello_result result = TLS_HELLO_MORE;
+
+	(void)state;
+	for (size_t at = 5; at < len; at += 50) {
+		size_t part = len - at < 50 ? len - at : 50;
+		uint8_t record[55] = {0x16, 3, 1, 0, (uint8_t)part};
+
+		assert_int_equal(result, TLS_HELLO_MORE);
+		memcpy(record + 5, bytes + at, part);
+		result = tls_hello_feed(hello, bytes_from(record, 5 + part));
+	}
+	assert_int_equal(result, TLS_HELLO_NAMED);
+	tls_hello_free(hello);
+}
+
+static void hello_without_a_name_says_so(void **state)
+{
+	uint8_t bytes[HELLO_MAX];
+	size_t len = client_hello(NULL, bytes);
+	struct tls_hello *hello = tls_hello_new();
+
+	(void)state;
+	assert_int_equal(tls_hello_feed(hello, bytes_from(bytes, len)),
+			 TLS_HELLO_UNNAMED);
+	assert_int_equal(tls_hello_name(hello).len, 0);
+	tls_hello_free(hello);
+}
+
+/* Rewrite the SNI of a ClientHello in place, keeping all lengths. */
+static void hello_with_a_malformed_name_is_invalid(void **state)
+{
+	static const char sni[] = "\x00\x0d"	 /* list */
+				  "\x00\x00\x0a" /* type, length */
+				  "ab.cd.test";
+	static const struct {
+		size_t offset; /* in sni */
+		uint8_t value;
+		enum tls_hello_result expected;
+	} rows[] = {
+		{5, 'x', TLS_HELLO_NAMED},    /* only another letter */
+		{1, 0x0c, TLS_HELLO_INVALID}, /* list shorter than the rest */
+		{1, 0x0e, TLS_HELLO_INVALID},
+		{2, 1, TLS_HELLO_INVALID}, /* not a host_name */
+		{4, 9, TLS_HELLO_INVALID}, /* bytes after the name */
+		{4, 11, TLS_HELLO_INVALID},
+		{4, 0, TLS_HELLO_INVALID},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct tls_hello *hello = tls_hello_new();
+		uint8_t bytes[HELLO_MAX];
+		size_t len = client_hello("ab.cd.test", bytes);
+		ptrdiff_t at =
+			bytes_find_bytes(bytes_from(bytes, len),
+					 bytes_from(sni, sizeof(sni) - 1), 0);
+
+		assert_true(at > 0);
+		bytes[(size_t)at + rows[i].offset] = rows[i].value;
+		assert_int_equal(tls_hello_feed(hello, bytes_from(bytes, len)),
+				 rows[i].expected);
+		tls_hello_free(hello);
+	}
+}
+
+static void bytes_that_are_no_hello_are_invalid(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t len;
+	} rows[] = {
+		{"GET / HTTP/1.1\r\n\r\n", 18},
+		{"\x16\x03\x01\x00\x04\x02\x00\x00\x00", 9}, /* ServerHello */
+		{"\x15\x03\x01\x00\x02\x02\x28", 7},	     /* an alert */
+		{"\x16\x02\x01\x00\x04\x01\x00\x00\x00", 9}, /* version 2 */
+		{"\x16\x03\x01\xff\xff\x01\x00\x00\x00", 9}, /* long record */
+		{"\x16\x03\x01\x00\x04\x01\xff\xff\xff", 9}, /* long message */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct tls_hello *hello = tls_hello_new();
+
+		if (tls_hello_feed(hello,
+				   bytes_from(rows[i].bytes, rows[i].len)) !=
+		    TLS_HELLO_INVALID)
+			fail_msg("row %zu", i);
+		tls_hello_free(hello);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(hello_is_read_in_pieces_of_any_size),
+		cmocka_unit_test(hello_may_span_records),
+		cmocka_unit_test(hello_without_a_name_says_so),
+		cmocka_unit_test(hello_with_a_malformed_name_is_invalid),
+		cmocka_unit_test(bytes_that_are_no_hello_are_invalid),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
