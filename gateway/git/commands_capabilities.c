@@ -2,6 +2,7 @@
 #include "gateway/git/commands_parts.h"
 #include "gateway/git/packets.h"
 
+#define AGENT	     "agent="
 #define AGENT_MAX    256
 #define OID_HEX_SHA1 40
 
@@ -36,8 +37,9 @@ static enum capability capability_of(struct bytes token)
 	for (unsigned i = 0; i < ARRAY_SIZE(names); i++)
 		if (bytes_is(token, names[i]))
 			return (enum capability)i;
-	if (bytes_starts_with(token, bytes_str("agent=")) &&
-	    packets_is_token(token, AGENT_MAX))
+	if (bytes_starts_with(token, bytes_str(AGENT)) &&
+	    packets_is_token(bytes_slice(token, strlen(AGENT), token.len),
+			     AGENT_MAX))
 		return CAP_AGENT;
 	return CAP_MAX;
 }
@@ -83,8 +85,8 @@ const char *commands_capabilities(struct bytes text, size_t oid_hex_len,
 		seen |= 1U << capability;
 		if (capability == CAP_AGENT)
 			push->agent = arena_copy(
-				arena, bytes_slice(token, strlen("agent="),
-						   token.len));
+				arena,
+				bytes_slice(token, strlen(AGENT), token.len));
 	}
 	if (wants_sha256 != ((seen & 1U << CAP_SHA256) != 0) ||
 	    (wants_sha256 && (seen & 1U << CAP_SHA1)))
