@@ -9,6 +9,7 @@
 #include "gateway/courier/courier.h"
 #include "gateway/git/refs.h"
 #include "gateway/http/guard.h"
+#include "policies/facts.h"
 #include "policies/path.h"
 #include "policies/repo_path.h"
 

@@ -138,6 +138,7 @@ static int send_body(struct leg *leg, struct bytes payload, struct err *err)
 	if (payload.len > leg->body_left)
 		return err_set(err, ERR_INVALID, "send body: too long");
 	leg->body_left -= leg->has_length ? payload.len : 0;
+	io_deadline(leg->upstream, LEG_RESPONSE_MS);
 	if (!is_chunked(leg))
 		return io_write(leg->upstream, payload);
 	len = chunk_header(payload.len, header);
@@ -253,6 +254,7 @@ static void pass_back(struct leg *leg)
 {
 	struct buf *in = io_in(leg->upstream);
 
+	io_deadline(leg->upstream, LEG_RESPONSE_MS);
 	while (buf_len(in) > 0) {
 		struct bytes piece = bytes_slice(buf_view(in), 0, PIECE_BYTES);
 		const uint8_t header[] = {
