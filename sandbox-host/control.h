@@ -1,0 +1,46 @@
+/*
+ * The channel between the caller's process and init: messages of one fixed
+ * shape with a few descriptors, over a SOCK_SEQPACKET pair. Both ends are
+ * the same program; nothing inside the sandbox ever holds an end after its
+ * exec.
+ */
+#ifndef SANDBOX_HOST_CONTROL_H
+#define SANDBOX_HOST_CONTROL_H
+
+#include <stddef.h>
+
+#include "common/err.h"
+
+#define CONTROL_FDS_MAX 64
+
+enum control_kind {
+	CONTROL_MAPPED, /* to init: ids are mapped; descriptors: trees */
+	CONTROL_READY,	/* from init: listeners, root, terminal */
+	CONTROL_GO,	/* to init: exec the command */
+	CONTROL_NOTIFY, /* from the command: the notification descriptor */
+	CONTROL_SIGNAL, /* to init: .value is a signal for the command */
+	CONTROL_EXITED, /* from init: .value is a wait status */
+	CONTROL_FAILED, /* from init or the command, before its exec */
+	CONTROL_KIND_MAX
+};
+
+struct control_message {
+	enum control_kind kind;
+	int value;
+	struct err err;
+};
+
+/* A pair of ends, both close-on-exec. 0, or -1. */
+int control_pair(int fds[2], struct err *err);
+/* 0, or -1. The descriptors stay the caller's. */
+int control_send(int fd, const struct control_message *message, const int *fds,
+		 size_t fd_count, struct err *err);
+/* Wait for a message. Descriptors are the caller's then; *fd_count holds
+ * the room and is set. 0; -1 also when the other end is gone (ERR_CLOSED). */
+int control_receive(int fd, struct control_message *message, int *fds,
+		    size_t *fd_count, struct err *err);
+/* Wait for a message of this kind. CONTROL_FAILED gives its own err. */
+int control_expect(int fd, enum control_kind kind, int *fds, size_t *fd_count,
+		   struct err *err);
+
+#endif

@@ -1,0 +1,30 @@
+/*
+ * What a struct sandbox holds; private to sandbox.c and supervise.c.
+ */
+#ifndef SANDBOX_HOST_HANDLE_H
+#define SANDBOX_HOST_HANDLE_H
+
+#include "sandbox-host/identity.h"
+#include "sandbox-host/limits.h"
+#include "sandbox-host/notify.h"
+#include "sandbox-host/plan.h"
+#include "sandbox-host/report.h"
+#include "sandbox-host/seccomp.h"
+#include "sandbox-host/terminal.h"
+
+struct sandbox {
+	struct plan plan;
+	struct identity identity;
+	struct seccomp_program program;
+	struct limits limits;
+	struct report report;
+	struct notify notify;
+	struct terminal terminal;
+	pid_t pid; /* of init; -1 once it was waited for */
+	int pidfd;
+	int control;
+	int root; /* "/" inside, until the reporter has it; -1 */
+	uint64_t time_ms, start_ms;
+};
+
+#endif

@@ -1,0 +1,159 @@
+#include "sandbox-host/identity.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+
+/* Are all ids of the host ours to give? Not so in a container's user
+ * namespace, where root is an ordinary user in disguise. */
+static bool owns_range(void)
+{
+	auto_fd int fd = open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC);
+	unsigned long long inside, outside, count;
+	char text[128];
+	ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (len <= 0)
+		return false;
+	text[len] = '\0';
+	return sscanf(text, "%llu %llu %llu", &inside, &outside, &count) == 3 &&
+	       inside == 0 && outside == 0 &&
+	       count > IDENTITY_FIRST + IDENTITY_COUNT;
+}
+
+void identity_choose(struct plan_identity *identity,
+		     const struct stat *workspace)
+{
+	identity->is_privileged = geteuid() == 0 && owns_range();
+	identity->uid = identity->is_privileged ? workspace->st_uid : geteuid();
+	identity->gid = identity->is_privileged ? workspace->st_gid : getegid();
+}
+
+/* The lock of the n-th id; -1 when somebody has it (errno EWOULDBLOCK) or
+ * on failure. */
+static int lock_id(int dir, unsigned n)
+{
+	char name[16];
+	struct stat st;
+	auto_fd int fd = -1;
+
+	snprintf(name, sizeof(name), "%u", n);
+	fd = openat(dir, name, O_CREAT | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return -1;
+	/* Its last owner may have removed the file before the lock was ours. */
+	if (fstat(fd, &st) < 0)
+		return -1;
+	if (st.st_nlink == 0) {
+		errno = EWOULDBLOCK;
+		return -1;
+	}
+	return take_fd(&fd);
+}
+
+static int open_locks(struct err *err)
+{
+	int dir;
+
+	if ((mkdir("/run/sallyport", 0755) < 0 && errno != EEXIST) ||
+	    (mkdir(IDENTITY_LOCKS, 0700) < 0 && errno != EEXIST))
+		return err_system(err, "identity: make " IDENTITY_LOCKS);
+	dir = open(IDENTITY_LOCKS,
+		   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (dir < 0)
+		return err_system(err, "identity: open " IDENTITY_LOCKS);
+	return dir;
+}
+
+int identity_take(struct identity *identity, const struct plan_identity *inside,
+		  struct err *err)
+{
+	auto_fd int dir = -1;
+	/* Start somewhere else each time: not to try all those in use. */
+	unsigned first = (unsigned)getpid() % IDENTITY_COUNT;
+
+	*identity = (struct identity){inside->uid, inside->gid, -1};
+	if (!inside->is_privileged)
+		return 0;
+	dir = open_locks(err);
+	if (dir < 0)
+		return -1;
+	for (unsigned i = 0; i < IDENTITY_COUNT; i++) {
+		unsigned n = (first + i) % IDENTITY_COUNT;
+
+		identity->lock = lock_id(dir, n);
+		if (identity->lock >= 0) {
+			identity->host_uid = IDENTITY_FIRST + n;
+			identity->host_gid = IDENTITY_FIRST + n;
+			return 0;
+		}
+		if (errno != EWOULDBLOCK)
+			return err_system(err, "identity: lock a user id");
+	}
+	return err_set(err, ERR_TOO_LARGE, "identity: all %d ids are in use",
+		       IDENTITY_COUNT);
+}
+
+void identity_give_back(struct identity *identity)
+{
+	char path[64];
+
+	if (identity->lock < 0)
+		return;
+	snprintf(path, sizeof(path), IDENTITY_LOCKS "/%u",
+		 (unsigned)(identity->host_uid - IDENTITY_FIRST));
+	(void)unlink(path);
+	(void)close(identity->lock);
+	identity->lock = -1;
+}
+
+static int write_file(pid_t pid, const char *name, const char *text,
+		      struct err *err)
+{
+	char path[64];
+	size_t len = strlen(text);
+	auto_fd int fd = -1;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || write(fd, text, len) != (ssize_t)len)
+		return err_system(err, "map: write %s", name);
+	return 0;
+}
+
+int identity_map(const struct identity *identity,
+		 const struct plan_identity *inside, pid_t pid, struct err *err)
+{
+	char uids[64];
+	char gids[64];
+
+	snprintf(uids, sizeof(uids), "%u %u 1\n", (unsigned)inside->uid,
+		 (unsigned)identity->host_uid);
+	snprintf(gids, sizeof(gids), "%u %u 1\n", (unsigned)inside->gid,
+		 (unsigned)identity->host_gid);
+	if (!inside->is_privileged &&
+	    write_file(pid, "setgroups", "deny", err) < 0)
+		return -1;
+	if (write_file(pid, "uid_map", uids, err) < 0 ||
+	    write_file(pid, "gid_map", gids, err) < 0)
+		return -1;
+	return 0;
+}
+
+int identity_become(const struct plan_identity *inside, struct err *err)
+{
+	/* An ordinary caller may not leave its groups. */
+	if (inside->is_privileged && setgroups(0, NULL) < 0)
+		return err_system(err, "map: drop the groups");
+	if (setresgid(inside->gid, inside->gid, inside->gid) < 0 ||
+	    setresuid(inside->uid, inside->uid, inside->uid) < 0)
+		return err_system(err, "map: become uid %u",
+				  (unsigned)inside->uid);
+	return 0;
+}

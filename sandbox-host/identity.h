@@ -1,0 +1,39 @@
+/*
+ * Who the command is, outside and inside. An ordinary caller's command has
+ * the caller's ids. A root caller's has a host uid and gid of its own per
+ * session, from IDENTITY_FIRST up, so that nothing of the host belongs to
+ * it; inside it looks like the owner of the workspace.
+ */
+#ifndef SANDBOX_HOST_IDENTITY_H
+#define SANDBOX_HOST_IDENTITY_H
+
+#include <sys/stat.h>
+
+#include "sandbox-host/plan.h"
+
+#define IDENTITY_FIRST 2000000
+#define IDENTITY_COUNT 65536
+#define IDENTITY_LOCKS "/run/sallyport/uids"
+
+struct identity {
+	uid_t host_uid;
+	gid_t host_gid;
+	int lock; /* while it is held nobody else has host_uid; or -1 */
+};
+
+/* Decide by the calling process and the workspace's owner. */
+void identity_choose(struct plan_identity *identity,
+		     const struct stat *workspace);
+/* Take the host ids: the caller's own, or free ones. 0, or -1. */
+int identity_take(struct identity *identity, const struct plan_identity *inside,
+		  struct err *err);
+void identity_give_back(struct identity *identity);
+/* Write the maps of pid's user namespace. 0, or -1. */
+int identity_map(const struct identity *identity,
+		 const struct plan_identity *inside, pid_t pid,
+		 struct err *err);
+/* In init: become the mapped ids, drop supplementary groups where the
+ * kernel lets us. 0, or -1. */
+int identity_become(const struct plan_identity *inside, struct err *err);
+
+#endif

@@ -1,0 +1,185 @@
+#include "sandbox-host/init.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "sandbox-host/capabilities.h"
+#include "sandbox-host/control.h"
+#include "sandbox-host/identity.h"
+#include "sandbox-host/network.h"
+#include "sandbox-host/steps.h"
+#include "sandbox-host/terminal.h"
+
+_Noreturn static void fail(const struct init *init, const struct err *err)
+{
+	struct control_message message = {.kind = CONTROL_FAILED, .err = *err};
+
+	(void)control_send(init->control, &message, NULL, 0, NULL);
+	_exit(SANDBOX_EXIT_FAILED);
+}
+
+/* Nothing of the caller's but the standard descriptors and the channel. */
+static void close_others(int keep)
+{
+	if (keep > STDERR_FILENO + 1)
+		(void)close_range(STDERR_FILENO + 1, (unsigned)keep - 1, 0);
+	(void)close_range((unsigned)keep + 1, ~0u, 0);
+}
+
+static int build(const struct init *init, struct steps *steps, struct err *err)
+{
+	int trees[CONTROL_FDS_MAX];
+	size_t count = ARRAY_SIZE(trees);
+	int rc = control_expect(init->control, CONTROL_MAPPED, trees, &count,
+				err);
+
+	if (rc < 0 || identity_become(&init->plan->identity, err) < 0)
+		return -1;
+	/* Changing ids clears this, so it comes after. */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+		return err_system(err, "init: ask to die with the caller");
+	steps->trees = trees;
+	steps->tree_count = count;
+	rc = steps_build(steps, err);
+	for (size_t i = 0; i < count; i++)
+		(void)close(trees[i]);
+	return rc;
+}
+
+static int report_ready(const struct init *init, struct steps *steps,
+			int *master, struct err *err)
+{
+	struct control_message message = {.kind = CONTROL_READY};
+	int fds[INIT_FIXED + 2];
+	size_t count = INIT_FIXED;
+	auto_fd int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int rc;
+
+	*master = init->spec->has_terminal ? terminal_make(err) : -1;
+	if (init->spec->has_terminal && *master < 0)
+		return -1;
+	if (root < 0)
+		return err_system(err, "init: open the root");
+	fds[INIT_TCP4] = steps->listeners.tcp4;
+	fds[INIT_UDP] = steps->listeners.udp;
+	fds[INIT_TCP_DNS] = steps->listeners.tcp_dns;
+	fds[INIT_ROOT] = root;
+	if (steps->listeners.tcp6 >= 0) {
+		message.value |= INIT_HAS_TCP6;
+		fds[count++] = steps->listeners.tcp6;
+	}
+	if (*master >= 0) {
+		message.value |= INIT_HAS_TERMINAL;
+		fds[count++] = *master;
+	}
+	rc = control_send(init->control, &message, fds, count, err);
+	network_close(&steps->listeners);
+	return rc;
+}
+
+static void pass_signal(pid_t command, int number)
+{
+	/* What a terminal would have sent to the whole foreground group. */
+	bool is_for_group = number == SIGINT || number == SIGQUIT ||
+			    number == SIGHUP || number == SIGWINCH;
+
+	(void)kill(is_for_group ? -command : command, number);
+}
+
+static void serve_control(const struct init *init, pid_t command)
+{
+	struct control_message message;
+
+	if (control_receive(init->control, &message, NULL, NULL, NULL) < 0)
+		_exit(SANDBOX_EXIT_FAILED);
+	if (message.kind == CONTROL_SIGNAL)
+		pass_signal(command, message.value);
+}
+
+/* Reap whatever ended. Ends with the command. */
+static void reap(const struct init *init, pid_t command)
+{
+	struct control_message message = {.kind = CONTROL_EXITED};
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (pid != command)
+			continue;
+		message.value = status;
+		(void)control_send(init->control, &message, NULL, 0, NULL);
+		_exit(0);
+	}
+}
+
+_Noreturn static void supervise(const struct init *init, pid_t command,
+				int signals)
+{
+	struct pollfd fds[] = {{.fd = init->control, .events = POLLIN},
+			       {.fd = signals, .events = POLLIN}};
+
+	for (;;) {
+		struct signalfd_siginfo child;
+
+		if (poll(fds, ARRAY_SIZE(fds), -1) < 0)
+			continue;
+		if (fds[0].revents)
+			serve_control(init, command);
+		if (fds[1].revents) {
+			(void)!read(signals, &child, sizeof(child));
+			reap(init, command);
+		}
+	}
+}
+
+static int wait_for_children(struct err *err)
+{
+	sigset_t children;
+	int fd;
+
+	sigemptyset(&children);
+	sigaddset(&children, SIGCHLD);
+	if (sigprocmask(SIG_SETMASK, &children, NULL) < 0)
+		return err_system(err, "init: block SIGCHLD");
+	fd = signalfd(-1, &children, SFD_CLOEXEC);
+	return fd < 0 ? err_system(err, "init: watch children") : fd;
+}
+
+_Noreturn void init_run(const struct init *init)
+{
+	struct steps steps = {
+		.plan = init->plan,
+		.tmpfs_max = init->spec->limits.memory_bytes,
+		.program = init->program,
+		.ruleset = -1,
+	};
+	struct err err = {0};
+	int master = -1;
+	int signals;
+	pid_t command;
+
+	close_others(init->control);
+	if (build(init, &steps, &err) < 0 ||
+	    report_ready(init, &steps, &master, &err) < 0)
+		fail(init, &err);
+	if (control_expect(init->control, CONTROL_GO, NULL, NULL, &err) < 0)
+		_exit(SANDBOX_EXIT_FAILED);
+	signals = wait_for_children(&err);
+	command = signals < 0 ? -1 : fork();
+	if (command < 0)
+		fail(init, &err);
+	if (command == 0)
+		command_run(init, master);
+	if (master >= 0)
+		(void)close(master);
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ||
+	    capabilities_drop(&err) < 0 || seccomp_enter_init(&err) < 0)
+		fail(init, &err);
+	supervise(init, command, signals);
+}

@@ -1,0 +1,44 @@
+/*
+ * Process 1 inside: builds root and network, forks the command, reaps,
+ * passes signals on, and ends everything when the command or the caller's
+ * process ends. It holds no capability and no descriptor but its channel
+ * while the command runs.
+ */
+#ifndef SANDBOX_HOST_INIT_H
+#define SANDBOX_HOST_INIT_H
+
+#include <signal.h>
+
+#include "sandbox-host/limits.h"
+#include "sandbox-host/plan.h"
+#include "sandbox-host/seccomp.h"
+
+/* What CONTROL_READY's descriptors are, in this order; bits of its value
+ * say which of the last two are there. */
+enum init_fd {
+	INIT_TCP4,
+	INIT_UDP,
+	INIT_TCP_DNS,
+	INIT_ROOT,
+	INIT_FIXED, /* so many are always there */
+	INIT_HAS_TCP6 = 1,
+	INIT_HAS_TERMINAL = 2
+};
+
+struct init {
+	const struct sandbox_spec *spec;
+	const struct plan *plan;
+	const struct seccomp_program *program;
+	const struct limits *limits;
+	sigset_t mask; /* the caller's, for the command */
+	int control;
+};
+
+/* The life of the new process. Does not return. */
+_Noreturn void init_run(const struct init *init);
+
+/* The life of the command's process until its exec, forked by init_run().
+ * master: the pty's, or -1. Does not return. */
+_Noreturn void command_run(const struct init *init, int master);
+
+#endif

@@ -1,0 +1,123 @@
+#include "sandbox-host/landlock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+
+#define RULE_BENEATH   1
+#define VERSION_FLAG   1u
+#define ABI_REFER      2
+#define ABI_TRUNCATE   3
+#define ABI_IOCTL      5
+#define ABI_SCOPE      6
+#define FS_EXECUTE     (1ull << 0)
+#define FS_WRITE_FILE  (1ull << 1)
+#define FS_READ_FILE   (1ull << 2)
+#define FS_READ_DIR    (1ull << 3)
+#define FS_ABI1	       ((1ull << 13) - 1)
+#define FS_REFER       (1ull << 13)
+#define FS_TRUNCATE    (1ull << 14)
+#define FS_IOCTL_DEV   (1ull << 15)
+#define SCOPE_ABSTRACT (1ull << 0)
+#define SCOPE_SIGNAL   (1ull << 1)
+
+/* The kernel's struct landlock_ruleset_attr of ABI 6; older headers know
+ * less of it, and older kernels are told less. */
+struct ruleset_attr {
+	uint64_t handled_access_fs;
+	uint64_t handled_access_net;
+	uint64_t scoped;
+};
+
+struct path_beneath {
+	uint64_t allowed_access;
+	int32_t parent_fd;
+} __attribute__((packed));
+
+static long abi(void)
+{
+	return syscall(SYS_landlock_create_ruleset, NULL, 0, VERSION_FLAG);
+}
+
+static uint64_t handled(long version)
+{
+	uint64_t access = FS_ABI1;
+
+	if (version >= ABI_REFER)
+		access |= FS_REFER;
+	if (version >= ABI_TRUNCATE)
+		access |= FS_TRUNCATE;
+	if (version >= ABI_IOCTL)
+		access |= FS_IOCTL_DEV;
+	return access;
+}
+
+int landlock_begin(struct err *err)
+{
+	long version = abi();
+	struct ruleset_attr attr = {.handled_access_fs = handled(version)};
+	size_t size = sizeof(attr.handled_access_fs);
+	int fd;
+
+	/* Without REFER nothing could be renamed between directories. */
+	if (version < ABI_REFER)
+		return -2;
+	if (version >= ABI_SCOPE) {
+		attr.scoped = SCOPE_ABSTRACT | SCOPE_SIGNAL;
+		size = sizeof(attr);
+	}
+	fd = (int)syscall(SYS_landlock_create_ruleset, &attr, size, 0);
+	return fd < 0 ? err_system(err, "landlock: make a ruleset") : fd;
+}
+
+static int add_rule(int ruleset, int fd, uint64_t access, const char *path,
+		    struct err *err)
+{
+	struct path_beneath rule = {.allowed_access = access & handled(abi()),
+				    .parent_fd = fd};
+
+	if (syscall(SYS_landlock_add_rule, ruleset, RULE_BENEATH, &rule, 0) < 0)
+		return err_system(err, "landlock: allow %s", path);
+	return 0;
+}
+
+int landlock_allow(int ruleset, const char *path, bool is_writable,
+		   struct err *err)
+{
+	auto_fd int fd = open(path, O_PATH | O_CLOEXEC);
+	uint64_t access = FS_READ_FILE | FS_READ_DIR | FS_EXECUTE;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_system(err, "landlock: open %s", path);
+	if (is_writable)
+		access = UINT64_MAX;
+	if (!S_ISDIR(st.st_mode))
+		access &= FS_READ_FILE | FS_EXECUTE | FS_WRITE_FILE |
+			  FS_TRUNCATE | FS_IOCTL_DEV;
+	return add_rule(ruleset, fd, access, path, err);
+}
+
+void landlock_allow_fd(int ruleset, int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0 || !(S_ISREG(st.st_mode) || S_ISCHR(st.st_mode)))
+		return;
+	(void)add_rule(ruleset, fd,
+		       FS_READ_FILE | FS_WRITE_FILE | FS_TRUNCATE |
+			       FS_IOCTL_DEV,
+		       "a standard descriptor", NULL);
+}
+
+int landlock_enter(int ruleset, struct err *err)
+{
+	if (syscall(SYS_landlock_restrict_self, ruleset, 0) < 0)
+		return err_system(err, "landlock: enter");
+	return 0;
+}

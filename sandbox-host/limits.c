@@ -1,0 +1,250 @@
+#include "sandbox-host/limits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+
+#define CGROUP_ROOT	"/sys/fs/cgroup"
+#define REMOVE_TRIES	50
+#define REMOVE_PAUSE_NS 2000000
+#define VALUE_MAX	4096
+
+static int write_value(const char *group, const char *file, uint64_t value)
+{
+	char path[PATH_MAX + 64];
+	char text[32];
+	int len =
+		snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
+	auto_fd int fd = -1;
+
+	snprintf(path, sizeof(path), "%s/%s", group, file);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	return fd >= 0 && write(fd, text, (size_t)len) == len ? 0 : -1;
+}
+
+/* The number after key in a file of "key number" lines (key NULL: the
+ * whole file is one number); 0 when there is none. */
+static uint64_t read_value(const char *group, const char *file, const char *key)
+{
+	char path[PATH_MAX + 64];
+	char text[VALUE_MAX];
+	const char *at = text;
+	auto_fd int fd = -1;
+	ssize_t len;
+
+	snprintf(path, sizeof(path), "%s/%s", group, file);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (len <= 0)
+		return 0;
+	text[len] = '\0';
+	if (key) {
+		at = strstr(text, key);
+		if (!at)
+			return 0;
+		at += strlen(key);
+	}
+	return strtoull(at, NULL, 10);
+}
+
+/* The group this process is in, of a v1 controller, or of v2 (NULL). */
+static bool own_group(const char *controller, char out[PATH_MAX])
+{
+	FILE *file = fopen("/proc/self/cgroup", "re");
+	char line[PATH_MAX];
+	char key[64];
+	bool found = false;
+
+	snprintf(key, sizeof(key), ":%s:/", controller ? controller : "");
+	while (file && !found && fgets(line, sizeof(line), file)) {
+		char *at = strstr(line, key);
+
+		line[strcspn(line, "\n")] = '\0';
+		if (!at || at != strchr(line, ':'))
+			continue;
+		snprintf(out, PATH_MAX, "%s", at + strlen(key) - 1);
+		found = true;
+	}
+	if (file)
+		(void)fclose(file);
+	return found;
+}
+
+static char *new_group(struct limits *limits, const char *root,
+		       const char *parent)
+{
+	static unsigned serial;
+	char *group = limits->groups[limits->group_count];
+	int len = snprintf(group, PATH_MAX, "%s%s/sallyport-%d-%u", root,
+			   strcmp(parent, "/") ? parent : "", (int)getpid(),
+			   serial++);
+
+	if (len < 0 || len >= PATH_MAX || mkdir(group, 0755) < 0)
+		return NULL;
+	limits->group_count++;
+	return group;
+}
+
+static void drop_group(struct limits *limits)
+{
+	(void)rmdir(limits->groups[--limits->group_count]);
+}
+
+/* init is a process too. */
+static uint64_t processes_of(const struct limits *limits)
+{
+	return limits->wanted.processes + 1;
+}
+
+static void prepare_v1(struct limits *limits, const char *controller,
+		       bool *has_it)
+{
+	char root[64];
+	char parent[PATH_MAX];
+	bool is_memory = !strcmp(controller, "memory");
+	char *group;
+
+	snprintf(root, sizeof(root), CGROUP_ROOT "/%s", controller);
+	if (!own_group(controller, parent))
+		return;
+	group = new_group(limits, root, parent);
+	if (!group)
+		return;
+	*has_it = is_memory ? write_value(group, "memory.limit_in_bytes",
+					  limits->wanted.memory_bytes) == 0
+			    : write_value(group, "pids.max",
+					  processes_of(limits)) == 0;
+	if (!*has_it)
+		drop_group(limits);
+}
+
+/* A group beside our own: one with processes in it can have no children. */
+static void prepare_v2(struct limits *limits)
+{
+	char parent[PATH_MAX];
+	char *slash;
+	char *group;
+
+	if (access(CGROUP_ROOT "/cgroup.controllers", F_OK) < 0 ||
+	    !own_group(NULL, parent))
+		return;
+	slash = strrchr(parent, '/');
+	if (slash)
+		*slash = '\0';
+	group = new_group(limits, CGROUP_ROOT, parent);
+	if (!group)
+		return;
+	if (limits->wanted.memory_bytes)
+		limits->has_memory =
+			write_value(group, "memory.max",
+				    limits->wanted.memory_bytes) == 0;
+	if (limits->has_memory)
+		(void)write_value(group, "memory.swap.max", 0);
+	if (limits->wanted.processes)
+		limits->has_processes = write_value(group, "pids.max",
+						    processes_of(limits)) == 0;
+	if (!limits->has_memory && !limits->has_processes)
+		drop_group(limits);
+}
+
+void limits_prepare(struct limits *limits, const struct sandbox_limits *wanted)
+{
+	*limits = (struct limits){.wanted = *wanted};
+	if (!wanted->memory_bytes && !wanted->processes)
+		return;
+	prepare_v2(limits);
+	if (limits->group_count)
+		return;
+	if (wanted->memory_bytes)
+		prepare_v1(limits, "memory", &limits->has_memory);
+	if (wanted->processes)
+		prepare_v1(limits, "pids", &limits->has_processes);
+}
+
+int limits_enter(const struct limits *limits, pid_t pid, struct err *err)
+{
+	for (unsigned i = 0; i < limits->group_count; i++)
+		if (write_value(limits->groups[i], "cgroup.procs",
+				(uint64_t)pid) < 0)
+			return err_system(err, "limits: enter %s",
+					  limits->groups[i]);
+	return 0;
+}
+
+static int set_limit(__rlimit_resource_t which, rlim_t value, const char *name,
+		     struct err *err)
+{
+	struct rlimit old;
+	struct rlimit limit = {value, value};
+
+	if (getrlimit(which, &old) < 0)
+		return err_system(err, "limits: read %s", name);
+	if (old.rlim_max != RLIM_INFINITY && old.rlim_max < value)
+		limit = (struct rlimit){old.rlim_max, old.rlim_max};
+	if (setrlimit(which, &limit) < 0)
+		return err_system(err, "limits: set %s", name);
+	return 0;
+}
+
+int limits_apply(const struct limits *limits, struct err *err)
+{
+	const struct sandbox_limits *wanted = &limits->wanted;
+
+	/* One byte: the kernel runs no core handler then, as it would at 0. */
+	if (set_limit(RLIMIT_CORE, 1, "core", err) < 0)
+		return -1;
+	if (wanted->processes && !limits->has_processes &&
+	    set_limit(RLIMIT_NPROC, processes_of(limits), "processes", err) < 0)
+		return -1;
+	/* Data, not address space: some runtimes reserve far more than they
+	 * ever use. */
+	if (wanted->memory_bytes && !limits->has_memory &&
+	    set_limit(RLIMIT_DATA, wanted->memory_bytes, "memory", err) < 0)
+		return -1;
+	return 0;
+}
+
+void limits_report(const struct limits *limits, struct report *report)
+{
+	for (unsigned i = 0; i < limits->group_count; i++) {
+		const char *group = limits->groups[i];
+
+		if (read_value(group, "memory.events", "oom_kill ") ||
+		    read_value(group, "memory.oom_control", "oom_kill "))
+			report_say(report, CONSTRAINT_resource_limit,
+				   "memory of %llu bytes is used up: a process "
+				   "was ended by resource_limit",
+				   (unsigned long long)
+					   limits->wanted.memory_bytes);
+		if (read_value(group, "pids.events", "max "))
+			report_say(
+				report, CONSTRAINT_resource_limit,
+				"a new process denied by resource_limit "
+				"(%llu at once)",
+				(unsigned long long)limits->wanted.processes);
+	}
+}
+
+void limits_release(struct limits *limits)
+{
+	const struct timespec pause = {0, REMOVE_PAUSE_NS};
+
+	while (limits->group_count) {
+		const char *group = limits->groups[--limits->group_count];
+
+		/* The last process leaves a moment after it was waited for. */
+		for (int i = 0; i < REMOVE_TRIES; i++) {
+			if (rmdir(group) == 0 || errno != EBUSY)
+				break;
+			(void)nanosleep(&pause, NULL);
+		}
+	}
+}

@@ -1,0 +1,398 @@
+#include "sandbox-host/notify.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <linux/seccomp.h>
+#include <seccomp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+
+/* Kernel 6.6: wake the waiting side on this CPU. */
+#ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS
+#define SECCOMP_IOCTL_NOTIF_SET_FLAGS SECCOMP_IOW(4, uint64_t)
+#endif
+#define SYNC_WAKE_UP 1ul
+
+#define NONE		 -1
+#define ANSWER_GO_ON	 0
+#define REASON_READ_ONLY "read-only"
+#define REASON_PROTECTED "protected"
+
+enum act {
+	ACT_OPEN, /* write to, by flags */
+	ACT_OPEN_AT2,
+	ACT_CREATE, /* creat(2) */
+	ACT_WRITE,  /* truncate */
+	ACT_MAKE,   /* a new name: directory, node, hard link */
+	ACT_LINK,   /* a new symbolic link: may stand in for a directory */
+	ACT_REMOVE,
+	ACT_MOVE_FROM,
+	ACT_MOVE_TO,
+	ACT_CONNECT
+};
+
+/* A path argument of a call; dir NONE: relative to the working directory. */
+struct notify_path {
+	int call;
+	enum act act;
+	int dir, path; /* arguments */
+	int flags;     /* argument, or NONE */
+};
+
+#ifdef __NR_open
+#define LEGACY(call, act, dir, path, flags)                                    \
+	{__NR_##call, act, dir, path, flags},
+#else
+#define LEGACY(call, act, dir, path, flags)
+#endif
+
+/* A call with two paths has two rows. */
+static const struct notify_path paths[] = {
+	{__NR_openat, ACT_OPEN, 0, 1, 2},
+	{__NR_openat2, ACT_OPEN_AT2, 0, 1, 2},
+	{__NR_mkdirat, ACT_MAKE, 0, 1, NONE},
+	{__NR_mknodat, ACT_MAKE, 0, 1, NONE},
+	{__NR_renameat2, ACT_MOVE_FROM, 0, 1, NONE},
+	{__NR_renameat2, ACT_MOVE_TO, 2, 3, NONE},
+	{__NR_linkat, ACT_MAKE, 2, 3, NONE},
+	{__NR_symlinkat, ACT_LINK, 1, 2, NONE},
+	{__NR_unlinkat, ACT_REMOVE, 0, 1, NONE},
+	{__NR_truncate, ACT_WRITE, NONE, 0, NONE},
+	{__NR_connect, ACT_CONNECT, NONE, 1, NONE},
+#ifdef __NR_renameat
+	{__NR_renameat, ACT_MOVE_FROM, 0, 1, NONE},
+	{__NR_renameat, ACT_MOVE_TO, 2, 3, NONE},
+#endif
+	LEGACY(open, ACT_OPEN, NONE, 0, 1) LEGACY(creat, ACT_CREATE, NONE, 0,
+						  NONE) LEGACY(mkdir, ACT_MAKE,
+							       NONE, 0, NONE)
+		LEGACY(mknod, ACT_MAKE, NONE, 0, NONE) LEGACY(
+			rename, ACT_MOVE_FROM, NONE, 0,
+			NONE) LEGACY(rename, ACT_MOVE_TO, NONE, 1,
+				     NONE) LEGACY(link, ACT_MAKE, NONE, 1, NONE)
+			LEGACY(symlink, ACT_LINK, NONE, 1,
+			       NONE) LEGACY(unlink, ACT_REMOVE, NONE, 0, NONE)
+				LEGACY(rmdir, ACT_REMOVE, NONE, 0, NONE)};
+
+static const char *const verbs[] = {
+	[ACT_OPEN] = "write to",     [ACT_OPEN_AT2] = "write to",
+	[ACT_CREATE] = "write to",   [ACT_WRITE] = "write to",
+	[ACT_MAKE] = "creation of",  [ACT_LINK] = "creation of",
+	[ACT_REMOVE] = "removal of", [ACT_MOVE_FROM] = "move of",
+	[ACT_MOVE_TO] = "move to",   [ACT_CONNECT] = "connect to",
+};
+
+/* One path of one call, while it is judged. */
+struct question {
+	pid_t pid;
+	const struct notify_path *row;
+	const __u64 *args;
+	uint64_t flags; /* open's */
+	struct place place;
+};
+
+static bool is_valid(const struct notify *notify)
+{
+	__u64 id = notify->request->id;
+
+	return ioctl(notify->fd, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
+}
+
+static void say(struct notify *notify, const struct question *question,
+		const char *reason)
+{
+	if (is_valid(notify))
+		report_say(notify->report, CONSTRAINT_filesystem,
+			   "%s %s denied by filesystem (%s)",
+			   verbs[question->row->act], question->place.path,
+			   reason);
+}
+
+static bool is_making(const struct question *question)
+{
+	switch (question->row->act) {
+	case ACT_OPEN:
+	case ACT_OPEN_AT2:
+	case ACT_CREATE:
+		return question->flags & O_CREAT;
+	case ACT_MAKE:
+	case ACT_LINK:
+	case ACT_MOVE_TO:
+		return true;
+	case ACT_WRITE:
+	case ACT_REMOVE:
+	case ACT_MOVE_FROM:
+	case ACT_CONNECT:
+		return false;
+	}
+	return false;
+}
+
+/* Would the call change what is there, or the directory it is in? */
+static bool is_changing(const struct question *question)
+{
+	const struct place *place = &question->place;
+	bool writes = (question->flags & O_ACCMODE) != O_RDONLY ||
+		      (question->flags & O_TRUNC);
+
+	switch (question->row->act) {
+	case ACT_OPEN:
+	case ACT_OPEN_AT2:
+	case ACT_CREATE:
+		if (!place->exists)
+			return question->flags & O_CREAT;
+		/* Devices and pipes do not mind a read-only mount. */
+		return writes && (S_ISREG(place->mode) || S_ISDIR(place->mode));
+	case ACT_MAKE:
+	case ACT_LINK:
+		return !place->exists; /* else: EEXIST, the kernel's to say */
+	case ACT_WRITE:
+	case ACT_REMOVE:
+	case ACT_MOVE_FROM:
+		return place->exists;
+	case ACT_MOVE_TO:
+		return true;
+	case ACT_CONNECT:
+		return false;
+	}
+	return false;
+}
+
+static bool is_guarded(const struct notify *notify,
+		       const struct question *question)
+{
+	const char *path = question->place.path;
+	enum act act = question->row->act;
+
+	if (guard_covers(&notify->guard, path))
+		return true;
+	/* Something else in the place of a directory above a guarded name. */
+	return (act == ACT_MOVE_TO || act == ACT_MOVE_FROM ||
+		act == ACT_LINK) &&
+	       guard_is_above(&notify->guard, path);
+}
+
+/* Judge a path that was found. What to answer: 0 to let the kernel decide,
+ * or a negative errno. */
+static int judge_write(struct notify *notify, const struct question *question)
+{
+	const struct place *place = &question->place;
+
+	if (place->is_handle || !is_changing(question))
+		return ANSWER_GO_ON;
+	if (is_guarded(notify, question)) {
+		say(notify, question, REASON_PROTECTED);
+		return -EACCES;
+	}
+	if (place->is_read_only)
+		say(notify, question, REASON_READ_ONLY);
+	return ANSWER_GO_ON;
+}
+
+static int judge_connect(struct notify *notify, const struct question *question)
+{
+	const struct place *place = &question->place;
+
+	if (!place->exists || !S_ISSOCK(place->mode) || !place->is_read_only ||
+	    guard_allows_socket(&notify->guard, place->path))
+		return ANSWER_GO_ON;
+	say(notify, question, "a socket of the host");
+	return -EACCES;
+}
+
+/* The path in a Unix address: 0; ANSWER_GO_ON's business otherwise (1), or
+ * a negative errno. */
+static int read_address(pid_t pid, const __u64 *args, char out[PATH_MAX])
+{
+	struct sockaddr_un address = {0};
+	size_t len = (size_t)args[2];
+
+	if (len < sizeof(address.sun_family) || len > sizeof(address))
+		return 1;
+	if (place_read_memory(pid, args[1], &address, len) != (ssize_t)len)
+		return -EFAULT;
+	if (address.sun_family != AF_UNIX || !address.sun_path[0])
+		return 1;
+	len -= offsetof(struct sockaddr_un, sun_path);
+	memcpy(out, address.sun_path, len);
+	out[len] = '\0';
+	return 0;
+}
+
+static int read_flags(struct question *question)
+{
+	struct open_how how = {0};
+
+	if (question->row->act == ACT_CREATE)
+		question->flags = O_CREAT | O_WRONLY | O_TRUNC;
+	if (question->row->act == ACT_OPEN)
+		question->flags = question->args[question->row->flags];
+	if (question->row->act != ACT_OPEN_AT2)
+		return 0;
+	if (place_read_memory(question->pid,
+			      question->args[question->row->flags], &how,
+			      sizeof(how.flags)) != sizeof(how.flags))
+		return -EFAULT;
+	question->flags = how.flags;
+	return 0;
+}
+
+static bool follows(const struct question *question)
+{
+	enum act act = question->row->act;
+	uint64_t flags = question->flags;
+
+	if (act == ACT_WRITE || act == ACT_CONNECT || act == ACT_CREATE)
+		return true;
+	if (act != ACT_OPEN && act != ACT_OPEN_AT2)
+		return false;
+	return !(flags & O_NOFOLLOW) &&
+	       !((flags & O_CREAT) && (flags & O_EXCL));
+}
+
+/* A host's socket that is not inside: say so, and let it be missing. */
+static void say_not_mounted(struct notify *notify, struct question *question,
+			    const char *path)
+{
+	struct stat st;
+
+	if (question->row->act != ACT_CONNECT || path[0] != '/' ||
+	    lstat(path, &st) < 0 || !S_ISSOCK(st.st_mode))
+		return;
+	snprintf(question->place.path, PATH_MAX, "%s", path);
+	say(notify, question, "not mounted");
+}
+
+static int judge(struct notify *notify, struct question *question)
+{
+	const struct notify_path *row = question->row;
+	char path[PATH_MAX];
+	int dir = row->dir == NONE ? AT_FDCWD : (int)question->args[row->dir];
+	int rc = row->act == ACT_CONNECT
+			 ? read_address(question->pid, question->args, path)
+			 : place_read_string(question->pid,
+					     question->args[row->path], path);
+
+	if (rc == 1)
+		return ANSWER_GO_ON;
+	/* An empty path is the descriptor itself, where the call takes it. */
+	if (rc == -ENOENT)
+		return ANSWER_GO_ON;
+	if (rc < 0 || (rc = read_flags(question)) < 0)
+		return rc;
+	if (!strcmp(path, "/dev/null"))
+		return ANSWER_GO_ON;
+	rc = place_find(&question->place, notify->root, question->pid, dir,
+			path, follows(question));
+	if (rc < 0 || (row->act == ACT_CONNECT && !question->place.exists))
+		say_not_mounted(notify, question, path);
+	if (rc < 0)
+		return rc;
+	if (row->act == ACT_CONNECT)
+		return judge_connect(notify, question);
+	if (!question->place.exists && !is_making(question))
+		return ANSWER_GO_ON;
+	return judge_write(notify, question);
+}
+
+static int refuse(struct notify *notify)
+{
+	char *name = seccomp_syscall_resolve_num_arch(
+		notify->request->data.arch, notify->request->data.nr);
+
+	report_say(notify->report, CONSTRAINT_syscall,
+		   "%s denied by syscall (not open to a sandbox)",
+		   name ? name : "a call");
+	free(name);
+	return -EPERM;
+}
+
+static int decide(struct notify *notify)
+{
+	const struct seccomp_data *data = &notify->request->data;
+	bool is_known = false;
+	int rc = ANSWER_GO_ON;
+
+	for (size_t i = 0; rc == 0 && i < ARRAY_SIZE(paths); i++) {
+		struct question question = {
+			.pid = (pid_t)notify->request->pid,
+			.row = &paths[i],
+			.args = data->args,
+		};
+
+		if (paths[i].call != data->nr)
+			continue;
+		is_known = true;
+		rc = judge(notify, &question);
+	}
+	return is_known ? rc : refuse(notify);
+}
+
+int notify_serve(struct notify *notify)
+{
+	struct seccomp_notif_resp *answer = notify->answer;
+	int rc;
+
+	memset(notify->request, 0, notify->request_size);
+	memset(answer, 0, notify->answer_size);
+	if (ioctl(notify->fd, SECCOMP_IOCTL_NOTIF_RECV, notify->request) < 0)
+		return errno == EINTR || errno == ENOENT ? 0 : -1;
+	rc = decide(notify);
+	answer->id = notify->request->id;
+	answer->error = rc;
+	if (rc == ANSWER_GO_ON)
+		answer->flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+	/* ENOENT: the program was killed meanwhile. */
+	(void)ioctl(notify->fd, SECCOMP_IOCTL_NOTIF_SEND, answer);
+	return 0;
+}
+
+int notify_open(struct notify *notify, int fd, int root,
+		const struct plan *plan, struct report *report, struct err *err)
+{
+	struct seccomp_notif_sizes sizes;
+	unsigned long sync = SYNC_WAKE_UP;
+
+	*notify = (struct notify){.fd = fd, .root = root, .report = report};
+	if (syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes) < 0) {
+		err_system(err, "notify: ask for sizes");
+		notify_close(notify);
+		return -1;
+	}
+	notify->request_size = sizes.seccomp_notif > sizeof(*notify->request)
+				       ? sizes.seccomp_notif
+				       : sizeof(*notify->request);
+	notify->answer_size = sizes.seccomp_notif_resp > sizeof(*notify->answer)
+				      ? sizes.seccomp_notif_resp
+				      : sizeof(*notify->answer);
+	notify->request = calloc(1, notify->request_size);
+	notify->answer = calloc(1, notify->answer_size);
+	if (!notify->request || !notify->answer ||
+	    guard_open(&notify->guard, plan, err) < 0) {
+		notify_close(notify);
+		return err_set(err, ERR_TOO_LARGE, "notify: no memory");
+	}
+	(void)ioctl(fd, SECCOMP_IOCTL_NOTIF_SET_FLAGS, sync);
+	return 0;
+}
+
+void notify_close(struct notify *notify)
+{
+	if (notify->fd >= 0)
+		(void)close(notify->fd);
+	if (notify->root >= 0)
+		(void)close(notify->root);
+	guard_close(&notify->guard);
+	free(notify->request);
+	free(notify->answer);
+	*notify = (struct notify){.fd = -1, .root = -1};
+}

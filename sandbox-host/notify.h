@@ -1,0 +1,43 @@
+/*
+ * The reporter: in the caller's process, it is shown each system call that
+ * intends to write, and each that is refused, before it happens. It says
+ * why a call is about to fail and lets the kernel fail it.
+ *
+ * It refuses by itself: calls that the filter marks as refused; the
+ * appearance of protected names that do not exist (a mount can not protect
+ * those); connects to a host's socket on a read-only mount. The last two
+ * look at a path in the memory of the program, which can change it under
+ * us: they stop the honest and the clumsy, and sandbox.h says so.
+ *
+ * A path that can not be followed here is refused with the error that
+ * following it gave: never waved through.
+ */
+#ifndef SANDBOX_HOST_NOTIFY_H
+#define SANDBOX_HOST_NOTIFY_H
+
+#include "sandbox-host/guard.h"
+#include "sandbox-host/place.h"
+#include "sandbox-host/report.h"
+
+struct seccomp_notif;
+struct seccomp_notif_resp;
+
+struct notify {
+	int fd;
+	int root; /* "/" inside, O_PATH */
+	struct guard guard;
+	struct report *report;
+	struct seccomp_notif *request;
+	struct seccomp_notif_resp *answer;
+	size_t request_size, answer_size;
+};
+
+/* Owns fd and root from here on, also when it fails. plan is borrowed. */
+int notify_open(struct notify *notify, int fd, int root,
+		const struct plan *plan, struct report *report,
+		struct err *err);
+/* Answer one call; fd is readable. 0, or -1 when nobody is left to ask. */
+int notify_serve(struct notify *notify);
+void notify_close(struct notify *notify);
+
+#endif

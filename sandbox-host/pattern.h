@@ -1,0 +1,36 @@
+/*
+ * A glob of a policy's file lists: a directory that is looked through, and
+ * what is compared with the rest of each path below it. '*' stays within a
+ * component; a double star as a component stands for none or more of them.
+ */
+#ifndef SANDBOX_HOST_PATTERN_H
+#define SANDBOX_HOST_PATTERN_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#include "common/err.h"
+
+#define PATTERN_FOUND_MAX 4096 /* paths that one glob may stand for */
+
+struct pattern {
+	char base[PATH_MAX];	   /* no '*' in it */
+	char rest[PATH_MAX];	   /* "/" and what follows the base, or "" */
+	char short_rest[PATH_MAX]; /* the same, double stars for nothing */
+	unsigned depth_max;	   /* how deep below base a match can be */
+};
+
+bool pattern_is_glob(const char *path);
+/* Take an absolute glob apart. 0, or -1. */
+int pattern_parse(struct pattern *pattern, const char *glob, struct err *err);
+/* Does an absolute path, which need not exist, match? */
+bool pattern_matches(const struct pattern *pattern, const char *path);
+
+/* Call on_path for everything that exists and matches, not below another
+ * match. Fails when the tree is too large to be sure. */
+int pattern_expand(const struct pattern *pattern,
+		   int (*on_path)(void *owner, const char *path,
+				  struct err *err),
+		   void *owner, struct err *err);
+
+#endif

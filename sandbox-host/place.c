@@ -1,0 +1,249 @@
+#include "sandbox-host/place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+
+#define LINKS_MAX 40
+#define PAGE	  4096
+
+ssize_t place_read_memory(pid_t pid, uint64_t address, void *out, size_t len)
+{
+	size_t first = PAGE - address % PAGE;
+	struct iovec local = {out, len};
+	struct iovec remote[2];
+
+	/* Cut at the page: the second part may not be mapped. */
+	if (first > len)
+		first = len;
+	remote[0] = (struct iovec){(void *)(uintptr_t)address, first};
+	remote[1] = (struct iovec){(void *)(uintptr_t)(address + first),
+				   len - first};
+	return process_vm_readv(pid, &local, 1, remote, len > first ? 2 : 1, 0);
+}
+
+int place_read_string(pid_t pid, uint64_t address, char out[PATH_MAX])
+{
+	ssize_t len = place_read_memory(pid, address, out, PATH_MAX);
+
+	if (len <= 0)
+		return len < 0 && errno != EFAULT ? -EACCES : -EFAULT;
+	if (!memchr(out, '\0', (size_t)len))
+		return len == PATH_MAX ? -ENAMETOOLONG : -EFAULT;
+	return out[0] ? 0 : -ENOENT;
+}
+
+static int read_link(const char *link, char out[PATH_MAX])
+{
+	ssize_t len = readlink(link, out, PATH_MAX);
+
+	if (len < 0)
+		return -errno;
+	if (len == PATH_MAX)
+		return -ENAMETOOLONG;
+	out[len] = '\0';
+	return 0;
+}
+
+/* Put base and name together, in place of what is in path. */
+static int join(char path[PATH_MAX], const char *base, const char *name)
+{
+	char text[PATH_MAX];
+	int len = snprintf(text, sizeof(text), "%s/%s",
+			   strcmp(base, "/") ? base : "", name);
+
+	if (len < 0 || len >= PATH_MAX)
+		return -ENAMETOOLONG;
+	memcpy(path, text, (size_t)len + 1);
+	return 0;
+}
+
+/* The directory that a relative path starts from. */
+static int read_base(pid_t pid, int dir, char out[PATH_MAX])
+{
+	char link[64];
+
+	if (dir == AT_FDCWD)
+		snprintf(link, sizeof(link), "/proc/%d/cwd", (int)pid);
+	else
+		snprintf(link, sizeof(link), "/proc/%d/fd/%d", (int)pid, dir);
+	if (read_link(link, out) < 0)
+		return dir == AT_FDCWD ? -EACCES : -EBADF;
+	return out[0] == '/' ? 0 : -ENOTDIR;
+}
+
+static int open_below(int root, const char *path, uint64_t flags)
+{
+	struct open_how how = {
+		.flags = flags | O_PATH | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT,
+	};
+	int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+
+	if (fd >= 0)
+		return fd;
+	/* A magic link of /proc on the way: nobody needs that to write. */
+	return errno == EXDEV || errno == ELOOP ? -EACCES : -errno;
+}
+
+static int path_of(int fd, char out[PATH_MAX])
+{
+	char link[64];
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	return read_link(link, out);
+}
+
+/* /proc/self means somebody else here: follow what is after it by the
+ * program's own entry. 1: path was replaced; 0: not of this kind. */
+static int expand_self(struct place *place, pid_t pid, char path[PATH_MAX])
+{
+	static const char *const selves[] = {"/proc/self/",
+					     "/proc/thread-self/"};
+	char link[PATH_MAX + 32];
+	char base[PATH_MAX];
+	char *rest = NULL;
+	char *after;
+
+	for (size_t i = 0; !rest && i < ARRAY_SIZE(selves); i++)
+		if (!strncmp(path, selves[i], strlen(selves[i])))
+			rest = path + strlen(selves[i]);
+	if (!strncmp(path, "/dev/fd/", 8)) /* a link to /proc/self/fd */
+		rest = path + strlen("/dev/");
+	if (!rest)
+		return 0;
+	after = rest + strcspn(rest, "/");
+	if (!strncmp(rest, "fd/", 3))
+		after = rest + 3 + strcspn(rest + 3, "/");
+	if (*after == '\0') {
+		place->is_handle = !strncmp(rest, "fd/", 3);
+		place->is_read_only = true;
+		place->exists = true;
+		memcpy(place->path, path, strlen(path) + 1);
+		return 0;
+	}
+	*after++ = '\0';
+	snprintf(link, sizeof(link), "/proc/%d/%s", (int)pid, rest);
+	if (read_link(link, base) < 0 || base[0] != '/')
+		return -EACCES;
+	return join(path, base, after) < 0 ? -ENAMETOOLONG : 1;
+}
+
+/* Cut the last component off. NULL when path names a directory by itself
+ * ("/", "x/.", "x/.."). */
+static char *split_last(char path[PATH_MAX])
+{
+	size_t len = strlen(path);
+	char *name;
+
+	while (len > 1 && path[len - 1] == '/')
+		path[--len] = '\0';
+	name = strrchr(path, '/');
+	if (!name || !strcmp(name, "/.") || !strcmp(name, "/..") || !name[1])
+		return NULL;
+	*name = '\0';
+	return name + 1;
+}
+
+static int fill(struct place *place, int fd, bool exists)
+{
+	struct statvfs mount;
+	struct stat st;
+
+	if (fstatvfs(fd, &mount) < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	place->exists = exists;
+	place->is_read_only = mount.f_flag & ST_RDONLY;
+	place->mode = st.st_mode;
+	return 0;
+}
+
+static int find_directory(struct place *place, int root, const char *path)
+{
+	auto_fd int fd = open_below(root, path, 0);
+	int rc = fd < 0 ? fd : path_of(fd, place->path);
+
+	return rc < 0 ? rc : fill(place, fd, true);
+}
+
+/* One round: path, up to a link at its end. 1: path holds where the link
+ * leads; 0: place is known. */
+static int find_step(struct place *place, int root, char path[PATH_MAX],
+		     bool follow)
+{
+	char whole[PATH_MAX];
+	char target[PATH_MAX];
+	auto_fd int dir = -1;
+	auto_fd int object = -1;
+	char *name;
+	ssize_t len;
+	int rc;
+
+	memcpy(whole, path, PATH_MAX);
+	name = split_last(path);
+	if (!name)
+		return find_directory(place, root, whole);
+	dir = open_below(root, path[0] ? path : "/", O_DIRECTORY);
+	rc = dir < 0 ? dir : path_of(dir, target);
+	if (rc < 0)
+		return rc;
+	rc = join(place->path, target, name);
+	if (rc < 0)
+		return rc;
+	object = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (object < 0)
+		return errno == ENOENT ? fill(place, dir, false) : -errno;
+	rc = fill(place, object, true);
+	if (rc < 0 || !follow || !S_ISLNK(place->mode))
+		return rc;
+	memcpy(whole, target, PATH_MAX);
+	len = readlinkat(object, "", target, sizeof(target) - 1);
+	if (len < 0)
+		return -errno;
+	target[len] = '\0';
+	if (target[0] == '/')
+		memcpy(path, target, (size_t)len + 1);
+	else
+		rc = join(path, whole, target);
+	return rc < 0 ? rc : 1;
+}
+
+int place_find(struct place *place, int root, pid_t pid, int dir,
+	       const char *path, bool follow)
+{
+	char at[PATH_MAX];
+	char base[PATH_MAX];
+	int rc = 1;
+
+	*place = (struct place){.exists = false};
+	if (path[0] == '/') {
+		memcpy(at, path, strlen(path) + 1);
+	} else {
+		rc = read_base(pid, dir, base);
+		if (rc == 0)
+			rc = join(at, base, path);
+		if (rc < 0)
+			return rc;
+	}
+	for (unsigned links = 0; links < LINKS_MAX; links++) {
+		rc = expand_self(place, pid, at);
+		if (rc < 0 || (rc == 0 && place->path[0]))
+			return rc;
+		if (rc == 1)
+			continue;
+		rc = find_step(place, root, at, follow);
+		if (rc != 1)
+			return rc;
+		place->path[0] = '\0';
+	}
+	return -ELOOP;
+}

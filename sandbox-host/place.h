@@ -1,0 +1,34 @@
+/*
+ * Where a path in a program's system call leads, followed from outside as
+ * the kernel would follow it inside: below the sandbox's root, links and
+ * all. The program and its path are untrusted.
+ */
+#ifndef SANDBOX_HOST_PLACE_H
+#define SANDBOX_HOST_PLACE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct place {
+	char path[PATH_MAX]; /* absolute, inside, real but for the last name */
+	bool exists;
+	bool is_read_only; /* the mount it is, or would be, on */
+	bool is_handle;	   /* /proc/self/fd/N: an object, not a place */
+	mode_t mode;	   /* of what exists */
+};
+
+/* Copy len bytes of a program's memory; fewer when the rest is not mapped.
+ * How many, or -1. */
+ssize_t place_read_memory(pid_t pid, uint64_t address, void *out, size_t len);
+/* Copy a terminated string. 0, or a negative errno. */
+int place_read_string(pid_t pid, uint64_t address, char out[PATH_MAX]);
+
+/* Follow path, relative to descriptor dir (or AT_FDCWD) of thread pid.
+ * follow: the last component too. 0, or a negative errno as the call itself
+ * would give it. */
+int place_find(struct place *place, int root, pid_t pid, int dir,
+	       const char *path, bool follow);
+
+#endif

@@ -1,0 +1,114 @@
+/* Our own files inside, and the host's that ours stand in for. */
+#include "sandbox-host/plan_parts.h"
+
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+
+#define RESOLV_CONF SANDBOX_FILES "/resolv.conf"
+
+/* Where systems keep their bundle of CAs, the first that exists is it. */
+static const char *const bundles[] = {
+	"/etc/ssl/certs/ca-certificates.crt",
+	"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+	"/etc/pki/tls/certs/ca-bundle.crt",
+	"/etc/ssl/ca-bundle.pem",
+	"/etc/ssl/cert.pem",
+};
+
+static int add_file(struct plan *plan, const char *target, const char *source,
+		    struct bytes content, struct err *err)
+{
+	struct bytes copy = arena_copy(&plan->arena, content);
+
+	if (content.len && !copy.data)
+		return err_set(err, ERR_TOO_LARGE, "plan: no memory");
+	return plan_add(plan,
+			(struct plan_step){.kind = PLAN_FILE,
+					   .source = source,
+					   .target = target,
+					   .content = copy,
+					   .mode = 0444},
+			err);
+}
+
+/* Put our file inside over a file of the host's. */
+static int add_cover(struct plan *plan, const char *file, const char *target,
+		     struct err *err)
+{
+	return plan_add(plan,
+			(struct plan_step){.kind = PLAN_BIND,
+					   .flags = PLAN_INSIDE,
+					   .source = file,
+					   .target = target},
+			err);
+}
+
+static int add_trust(struct plan *plan, const struct sandbox_spec *spec,
+		     const char **bundle, struct err *err)
+{
+	bool failed = false;
+
+	*bundle = NULL;
+	if (!spec->ca_pem.len)
+		return 0;
+	for (size_t i = 0; !*bundle && i < ARRAY_SIZE(bundles); i++) {
+		*bundle = plan_real(plan, bundles[i], &failed, err);
+		if (failed)
+			return -1;
+	}
+	if (add_file(plan, SANDBOX_CA_PEM, NULL, spec->ca_pem, err) < 0 ||
+	    add_file(plan, SANDBOX_CA_BUNDLE, *bundle, spec->ca_pem, err) < 0)
+		return -1;
+	if (!spec->ca_pkcs12.len)
+		return 0;
+	return add_file(plan, SANDBOX_CA_PKCS12, NULL, spec->ca_pkcs12, err);
+}
+
+/* resolv.conf is a file, a link into /run (which is ours), or absent: then
+ * programs ask 127.0.0.1, which nobody answers, rather than the host's. */
+static int cover_resolv_conf(struct plan *plan, struct err *err)
+{
+	bool failed;
+	const char *real = plan_real(plan, "/etc/resolv.conf", &failed, err);
+
+	if (failed)
+		return -1;
+	if (!real)
+		return 0;
+	return add_cover(plan, RESOLV_CONF, real, err);
+}
+
+int plan_files(struct plan *plan, const struct sandbox_spec *spec,
+	       struct err *err)
+{
+	static const char resolv[] = "nameserver " SANDBOX_ADDRESS4 "\n";
+	const char *bundle;
+
+	if (plan_add(plan,
+		     (struct plan_step){.kind = PLAN_TMPFS,
+					.target = SANDBOX_FILES,
+					.mode = 0755},
+		     err) < 0 ||
+	    add_file(plan, RESOLV_CONF, NULL, bytes_str(resolv), err) < 0 ||
+	    add_trust(plan, spec, &bundle, err) < 0)
+		return -1;
+	if (plan_add(plan,
+		     (struct plan_step){.kind = PLAN_FILE,
+					.target = SANDBOX_FILES "/hidden"},
+		     err) < 0 ||
+	    plan_add(plan,
+		     (struct plan_step){.kind = PLAN_DIR,
+					.target = SANDBOX_FILES "/hidden.d"},
+		     err) < 0 ||
+	    plan_add(plan,
+		     (struct plan_step){.kind = PLAN_SEAL,
+					.target = SANDBOX_FILES},
+		     err) < 0)
+		return -1;
+	if (bundle && add_cover(plan, SANDBOX_CA_BUNDLE, bundle, err) < 0)
+		return -1;
+	return cover_resolv_conf(plan, err);
+}

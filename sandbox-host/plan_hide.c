@@ -1,0 +1,231 @@
+/* What nobody inside may read: secrets that every host has in known places,
+ * what the policy hides, and the host's Unix sockets (a read-only mount does
+ * not keep one from being connected to). */
+#include "sandbox-host/plan_parts.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/cleanup.h"
+#include "sandbox-host/pattern.h"
+
+#define SOCKETS_MAX 4096
+
+static const char *const system_secrets[] = {
+	"/etc/shadow",
+	"/etc/shadow-",
+	"/etc/gshadow",
+	"/etc/gshadow-",
+	"/etc/sudoers",
+	"/etc/sudoers.d",
+	"/etc/security/opasswd",
+	"/etc/ssl/private",
+	"/etc/pki/tls/private",
+	"/etc/letsencrypt",
+	"/etc/krb5.keytab",
+	"/etc/wireguard",
+	"/etc/NetworkManager/system-connections",
+	"/etc/sallyport",
+	"/etc/ssh/ssh_host_*_key",
+	"/var/lib/sallyport",
+	"/var/lib/docker",
+	"/var/lib/containerd",
+	"/var/lib/kubelet",
+	"/var/lib/systemd/credential.secret",
+	"/var/spool/cron",
+	"/var/mail",
+	"/var/spool/mail",
+	"/proc/kcore",
+	"/proc/keys",
+	"/proc/key-users",
+	"/proc/kmsg",
+	"/proc/kpagecount",
+	"/proc/kpageflags",
+	"/proc/kpagecgroup",
+	"/proc/latency_stats",
+	"/proc/sched_debug",
+	"/proc/scsi",
+	"/proc/acpi",
+	"/proc/sysrq-trigger",
+	"/proc/timer_list",
+	"/proc/vmallocinfo",
+};
+
+static const char *const home_secrets[] = {
+	".ssh",
+	".aws",
+	".gnupg",
+	".azure",
+	".docker",
+	".kube",
+	".netrc",
+	".npmrc",
+	".pypirc",
+	".pgpass",
+	".my.cnf",
+	".oci",
+	".git-credentials",
+	".vault-token",
+	".password-store",
+	".mozilla",
+	".bash_history",
+	".zsh_history",
+	".python_history",
+	".node_repl_history",
+	".psql_history",
+	".cargo/credentials",
+	".cargo/credentials.toml",
+	".gem/credentials",
+	".m2/settings.xml",
+	".gradle/gradle.properties",
+	".terraform.d/credentials.tfrc.json",
+	".claude/.credentials.json",
+	".codex/auth.json",
+	".gemini/oauth_creds.json",
+	".config/gh",
+	".config/hub",
+	".config/gcloud",
+	".config/op",
+	".config/git/credentials",
+	".config/rclone",
+	".config/containers/auth.json",
+	".config/google-chrome",
+	".config/chromium",
+	".config/sallyport",
+	".local/share/keyrings",
+	".local/share/sallyport",
+	".local/state/sallyport",
+};
+
+static int add_hide(struct plan *plan, const char *path, struct err *err)
+{
+	return plan_add(plan,
+			(struct plan_step){.kind = PLAN_HIDE, .target = path},
+			err);
+}
+
+/* Hide what path leads to, if that is a thing of the host's inside. */
+static int hide_real(struct plan *plan, const char *path, struct err *err)
+{
+	bool failed;
+	const char *real = plan_real(plan, path, &failed, err);
+
+	if (failed)
+		return -1;
+	if (!real || !plan_is_bound(plan, real))
+		return 0;
+	if (plan_is_within(plan->workspace, real))
+		return err_set(err, ERR_INVALID,
+			       "hide %s: the workspace would be hidden", path);
+	return add_hide(plan, real, err);
+}
+
+static int on_path(void *owner, const char *path, struct err *err)
+{
+	return hide_real(owner, path, err);
+}
+
+static int hide(struct plan *plan, const char *path, struct err *err)
+{
+	struct pattern *pattern;
+	int rc;
+
+	if (!pattern_is_glob(path))
+		return hide_real(plan, path, err);
+	pattern = malloc(sizeof(*pattern));
+	if (!pattern)
+		return err_set(err, ERR_TOO_LARGE, "hide: no memory");
+	rc = pattern_parse(pattern, path, err);
+	if (rc == 0)
+		rc = pattern_expand(pattern, on_path, plan, err);
+	free(pattern);
+	return rc;
+}
+
+/* /proc inside is a new one: its files are hidden without looking. */
+static int hide_known(struct plan *plan, struct err *err)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(system_secrets); i++) {
+		const char *path = system_secrets[i];
+		bool is_proc = plan_is_within(path, "/proc");
+
+		if ((is_proc ? add_hide(plan, path, err)
+			     : hide(plan, path, err)) < 0)
+			return -1;
+	}
+	for (size_t i = 0; plan->home && i < ARRAY_SIZE(home_secrets); i++) {
+		char path[PATH_MAX];
+		int len = snprintf(path, sizeof(path), "%s/%s", plan->home,
+				   home_secrets[i]);
+
+		if (len < 0 || (size_t)len >= sizeof(path))
+			return err_set(err, ERR_TOO_LARGE, "hide: long home");
+		if (plan_is_bound(plan, path) && hide_real(plan, path, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int plan_hides(struct plan *plan, const struct sandbox_spec *spec,
+	       struct err *err)
+{
+	if (hide_known(plan, err) < 0)
+		return -1;
+	for (size_t i = 0; i < spec->hide.count; i++) {
+		const char *path = plan_path(plan, spec->hide.items[i], err);
+
+		if (!path || hide(plan, path, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static bool is_named_socket(const struct plan *plan, const char *path)
+{
+	for (size_t i = 0; i < plan->step_count; i++)
+		if (plan->steps[i].kind == PLAN_SOCKET &&
+		    !strcmp(plan->steps[i].target, path))
+			return true;
+	return false;
+}
+
+/* One line of /proc/net/unix: seven columns, and the path. */
+static int hide_socket(struct plan *plan, char *line, struct err *err)
+{
+	const char *path = strchr(line, '/');
+	bool failed;
+	const char *real;
+
+	line[strcspn(line, "\n")] = '\0';
+	if (!path || path == line || path[-1] != ' ' ||
+	    !plan_is_bound(plan, path))
+		return 0;
+	real = plan_real(plan, path, &failed, err);
+	if (failed)
+		return -1;
+	if (!real || !plan_is_bound(plan, real) || is_named_socket(plan, real))
+		return 0;
+	return add_hide(plan, real, err);
+}
+
+int plan_sockets(struct plan *plan, const struct sandbox_spec *spec,
+		 struct err *err)
+{
+	FILE *file = fopen("/proc/net/unix", "re");
+	char line[PATH_MAX];
+	size_t count = 0;
+	int rc = 0;
+
+	(void)spec;
+	if (!file)
+		return err_system(err, "hide: read /proc/net/unix");
+	while (rc == 0 && fgets(line, sizeof(line), file))
+		rc = count++ == SOCKETS_MAX
+			     ? err_set(err, ERR_TOO_LARGE,
+				       "hide: the host has too many sockets")
+			     : hide_socket(plan, line, err);
+	(void)fclose(file);
+	return rc;
+}

@@ -1,0 +1,51 @@
+/*
+ * The parts that a plan is made of, in the order in which plan.c calls
+ * them. Each appends steps; each returns 0, or -1 with err set.
+ */
+#ifndef SANDBOX_HOST_PLAN_PARTS_H
+#define SANDBOX_HOST_PLAN_PARTS_H
+
+#include "sandbox-host/plan.h"
+
+/* Append a step; strings must live as long as the plan. */
+int plan_add(struct plan *plan, struct plan_step step, struct err *err);
+/* A formatted string in the plan's arena; NULL with err set. */
+const char *plan_format(struct plan *plan, struct err *err, const char *format,
+			...) __attribute__((format(printf, 3, 4)));
+/* Tell the user something at the start. Dropped past PLAN_NOTES_MAX. */
+void plan_note(struct plan *plan, const char *text);
+
+/* Is path tree or below it? */
+bool plan_is_within(const char *path, const char *tree);
+/* The mount that path would be on: the last bind or tmpfs step with the
+ * longest target above it; NULL for the bare root. */
+const struct plan_step *plan_covering(const struct plan *plan,
+				      const char *path);
+/* Is path on a bind of the host's, and may it be written there? */
+bool plan_is_bound(const struct plan *plan, const char *path);
+bool plan_is_writable(const struct plan *plan, const char *path);
+
+/* An absolute path from one of a list: '~' and relative ones resolved,
+ * nothing looked up, no "." or ".." accepted. NULL with err set. */
+const char *plan_path(struct plan *plan, const char *text, struct err *err);
+/* The real path of an existing one; NULL when it does not exist (err
+ * untouched) or with err set (*failed). */
+const char *plan_real(struct plan *plan, const char *path, bool *failed,
+		      struct err *err);
+
+int plan_system(struct plan *plan, const struct sandbox_spec *spec,
+		struct err *err);
+int plan_devices(struct plan *plan, const struct sandbox_spec *spec,
+		 struct err *err);
+int plan_files(struct plan *plan, const struct sandbox_spec *spec,
+	       struct err *err);
+int plan_trees(struct plan *plan, const struct sandbox_spec *spec,
+	       struct err *err);
+int plan_hides(struct plan *plan, const struct sandbox_spec *spec,
+	       struct err *err);
+int plan_sockets(struct plan *plan, const struct sandbox_spec *spec,
+		 struct err *err);
+int plan_protections(struct plan *plan, const struct sandbox_spec *spec,
+		     struct err *err);
+
+#endif

@@ -1,0 +1,290 @@
+/*
+ * What a program inside must not write, since somebody outside would run it
+ * later: hooks, shell start-up files, settings of editors and agents. What
+ * exists becomes a read-only mount; names that do not exist yet are guarded
+ * by the reporter (notify.h).
+ */
+#include "sandbox-host/plan_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/cleanup.h"
+#include "sandbox-host/pattern.h"
+#include "sandbox-host/walk.h"
+
+#define NESTED_DEPTH_MAX   4
+#define NESTED_ENTRIES_MAX 20000
+
+static const char *const names[] = {
+	".bashrc",
+	".bash_profile",
+	".bash_login",
+	".bash_logout",
+	".bash_aliases",
+	".profile",
+	".zshrc",
+	".zshenv",
+	".zprofile",
+	".zlogin",
+	".zlogout",
+	".kshrc",
+	".cshrc",
+	".tcshrc",
+	".login",
+	".inputrc",
+	".config/fish",
+	".gitconfig",
+	".config/git",
+	".vimrc",
+	".exrc",
+	".nvimrc",
+	".config/nvim",
+	".emacs",
+	".emacs.d",
+	".gdbinit",
+	".lldbinit",
+	".envrc",
+	".direnv",
+	".vscode",
+	".idea",
+	".zed",
+	".fleet",
+	".devcontainer",
+	".claude",
+	".cursor",
+	".codex",
+	".gemini",
+	".windsurf",
+	".continue",
+	".mcp.json",
+	".cursorrules",
+	".windsurfrules",
+	".aider.conf.yml",
+	".config/autostart",
+	".config/systemd",
+	".local/bin",
+	".pam_environment",
+};
+
+static const char *const git_names[] = {"hooks", "config", "config.worktree"};
+
+static int add_path(struct plan *plan, enum plan_kind kind, const char *path,
+		    struct err *err)
+{
+	return plan_add(plan, (struct plan_step){.kind = kind, .target = path},
+			err);
+}
+
+static bool is_hidden(const struct plan *plan, const char *path)
+{
+	for (size_t i = 0; i < plan->step_count; i++)
+		if (plan->steps[i].kind == PLAN_HIDE &&
+		    plan_is_within(path, plan->steps[i].target))
+			return true;
+	return false;
+}
+
+static bool is_directory(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* Protect one absolute name. A link is guarded as a name, and what it leads
+ * to is protected if it could be written. */
+static int protect(struct plan *plan, const char *path, struct err *err)
+{
+	bool failed;
+	struct stat st;
+	const char *real;
+
+	if (!plan_is_writable(plan, path) || is_hidden(plan, path))
+		return 0;
+	if (add_path(plan, PLAN_GUARD, path, err) < 0)
+		return -1;
+	if (lstat(path, &st) < 0)
+		return 0;
+	if (!S_ISLNK(st.st_mode))
+		return add_path(plan, PLAN_PROTECT, path, err);
+	real = plan_real(plan, path, &failed, err);
+	if (!real)
+		return failed ? -1 : 0;
+	if (!plan_is_writable(plan, real) || is_hidden(plan, real))
+		return 0;
+	return add_path(plan, PLAN_PROTECT, real, err);
+}
+
+static int protect_in(struct plan *plan, const char *tree, const char *name,
+		      struct err *err)
+{
+	const char *path = plan_format(plan, err, "%s/%s", tree, name);
+
+	return path ? protect(plan, path, err) : -1;
+}
+
+/* Directories above a protected name become mounts of their own: one that
+ * is a mount can not be moved away and made anew. */
+static int pin_parents(struct plan *plan, const char *tree, struct err *err)
+{
+	static const char *const parents[] = {".config", ".local"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(parents); i++) {
+		const char *path =
+			plan_format(plan, err, "%s/%s", tree, parents[i]);
+
+		if (!path)
+			return -1;
+		if (is_directory(path) && plan_is_writable(plan, path) &&
+		    add_path(plan, PLAN_PIN, path, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Hooks and settings of the repository whose directory is git. */
+static int protect_git(struct plan *plan, const char *git, struct err *err)
+{
+	if (!is_directory(git) || !plan_is_writable(plan, git))
+		return 0;
+	if (add_path(plan, PLAN_PIN, git, err) < 0)
+		return -1;
+	for (size_t i = 0; i < ARRAY_SIZE(git_names); i++)
+		if (protect_in(plan, git, git_names[i], err) < 0)
+			return -1;
+	return 0;
+}
+
+struct search {
+	struct plan *plan;
+	const char *root;
+};
+
+static enum walk_answer on_nested(void *owner, const struct walk_entry *entry,
+				  struct err *err)
+{
+	const struct search *search = owner;
+	const char *git;
+
+	if (!entry->is_directory || !strcmp(entry->name, "node_modules"))
+		return WALK_SKIP;
+	if (strcmp(entry->name, ".git") != 0)
+		return WALK_INTO;
+	if (!strcmp(entry->path, search->root))
+		return WALK_SKIP;
+	git = plan_format(search->plan, err, "%s", entry->path);
+	if (!git || protect_git(search->plan, git, err) < 0)
+		return WALK_FAIL;
+	return WALK_SKIP;
+}
+
+/* A submodule's directory has what a .git has. */
+static enum walk_answer on_module(void *owner, const struct walk_entry *entry,
+				  struct err *err)
+{
+	struct plan *plan = owner;
+	const char *path;
+
+	if (!strcmp(entry->name, "hooks") || !strcmp(entry->name, "config") ||
+	    !strcmp(entry->name, "config.worktree")) {
+		path = plan_format(plan, err, "%s", entry->path);
+		if (!path || protect(plan, path, err) < 0)
+			return WALK_FAIL;
+		return WALK_SKIP;
+	}
+	if (!strcmp(entry->name, "objects") || !strcmp(entry->name, "refs") ||
+	    !strcmp(entry->name, "logs"))
+		return WALK_SKIP;
+	return entry->is_directory ? WALK_INTO : WALK_SKIP;
+}
+
+static int protect_nested(struct plan *plan, const char *root_git,
+			  struct err *err)
+{
+	struct search search = {plan, root_git};
+	struct walk walk = {NESTED_ENTRIES_MAX, NESTED_DEPTH_MAX, on_nested,
+			    &search, false};
+	const char *modules = plan_format(plan, err, "%s/modules", root_git);
+	bool is_cut;
+
+	if (!modules || walk_tree(&walk, plan->workspace, err) < 0)
+		return -1;
+	/* The depth cuts every tree of some size; only the count is news. */
+	is_cut = walk.entries_max == 0;
+	walk = (struct walk){NESTED_ENTRIES_MAX, NESTED_DEPTH_MAX, on_module,
+			     plan, false};
+	if (is_directory(modules) && walk_tree(&walk, modules, err) < 0)
+		return -1;
+	if (is_cut || walk.entries_max == 0)
+		plan_note(plan, "the workspace is large: repositories deep "
+				"inside it have no protected hooks");
+	return 0;
+}
+
+static int protect_tree(struct plan *plan, const char *tree, struct err *err)
+{
+	const char *git = plan_format(plan, err, "%s/.git", tree);
+
+	if (!git || pin_parents(plan, tree, err) < 0)
+		return -1;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (protect_in(plan, tree, names[i], err) < 0)
+			return -1;
+	return protect_git(plan, git, err);
+}
+
+static int on_path(void *owner, const char *path, struct err *err)
+{
+	struct plan *plan = owner;
+	const char *copy = plan_format(plan, err, "%s", path);
+
+	return copy ? protect(plan, copy, err) : -1;
+}
+
+/* One entry of the policy's list. A glob also guards what it would match. */
+static int protect_named(struct plan *plan, const char *path, struct err *err)
+{
+	struct pattern *pattern;
+	int rc;
+
+	if (!pattern_is_glob(path))
+		return protect(plan, path, err);
+	pattern = malloc(sizeof(*pattern));
+	if (!pattern)
+		return err_set(err, ERR_TOO_LARGE, "protect: no memory");
+	rc = pattern_parse(pattern, path, err);
+	if (rc == 0)
+		rc = pattern_expand(pattern, on_path, plan, err);
+	free(pattern);
+	return rc < 0 ? -1 : add_path(plan, PLAN_GUARD, path, err);
+}
+
+int plan_protections(struct plan *plan, const struct sandbox_spec *spec,
+		     struct err *err)
+{
+	size_t count = plan->step_count;
+	const char *git = plan_format(plan, err, "%s/.git", plan->workspace);
+
+	if (!git)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		const struct plan_step step = plan->steps[i];
+
+		if (step.kind == PLAN_BIND && (step.flags & PLAN_WRITE) &&
+		    !(step.flags & PLAN_DEVICE) &&
+		    protect_tree(plan, step.target, err) < 0)
+			return -1;
+	}
+	if (spec->workspace_mode == SANDBOX_WRITE &&
+	    protect_nested(plan, git, err) < 0)
+		return -1;
+	for (size_t i = 0; i < spec->protect.count; i++) {
+		const char *path = plan_path(plan, spec->protect.items[i], err);
+
+		if (!path || protect_named(plan, path, err) < 0)
+			return -1;
+	}
+	return 0;
+}

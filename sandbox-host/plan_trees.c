@@ -1,0 +1,168 @@
+/* The workspace and what `read` and `write` name, shallow ones first. */
+#include "sandbox-host/plan_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/cleanup.h"
+
+struct named {
+	const char *path;
+	bool is_writable;
+};
+
+static int compare(const void *left, const void *right)
+{
+	const struct named *a = left;
+	const struct named *b = right;
+	size_t a_len = strlen(a->path);
+	size_t b_len = strlen(b->path);
+
+	if (a_len != b_len)
+		return a_len < b_len ? -1 : 1;
+	/* The same path twice: the writable one goes on top. */
+	return (int)a->is_writable - (int)b->is_writable;
+}
+
+static int refuse(const char *path, struct err *err)
+{
+	static const char *const refused[] = {
+		"/", "/proc", "/sys", "/dev", "/run", "/old", SANDBOX_FILES};
+
+	for (size_t i = 0; i < ARRAY_SIZE(refused); i++)
+		if (!strcmp(path, refused[i]))
+			return err_set(err, ERR_INVALID,
+				       "path %s: not as a whole: name what is "
+				       "needed inside it",
+				       path);
+	return 0;
+}
+
+static int resolve(struct plan *plan, const char *text, const char **real,
+		   struct err *err)
+{
+	const char *path = plan_path(plan, text, err);
+	const char *note;
+	bool failed;
+
+	*real = NULL;
+	if (!path)
+		return -1;
+	*real = plan_real(plan, path, &failed, err);
+	if (failed)
+		return -1;
+	if (!*real) {
+		note = plan_format(plan, err, "%s does not exist: left out",
+				   path);
+		if (!note)
+			return -1;
+		plan_note(plan, note);
+		return 0;
+	}
+	return refuse(*real, err);
+}
+
+static int collect(struct plan *plan, const struct sandbox_paths *paths,
+		   struct named *named, size_t *count, bool is_writable,
+		   struct err *err)
+{
+	for (size_t i = 0; i < paths->count; i++) {
+		const char *real;
+
+		if (resolve(plan, paths->items[i], &real, err) < 0)
+			return -1;
+		if (real)
+			named[(*count)++] = (struct named){real, is_writable};
+	}
+	return 0;
+}
+
+/* A privileged caller opens the tree itself: the command's own user may
+ * not be able to walk there. A writable one is id-mapped. */
+static int add_opened(struct plan *plan, const struct named *named,
+		      bool is_idmapped, struct err *err)
+{
+	struct plan_step tree = {.kind = PLAN_TREE,
+				 .flags = is_idmapped ? PLAN_IDMAP : 0,
+				 .target = named->path,
+				 .tree = (unsigned)plan->tree_count};
+	struct plan_step bind = {.kind = PLAN_BIND,
+				 .flags = PLAN_OPENED |
+					  (named->is_writable ? PLAN_WRITE : 0),
+				 .source = named->path,
+				 .target = named->path,
+				 .tree = (unsigned)plan->tree_count};
+
+	if (plan->tree_count == PLAN_TREES_MAX)
+		return err_set(err, ERR_TOO_LARGE,
+			       "plan: root may name %d trees at most",
+			       PLAN_TREES_MAX);
+	plan->tree_count++;
+	if (plan_add(plan, tree, err) < 0)
+		return -1;
+	return plan_add(plan, bind, err);
+}
+
+static int check_owner(const struct plan *plan, const char *path,
+		       struct err *err)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return err_system(err, "path %s", path);
+	if (st.st_uid == plan->identity.uid)
+		return 0;
+	return err_set(err, ERR_INVALID,
+		       "write %s: it belongs to uid %u, the workspace to uid "
+		       "%u: one sandbox writes as one user",
+		       path, (unsigned)st.st_uid, (unsigned)plan->identity.uid);
+}
+
+static int add_named(struct plan *plan, const struct named *named,
+		     struct err *err)
+{
+	bool is_workspace = named->path == plan->workspace;
+	struct stat st;
+
+	if (stat(named->path, &st) == 0 && S_ISSOCK(st.st_mode) &&
+	    plan_add(plan,
+		     (struct plan_step){.kind = PLAN_SOCKET,
+					.target = named->path},
+		     err) < 0)
+		return -1;
+	if (!plan->identity.is_privileged)
+		return plan_add(plan,
+				(struct plan_step){.kind = PLAN_BIND,
+						   .flags = named->is_writable
+								    ? PLAN_WRITE
+								    : 0,
+						   .source = named->path,
+						   .target = named->path},
+				err);
+	if (named->is_writable && check_owner(plan, named->path, err) < 0)
+		return -1;
+	return add_opened(plan, named, named->is_writable || is_workspace, err);
+}
+
+int plan_trees(struct plan *plan, const struct sandbox_spec *spec,
+	       struct err *err)
+{
+	size_t count = 0;
+	struct named *named = arena_array(
+		&plan->arena, spec->read.count + spec->write.count + 1,
+		sizeof(*named));
+
+	if (!named)
+		return err_set(err, ERR_TOO_LARGE, "plan: no memory");
+	if (collect(plan, &spec->read, named, &count, false, err) < 0 ||
+	    collect(plan, &spec->write, named, &count, true, err) < 0)
+		return -1;
+	named[count++] = (struct named){plan->workspace,
+					spec->workspace_mode == SANDBOX_WRITE};
+	qsort(named, count, sizeof(*named), compare);
+	for (size_t i = 0; i < count; i++)
+		if (add_named(plan, &named[i], err) < 0)
+			return -1;
+	return 0;
+}

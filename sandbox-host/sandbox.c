@@ -1,0 +1,232 @@
+#include "sandbox-host/sandbox.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "sandbox-host/control.h"
+#include "sandbox-host/handle.h"
+#include "sandbox-host/init.h"
+#include "sandbox-host/mounts.h"
+#include "sandbox-host/namespaces.h"
+#include "sandbox-host/network.h"
+
+/* A tree that the privileged caller opens for the command. */
+static int open_tree_for(const struct plan_step *step, int user_namespace,
+			 struct err *err)
+{
+	auto_fd int tree = mounts_clone(step->target, err);
+
+	if (tree < 0)
+		return -1;
+	if ((step->flags & PLAN_IDMAP) &&
+	    mounts_idmap(tree, user_namespace, step->target, err) < 0)
+		return -1;
+	return take_fd(&tree);
+}
+
+static int open_user_namespace(pid_t pid, struct err *err)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? err_system(err, "map: open the user namespace") : fd;
+}
+
+static int open_trees(const struct sandbox *sandbox, int *trees, size_t *count,
+		      struct err *err)
+{
+	auto_fd int user = open_user_namespace(sandbox->pid, err);
+
+	if (user < 0)
+		return -1;
+	for (size_t i = 0; i < sandbox->plan.step_count; i++) {
+		const struct plan_step *step = &sandbox->plan.steps[i];
+
+		if (step->kind != PLAN_TREE)
+			continue;
+		assert(step->tree == *count && *count < PLAN_TREES_MAX);
+		trees[*count] = open_tree_for(step, user, err);
+		if (trees[*count] < 0)
+			return -1;
+		(*count)++;
+	}
+	return 0;
+}
+
+/* What the child can not do for itself: ids, cgroup, trees. */
+static int equip(struct sandbox *sandbox, struct err *err)
+{
+	struct control_message message = {.kind = CONTROL_MAPPED};
+	int trees[PLAN_TREES_MAX];
+	size_t count = 0;
+	int rc = identity_map(&sandbox->identity, &sandbox->plan.identity,
+			      sandbox->pid, err);
+
+	if (rc == 0)
+		rc = limits_enter(&sandbox->limits, sandbox->pid, err);
+	if (rc == 0)
+		rc = open_trees(sandbox, trees, &count, err);
+	if (rc == 0)
+		rc = control_send(sandbox->control, &message, trees, count,
+				  err);
+	for (size_t i = 0; i < count; i++)
+		(void)close(trees[i]);
+	return rc;
+}
+
+static int take_ready(struct sandbox *sandbox,
+		      struct sandbox_listeners *listeners, struct err *err)
+{
+	struct control_message message;
+	int fds[INIT_FIXED + 2];
+	size_t count = ARRAY_SIZE(fds);
+	size_t next = INIT_FIXED;
+
+	if (control_receive(sandbox->control, &message, fds, &count, err) < 0)
+		return -1;
+	if (message.kind == CONTROL_FAILED) {
+		if (err)
+			*err = message.err;
+		return -1;
+	}
+	assert(message.kind == CONTROL_READY && count >= INIT_FIXED);
+	*listeners = (struct sandbox_listeners){.tcp4 = fds[INIT_TCP4],
+						.tcp6 = -1,
+						.udp = fds[INIT_UDP],
+						.tcp_dns = fds[INIT_TCP_DNS]};
+	sandbox->root = fds[INIT_ROOT];
+	if (message.value & INIT_HAS_TCP6)
+		listeners->tcp6 = fds[next++];
+	if (message.value & INIT_HAS_TERMINAL)
+		terminal_open(&sandbox->terminal, fds[next]);
+	return 0;
+}
+
+static int start(struct sandbox *sandbox, const struct sandbox_spec *spec,
+		 struct sandbox_listeners *listeners, struct err *err)
+{
+	struct init init = {.spec = spec,
+			    .plan = &sandbox->plan,
+			    .program = &sandbox->program,
+			    .limits = &sandbox->limits};
+	int ends[2];
+
+	if (sandbox_plan(spec, &sandbox->plan, err) < 0 ||
+	    identity_take(&sandbox->identity, &sandbox->plan.identity, err) <
+		    0 ||
+	    seccomp_compile(&sandbox->program, err) < 0 ||
+	    control_pair(ends, err) < 0)
+		return -1;
+	limits_prepare(&sandbox->limits, &spec->limits);
+	(void)sigprocmask(SIG_SETMASK, NULL, &init.mask);
+	init.control = ends[1];
+	sandbox->control = ends[0];
+	sandbox->pid = namespaces_fork(&sandbox->pidfd, err);
+	if (sandbox->pid == 0)
+		init_run(&init);
+	(void)close(ends[1]);
+	if (sandbox->pid < 0 || equip(sandbox, err) < 0)
+		return -1;
+	return take_ready(sandbox, listeners, err);
+}
+
+struct sandbox *sandbox_start(const struct sandbox_spec *spec,
+			      struct sandbox_listeners *listeners,
+			      struct err *err)
+{
+	struct sandbox *sandbox = calloc(1, sizeof(*sandbox));
+
+	if (!sandbox) {
+		err_set(err, ERR_TOO_LARGE, "sandbox: no memory");
+		return NULL;
+	}
+	sandbox->pid = -1;
+	sandbox->pidfd = -1;
+	sandbox->control = -1;
+	sandbox->root = -1;
+	sandbox->identity.lock = -1;
+	sandbox->notify = (struct notify){.fd = -1, .root = -1};
+	sandbox->time_ms = spec->limits.time_ms;
+	terminal_open(&sandbox->terminal, -1);
+	report_open(&sandbox->report, spec->on_event, spec->owner);
+	if (start(sandbox, spec, listeners, err) == 0)
+		return sandbox;
+	sandbox_free(sandbox);
+	return NULL;
+}
+
+static void say_notes(struct sandbox *sandbox)
+{
+	for (size_t i = 0; i < sandbox->plan.note_count; i++)
+		report_say(&sandbox->report, CONSTRAINT_none, "%s",
+			   sandbox->plan.notes[i]);
+}
+
+int sandbox_go(struct sandbox *sandbox, struct err *err)
+{
+	struct control_message message = {.kind = CONTROL_GO};
+	int fd = -1;
+	size_t count = 1;
+	int root = sandbox->root;
+
+	assert(sandbox->notify.fd < 0 && root >= 0);
+	say_notes(sandbox);
+	if (control_send(sandbox->control, &message, NULL, 0, err) < 0 ||
+	    control_expect(sandbox->control, CONTROL_NOTIFY, &fd, &count, err) <
+		    0)
+		return -1;
+	assert(count == 1);
+	sandbox->root = -1;
+	sandbox->start_ms = clock_monotonic_ms();
+	if (notify_open(&sandbox->notify, fd, root, &sandbox->plan,
+			&sandbox->report, err) < 0)
+		return -1;
+	return terminal_start(&sandbox->terminal, err);
+}
+
+/* End what still runs, and wait until the kernel has taken it all away. */
+static void end(struct sandbox *sandbox)
+{
+	siginfo_t info;
+
+	if (sandbox->pid <= 0)
+		return;
+	(void)syscall(SYS_pidfd_send_signal, sandbox->pidfd, SIGKILL, NULL, 0);
+	while (waitid(P_PIDFD, (id_t)sandbox->pidfd, &info, WEXITED) < 0 &&
+	       errno == EINTR)
+		;
+	sandbox->pid = -1;
+}
+
+void sandbox_free(struct sandbox *sandbox)
+{
+	if (!sandbox)
+		return;
+	/* Calls that wait for an answer get one: there is nobody left. */
+	notify_close(&sandbox->notify);
+	end(sandbox);
+	terminal_close(&sandbox->terminal);
+	limits_release(&sandbox->limits);
+	identity_give_back(&sandbox->identity);
+	seccomp_release_program(&sandbox->program);
+	if (sandbox->control >= 0)
+		(void)close(sandbox->control);
+	if (sandbox->root >= 0)
+		(void)close(sandbox->root);
+	if (sandbox->pidfd >= 0)
+		(void)close(sandbox->pidfd);
+	plan_release(&sandbox->plan);
+	free(sandbox);
+}

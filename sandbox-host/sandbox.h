@@ -1,0 +1,136 @@
+/*
+ * A sandbox: one command in namespaces of its own, on a root built from an
+ * allow-list, with Landlock, a system call filter and a network that ends
+ * at our listeners. Nothing inside is a secret; the only way out is a
+ * socket that belongs to the gateway.
+ *
+ *	struct sandbox *sandbox = sandbox_start(&spec, &listeners, &err);
+ *	... hand the listeners to the gateway ...
+ *	sandbox_go(sandbox, &err);             // now the command is exec'ed
+ *	sandbox_wait(sandbox, &exit_code, &err);
+ *	sandbox_free(sandbox);
+ *
+ * spec -> plan (plan.h: a printable list of steps) -> steps.c executes it.
+ *
+ * What enforces: mounts (what is not to be reached is not mounted, hidden
+ * things have a mode-0 object over them, protected ones are read-only
+ * mounts), Landlock, the filter, nftables. What reports: system calls that
+ * intend to write are shown to the caller's process (seccomp user
+ * notification), which says why they are about to be denied.
+ *
+ * What only the reporter stops: names that must not appear (protected ones
+ * that do not exist yet), connects to a host's socket made after the start
+ * on a read-only mount, and moving away a directory above a protected name
+ * in a nested repository. That check reads the path from the caller's
+ * memory, which another thread may change before the kernel reads it again:
+ * a determined program can win this race. It can not win against anything
+ * that existed at the start.
+ *
+ * A handle belongs to one thread. The calling process must have no other
+ * threads at sandbox_start(). If it dies, everything inside dies.
+ */
+#ifndef SANDBOX_HOST_SANDBOX_H
+#define SANDBOX_HOST_SANDBOX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/bytes.h"
+#include "common/err.h"
+#include "policies/constraint.h"
+
+#define SANDBOX_ADDRESS4   "198.18.0.1"
+#define SANDBOX_ADDRESS6   "fd00::1"
+#define SANDBOX_PROXY_PORT 3128
+#define SANDBOX_DNS_PORT   53
+/* Our files inside; a read-only mount. */
+#define SANDBOX_FILES	    "/run/sallyport"
+#define SANDBOX_CA_PEM	    SANDBOX_FILES "/ca.pem"	/* ours alone */
+#define SANDBOX_CA_BUNDLE   SANDBOX_FILES "/bundle.pem" /* the host's + ours */
+#define SANDBOX_CA_PKCS12   SANDBOX_FILES "/ca.p12"
+#define SANDBOX_PATHS_MAX   10000 /* of each list */
+#define SANDBOX_ENV_MAX	    4096
+#define SANDBOX_EXIT_FAILED 125 /* the sandbox itself failed */
+
+struct sandbox_variable {
+	const char *name, *value;
+};
+
+/* "~", "~/x": below home; "x": below the workspace; "/x". */
+struct sandbox_paths {
+	const char *const *items;
+	size_t count;
+};
+
+enum sandbox_mode { SANDBOX_WRITE, SANDBOX_READ };
+
+struct sandbox_limits {
+	uint64_t memory_bytes; /* 0: none, as for the others */
+	uint64_t processes;
+	uint64_t time_ms;
+};
+
+/* Something that was denied or that the user should know. */
+struct sandbox_event {
+	/* filesystem, syscall, resource_limit; none for a remark */
+	enum constraint constraint;
+	const char *text; /* "write to /etc/passwd denied by ..." */
+};
+
+typedef void sandbox_on_event(void *owner, const struct sandbox_event *event);
+
+/* Borrowed until sandbox_start() returns; on_event's owner until
+ * sandbox_free(). */
+struct sandbox_spec {
+	const char *const *argv;	    /* NULL-ended */
+	const struct sandbox_variable *env; /* all of it: nothing else passes */
+	size_t env_count;
+	const char *workspace; /* an existing directory; same path inside */
+	enum sandbox_mode workspace_mode;
+	const char *cwd;  /* inside; NULL: the workspace */
+	const char *home; /* NULL: none */
+	/* has_read: the system directories and `read`, no more. Otherwise the
+	 * host's root read-only, less what nobody should read. */
+	bool has_read;
+	struct sandbox_paths read, write;
+	struct sandbox_paths hide;    /* globs: '*', and "**" across '/' */
+	struct sandbox_paths protect; /* beside the built-in list; globs */
+	struct sandbox_limits limits;
+	const char *hostname; /* NULL: "sandbox" */
+	bool has_terminal;    /* stdin and stdout are one: give it a pty */
+	struct bytes ca_pem;  /* the gateway's CA; may be empty */
+	struct bytes ca_pkcs12;
+	sandbox_on_event *on_event; /* NULL: sandbox_event_print */
+	void *owner;
+};
+
+/* Made in the sandbox's network namespace; the caller's to close. Each
+ * keeps that namespace alive: close them at the session's end. */
+struct sandbox_listeners {
+	int tcp4, tcp6; /* everything redirected; tcp6 -1: no IPv6 at all */
+	int udp;	/* DNS */
+	int tcp_dns;
+};
+
+struct sandbox;
+
+/* Build everything but the command. Listeners are set on success. NULL with
+ * the step's name in err: nothing was left behind then. */
+struct sandbox *sandbox_start(const struct sandbox_spec *spec,
+			      struct sandbox_listeners *listeners,
+			      struct err *err);
+/* Let the command be exec'ed. 0, or -1. */
+int sandbox_go(struct sandbox *sandbox, struct err *err);
+/* Wait for its end: signals that reach this process go to it, denials are
+ * reported, the terminal is relayed, the time limit holds. *exit_code: the
+ * command's, 128+n for a signal, 127 or 126 when it could not be exec'ed.
+ * 0, or -1. */
+int sandbox_wait(struct sandbox *sandbox, int *exit_code, struct err *err);
+/* Kill what still runs, give back user id and cgroup, free. */
+void sandbox_free(struct sandbox *sandbox);
+
+/* Print "sandbox: <text>" on stderr; owner is unused. */
+void sandbox_event_print(void *owner, const struct sandbox_event *event);
+
+#endif

@@ -1,0 +1,234 @@
+#include "sandbox-host/seccomp_rules.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <sys/socket.h>
+
+#include "common/cleanup.h"
+
+#define REFUSE(call, number_of_error)                                          \
+	{.name = call, .action = SCMP_ACT_ERRNO(number_of_error)}
+/* Refused as well, with a word to the user: by the notification's answer. */
+#define SAY(call) {.name = call, .action = SCMP_ACT_NOTIFY}
+#define NUMBER(call, number_of_error)                                          \
+	{.number = call, .action = SCMP_ACT_ERRNO(number_of_error)}
+#define IF(call, what, ...)                                                    \
+	{                                                                      \
+		.name = call,                                                  \
+		.action = what,                                                \
+		.test_count = 1,                                               \
+		.tests = {{__VA_ARGS__}},                                      \
+	}
+#define IF_BOTH(call, what, one, two)                                          \
+	{                                                                      \
+		.name = call,                                                  \
+		.action = what,                                                \
+		.test_count = 2,                                               \
+		.tests = {one, two},                                           \
+	}
+/* The kernel reads these as int: the upper half of the register is noise. */
+#define LOW(index, value)	 {index, SCMP_CMP_MASKED_EQ, 0xffffffffu, value}
+#define BITS(index, mask, value) {index, SCMP_CMP_MASKED_EQ, mask, value}
+
+#define NAMESPACE(flag)                                                        \
+	IF("clone", SCMP_ACT_ERRNO(EPERM), 0, SCMP_CMP_MASKED_EQ, flag, flag), \
+		IF("unshare", SCMP_ACT_NOTIFY, 0, SCMP_CMP_MASKED_EQ, flag,    \
+		   flag)
+
+#define OPENS(call, index)                                                     \
+	IF(call, SCMP_ACT_NOTIFY, index, SCMP_CMP_MASKED_EQ, O_ACCMODE,        \
+	   O_WRONLY),                                                          \
+		IF(call, SCMP_ACT_NOTIFY, index, SCMP_CMP_MASKED_EQ,           \
+		   O_ACCMODE, O_RDWR),                                         \
+		IF(call, SCMP_ACT_NOTIFY, index, SCMP_CMP_MASKED_EQ,           \
+		   O_ACCMODE, O_ACCMODE),                                      \
+		IF(call, SCMP_ACT_NOTIFY, index, SCMP_CMP_MASKED_EQ, O_CREAT,  \
+		   O_CREAT),                                                   \
+		IF(call, SCMP_ACT_NOTIFY, index, SCMP_CMP_MASKED_EQ, O_TRUNC,  \
+		   O_TRUNC)
+
+#define FAMILY(value)                                                          \
+	IF("socket", SCMP_ACT_ERRNO(EAFNOSUPPORT), 0, SCMP_CMP_MASKED_EQ,      \
+	   0xffffffffu, value)
+/* A socket type (its low bits) of a family. */
+#define TYPE(family, type)                                                     \
+	IF_BOTH("socket", SCMP_ACT_ERRNO(EPERM), LOW(0, family),               \
+		BITS(1, 0xf, type))
+#define PAIR(type)                                                             \
+	IF("socketpair", SCMP_ACT_ERRNO(EPERM), 1, SCMP_CMP_MASKED_EQ, 0xf,    \
+	   type)
+#define IOCTL(request)                                                         \
+	IF("ioctl", SCMP_ACT_ERRNO(EPERM), 1, SCMP_CMP_MASKED_EQ, 0xffffffffu, \
+	   request)
+
+enum {
+	REQUEST_TIOCSTI = 0x5412,
+	REQUEST_TIOCCONS = 0x541d,
+	REQUEST_TIOCLINUX = 0x541c,
+	REQUEST_TIOCSETD = 0x5423,
+	CALL_STATMOUNT = 457,
+	CALL_LISTMOUNT = 458,
+	PROTOCOL_UDP = 17
+};
+
+const struct seccomp_rule seccomp_rules[] = {
+	/* A new namespace would bring capabilities back. clone3's flags are
+	 * behind a pointer; without it the C library uses clone. */
+	REFUSE("clone3", ENOSYS),
+	NAMESPACE(CLONE_NEWUSER),
+	NAMESPACE(CLONE_NEWNS),
+	NAMESPACE(CLONE_NEWPID),
+	NAMESPACE(CLONE_NEWNET),
+	NAMESPACE(CLONE_NEWIPC),
+	NAMESPACE(CLONE_NEWUTS),
+	NAMESPACE(CLONE_NEWCGROUP),
+	IF("unshare", SCMP_ACT_NOTIFY, 0, SCMP_CMP_MASKED_EQ, CLONE_NEWTIME,
+	   CLONE_NEWTIME),
+	SAY("setns"),
+	/* Mounts. */
+	SAY("mount"),
+	SAY("umount2"),
+	SAY("pivot_root"),
+	SAY("chroot"),
+	SAY("fsopen"),
+	SAY("fspick"),
+	SAY("move_mount"),
+	SAY("open_tree"),
+	SAY("mount_setattr"),
+	REFUSE("fsconfig", EPERM),
+	REFUSE("fsmount", EPERM),
+	NUMBER(CALL_STATMOUNT, ENOSYS),
+	NUMBER(CALL_LISTMOUNT, ENOSYS),
+	/* Does its work behind the filter's back. */
+	REFUSE("io_uring_setup", ENOSYS),
+	REFUSE("io_uring_enter", ENOSYS),
+	REFUSE("io_uring_register", ENOSYS),
+	/* Other processes. */
+	SAY("ptrace"),
+	SAY("process_vm_readv"),
+	SAY("process_vm_writev"),
+	SAY("pidfd_getfd"),
+	REFUSE("process_madvise", EPERM),
+	REFUSE("kcmp", EPERM),
+	REFUSE("move_pages", EPERM),
+	REFUSE("migrate_pages", EPERM),
+	/* Large doors into the kernel. */
+	SAY("bpf"),
+	SAY("perf_event_open"),
+	SAY("userfaultfd"),
+	SAY("add_key"),
+	SAY("request_key"),
+	SAY("keyctl"),
+	SAY("kexec_load"),
+	SAY("kexec_file_load"),
+	SAY("init_module"),
+	SAY("finit_module"),
+	SAY("delete_module"),
+	SAY("open_by_handle_at"),
+	REFUSE("name_to_handle_at", EOPNOTSUPP),
+	REFUSE("fanotify_init", EPERM),
+	REFUSE("fanotify_mark", EPERM),
+	REFUSE("memfd_secret", ENOSYS),
+	REFUSE("lookup_dcookie", EPERM),
+	REFUSE("modify_ldt", EPERM),
+	REFUSE("iopl", EPERM),
+	REFUSE("ioperm", EPERM),
+	REFUSE("uselib", ENOSYS),
+	REFUSE("ustat", ENOSYS),
+	REFUSE("sysfs", ENOSYS),
+	REFUSE("_sysctl", ENOSYS),
+	REFUSE("nfsservctl", ENOSYS),
+	/* The host's state. */
+	SAY("reboot"),
+	SAY("swapon"),
+	SAY("swapoff"),
+	REFUSE("acct", EPERM),
+	REFUSE("quotactl", EPERM),
+	REFUSE("quotactl_fd", EPERM),
+	REFUSE("syslog", EPERM),
+	REFUSE("vhangup", EPERM),
+	REFUSE("sethostname", EPERM),
+	REFUSE("setdomainname", EPERM),
+	REFUSE("settimeofday", EPERM),
+	REFUSE("clock_settime", EPERM),
+	REFUSE("clock_adjtime", EPERM),
+	REFUSE("adjtimex", EPERM),
+	IF("personality", SCMP_ACT_ERRNO(EPERM), 0, SCMP_CMP_NE, 0),
+	/* Putting words into a terminal that is not ours. */
+	IOCTL(REQUEST_TIOCSTI),
+	IOCTL(REQUEST_TIOCLINUX),
+	IOCTL(REQUEST_TIOCSETD),
+	IOCTL(REQUEST_TIOCCONS),
+	/* Sockets: UNIX 1, INET 2, INET6 10, NETLINK 16 with ROUTE 0. */
+	IF("socket", SCMP_ACT_ERRNO(EAFNOSUPPORT), 0, SCMP_CMP_GT, AF_NETLINK),
+	FAMILY(0),
+	FAMILY(3),
+	FAMILY(4),
+	FAMILY(5),
+	FAMILY(6),
+	FAMILY(7),
+	FAMILY(8),
+	FAMILY(9),
+	FAMILY(11),
+	FAMILY(12),
+	FAMILY(13),
+	FAMILY(14),
+	FAMILY(15),
+	{
+		.name = "socket",
+		.action = SCMP_ACT_ERRNO(EPERM),
+		.test_count = 2,
+		.tests = {LOW(0, AF_NETLINK), {2, SCMP_CMP_NE, 0, 0}},
+	},
+	TYPE(AF_INET, SOCK_RAW),
+	TYPE(AF_INET, SOCK_RDM),
+	TYPE(AF_INET, SOCK_SEQPACKET),
+	TYPE(AF_INET, SOCK_DCCP),
+	TYPE(AF_INET, SOCK_PACKET),
+	TYPE(AF_INET6, SOCK_RAW),
+	TYPE(AF_INET6, SOCK_RDM),
+	TYPE(AF_INET6, SOCK_SEQPACKET),
+	TYPE(AF_INET6, SOCK_DCCP),
+	/* MPTCP, SCTP, UDP-Lite and what else comes after UDP. */
+	{
+		.name = "socket",
+		.action = SCMP_ACT_ERRNO(EPROTONOSUPPORT),
+		.test_count = 2,
+		.tests = {LOW(0, AF_INET), {2, SCMP_CMP_GT, PROTOCOL_UDP, 0}},
+	},
+	{
+		.name = "socket",
+		.action = SCMP_ACT_ERRNO(EPROTONOSUPPORT),
+		.test_count = 2,
+		.tests = {LOW(0, AF_INET6), {2, SCMP_CMP_GT, PROTOCOL_UDP, 0}},
+	},
+	/* A datagram socket reaches a path without a connect. */
+	TYPE(AF_UNIX, SOCK_DGRAM),
+	TYPE(AF_UNIX, SOCK_RAW),
+	PAIR(SOCK_DGRAM),
+	PAIR(SOCK_RAW),
+	/* Shown to the reporter, which lets them go on. */
+	OPENS("open", 1),
+	OPENS("openat", 2),
+	SAY("openat2"),
+	SAY("creat"),
+	SAY("mkdir"),
+	SAY("mkdirat"),
+	SAY("mknod"),
+	SAY("mknodat"),
+	SAY("rename"),
+	SAY("renameat"),
+	SAY("renameat2"),
+	SAY("link"),
+	SAY("linkat"),
+	SAY("symlink"),
+	SAY("symlinkat"),
+	SAY("unlink"),
+	SAY("unlinkat"),
+	SAY("rmdir"),
+	SAY("truncate"),
+	SAY("connect"),
+};
+
+const size_t seccomp_rule_count = ARRAY_SIZE(seccomp_rules);

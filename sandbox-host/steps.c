@@ -1,0 +1,364 @@
+#include "sandbox-host/steps.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "sandbox-host/capabilities.h"
+#include "sandbox-host/landlock.h"
+#include "sandbox-host/mounts.h"
+#include "sandbox-host/network.h"
+
+#define COPY_BYTES     65536
+#define COPY_BYTES_MAX (16 * 1024 * 1024)
+#define OLD_PATH_MAX   (PATH_MAX + sizeof(MOUNTS_OLD))
+
+typedef int step_run(struct steps *steps, const struct plan_step *step,
+		     struct err *err);
+
+static int old_path(const char *path, char out[OLD_PATH_MAX], struct err *err)
+{
+	int len = snprintf(out, OLD_PATH_MAX, MOUNTS_OLD "%s", path);
+
+	if (len < 0 || (size_t)len >= OLD_PATH_MAX)
+		return err_set(err, ERR_TOO_LARGE, "mount: a long path");
+	return 0;
+}
+
+static int step_hostname(struct steps *steps, const struct plan_step *step,
+			 struct err *err)
+{
+	(void)steps;
+	if (sethostname(step->target, strlen(step->target)) < 0)
+		return err_system(err, "hostname %s", step->target);
+	return 0;
+}
+
+static int step_root(struct steps *steps, const struct plan_step *step,
+		     struct err *err)
+{
+	(void)steps;
+	(void)step;
+	return mounts_enter_root(err);
+}
+
+static int step_dir(struct steps *steps, const struct plan_step *step,
+		    struct err *err)
+{
+	(void)steps;
+	return mounts_make_dir(step->target, step->mode, err);
+}
+
+static int step_link(struct steps *steps, const struct plan_step *step,
+		     struct err *err)
+{
+	(void)steps;
+	if (symlink(step->source, step->target) == 0 || errno == EEXIST)
+		return 0;
+	if (errno != ENOENT)
+		return err_system(err, "link %s", step->target);
+	/* The directory it stands in has nothing else in it. */
+	if (mounts_make_file(step->target, 0444, err) < 0 ||
+	    unlink(step->target) < 0 || symlink(step->source, step->target) < 0)
+		return err_system(err, "link %s", step->target);
+	return 0;
+}
+
+static int write_all(int fd, struct bytes content, const char *path,
+		     struct err *err)
+{
+	while (content.len) {
+		ssize_t done = write(fd, content.data, content.len);
+
+		if (done < 0)
+			return err_system(err, "write %s", path);
+		content = bytes_slice(content, (size_t)done, content.len);
+	}
+	return 0;
+}
+
+/* Copy a file of the host's and end it with a line feed. */
+static int copy_file(int to, const struct plan_step *step, struct err *err)
+{
+	char path[OLD_PATH_MAX];
+	static uint8_t block[COPY_BYTES];
+	size_t total = 0;
+	auto_fd int from = -1;
+	ssize_t len;
+
+	if (old_path(step->source, path, err) < 0)
+		return -1;
+	from = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (from < 0)
+		return err_system(err, "open %s", step->source);
+	while ((len = read(from, block, sizeof(block))) > 0) {
+		total += (size_t)len;
+		if (total > COPY_BYTES_MAX)
+			return err_set(err, ERR_TOO_LARGE, "%s is too large",
+				       step->source);
+		if (write_all(to, bytes_from(block, (size_t)len), step->target,
+			      err) < 0)
+			return -1;
+	}
+	if (len < 0)
+		return err_system(err, "read %s", step->source);
+	return write_all(to, bytes_str("\n"), step->target, err);
+}
+
+static int step_file(struct steps *steps, const struct plan_step *step,
+		     struct err *err)
+{
+	auto_fd int fd = open(step->target,
+			      O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	(void)steps;
+	if (fd < 0)
+		return err_system(err, "make %s", step->target);
+	if ((step->source && copy_file(fd, step, err) < 0) ||
+	    write_all(fd, step->content, step->target, err) < 0)
+		return -1;
+	if (fchmod(fd, step->mode) < 0)
+		return err_system(err, "make %s", step->target);
+	return 0;
+}
+
+static int step_tmpfs(struct steps *steps, const struct plan_step *step,
+		      struct err *err)
+{
+	return mounts_tmpfs(step->target, step->mode, steps->tmpfs_max, err);
+}
+
+/* Where a bind's mounts come from: a detached tree. */
+static int bind_source(struct steps *steps, const struct plan_step *step,
+		       struct err *err)
+{
+	char path[OLD_PATH_MAX];
+	int tree;
+
+	if (step->flags & PLAN_OPENED) {
+		if (step->tree >= steps->tree_count)
+			return err_set(err, ERR_INVALID,
+				       "bind %s: no tree came for it",
+				       step->source);
+		tree = fcntl(steps->trees[step->tree], F_DUPFD_CLOEXEC, 0);
+		return tree < 0 ? err_system(err, "bind %s", step->source)
+				: tree;
+	}
+	if (step->flags & PLAN_INSIDE)
+		return mounts_clone(step->source, err);
+	if (old_path(step->source, path, err) < 0)
+		return -1;
+	return mounts_clone(path, err);
+}
+
+static int step_bind(struct steps *steps, const struct plan_step *step,
+		     struct err *err)
+{
+	auto_fd int tree = bind_source(steps, step, err);
+	uint64_t attributes = MOUNT_ATTR_NOSUID;
+
+	if (tree < 0)
+		return -1;
+	if (!(step->flags & PLAN_DEVICE))
+		attributes |= MOUNT_ATTR_NODEV;
+	if (!(step->flags & PLAN_WRITE))
+		attributes |= MOUNT_ATTR_RDONLY;
+	if (mounts_restrict(tree, attributes, step->target, err) < 0)
+		return -1;
+	return mounts_attach(tree, step->target, err);
+}
+
+static int step_proc(struct steps *steps, const struct plan_step *step,
+		     struct err *err)
+{
+	(void)steps;
+	if (mounts_proc(step->target, err) < 0)
+		return -1;
+	/* All of it: /proc/sys, and every process's own knobs. */
+	return mounts_seal(step->target, err);
+}
+
+static int step_devpts(struct steps *steps, const struct plan_step *step,
+		       struct err *err)
+{
+	(void)steps;
+	return mounts_devpts(step->target, err);
+}
+
+static int step_seal(struct steps *steps, const struct plan_step *step,
+		     struct err *err)
+{
+	(void)steps;
+	return mounts_seal(step->target, err);
+}
+
+/* What is not there, or out of reach already, needs no hiding. */
+static int step_hide(struct steps *steps, const struct plan_step *step,
+		     struct err *err)
+{
+	auto_fd int target = mounts_open(step->target);
+	auto_fd int tree = -1;
+	struct stat st;
+
+	(void)steps;
+	if (target < 0 &&
+	    (errno == ENOENT || errno == ENOTDIR || errno == EACCES))
+		return 0;
+	if (target < 0 || fstat(target, &st) < 0)
+		return err_system(err, "hide %s", step->target);
+	/* The mount it is copied from is read-only, and so is the copy: its
+	 * owner, who is the command's user, can not change its mode. */
+	tree = mounts_clone(S_ISDIR(st.st_mode) ? SANDBOX_FILES "/hidden.d"
+						: SANDBOX_FILES "/hidden",
+			    err);
+	if (tree < 0)
+		return -1;
+	return mounts_attach_fd(tree, target, step->target, err);
+}
+
+/* Mount a tree of the inside on itself. */
+static int mount_on_itself(const struct plan_step *step, uint64_t attributes,
+			   struct err *err)
+{
+	auto_fd int target = mounts_open(step->target);
+	auto_fd int tree = -1;
+
+	if (target < 0)
+		return err_system(err, "protect %s", step->target);
+	tree = mounts_clone_fd(target, step->target, err);
+	if (tree < 0 ||
+	    mounts_restrict(tree, attributes, step->target, err) < 0)
+		return -1;
+	return mounts_attach_fd(tree, target, step->target, err);
+}
+
+static int step_pin(struct steps *steps, const struct plan_step *step,
+		    struct err *err)
+{
+	(void)steps;
+	return mount_on_itself(step, 0, err);
+}
+
+static int step_protect(struct steps *steps, const struct plan_step *step,
+			struct err *err)
+{
+	(void)steps;
+	return mount_on_itself(step, MOUNT_ATTR_RDONLY, err);
+}
+
+static int step_address(struct steps *steps, const struct plan_step *step,
+			struct err *err)
+{
+	(void)steps;
+	(void)step;
+	return network_address(err);
+}
+
+static int step_listen(struct steps *steps, const struct plan_step *step,
+		       struct err *err)
+{
+	(void)step;
+	return network_listen(&steps->listeners, err);
+}
+
+static int step_firewall(struct steps *steps, const struct plan_step *step,
+			 struct err *err)
+{
+	(void)steps;
+	(void)step;
+	return network_firewall(err);
+}
+
+static int step_detach(struct steps *steps, const struct plan_step *step,
+		       struct err *err)
+{
+	(void)steps;
+	(void)step;
+	return mounts_detach(err);
+}
+
+static int step_capabilities(struct steps *steps, const struct plan_step *step,
+			     struct err *err)
+{
+	(void)steps;
+	(void)step;
+	return capabilities_drop(err);
+}
+
+static int step_landlock(struct steps *steps, const struct plan_step *step,
+			 struct err *err)
+{
+	if (steps->ruleset == -1)
+		steps->ruleset = landlock_begin(err);
+	if (steps->ruleset < 0)
+		return steps->ruleset == -1 ? -1 : 0;
+	return landlock_allow(steps->ruleset, step->target,
+			      step->flags & PLAN_WRITE, err);
+}
+
+static int enter_landlock(struct steps *steps, struct err *err)
+{
+	if (steps->ruleset < 0)
+		return 0;
+	for (int fd = 0; fd <= STDERR_FILENO; fd++)
+		landlock_allow_fd(steps->ruleset, fd);
+	return landlock_enter(steps->ruleset, err);
+}
+
+static step_run *const runs[PLAN_KIND_MAX] = {
+	[PLAN_HOSTNAME] = step_hostname,
+	[PLAN_ROOT] = step_root,
+	[PLAN_DIR] = step_dir,
+	[PLAN_LINK] = step_link,
+	[PLAN_FILE] = step_file,
+	[PLAN_TMPFS] = step_tmpfs,
+	[PLAN_BIND] = step_bind,
+	[PLAN_PROC] = step_proc,
+	[PLAN_DEVPTS] = step_devpts,
+	[PLAN_SEAL] = step_seal,
+	[PLAN_HIDE] = step_hide,
+	[PLAN_PIN] = step_pin,
+	[PLAN_PROTECT] = step_protect,
+	[PLAN_ADDRESS] = step_address,
+	[PLAN_LISTEN] = step_listen,
+	[PLAN_FIREWALL] = step_firewall,
+	[PLAN_DETACH] = step_detach,
+	[PLAN_CAPABILITIES] = step_capabilities,
+	[PLAN_LANDLOCK] = step_landlock,
+};
+
+static int run_stage(struct steps *steps, enum plan_stage stage,
+		     struct err *err)
+{
+	for (size_t i = 0; i < steps->plan->step_count; i++) {
+		const struct plan_step *step = &steps->plan->steps[i];
+
+		if (plan_stage_of(step->kind) == stage && runs[step->kind] &&
+		    runs[step->kind](steps, step, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int steps_build(struct steps *steps, struct err *err)
+{
+	mode_t mask = umask(0022);
+	int rc = run_stage(steps, PLAN_BY_INIT, err);
+
+	(void)umask(mask);
+	return rc;
+}
+
+int steps_confine(struct steps *steps, struct err *err)
+{
+	if (run_stage(steps, PLAN_BY_COMMAND, err) < 0 ||
+	    enter_landlock(steps, err) < 0)
+		return -1;
+	return seccomp_install(steps->program, err);
+}

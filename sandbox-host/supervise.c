@@ -1,0 +1,169 @@
+#include "sandbox-host/sandbox.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "sandbox-host/control.h"
+#include "sandbox-host/handle.h"
+
+static const int forwarded[] = {SIGINT,	 SIGTERM, SIGHUP,   SIGQUIT,
+				SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT};
+
+enum slot {
+	SLOT_CONTROL,
+	SLOT_NOTIFY,
+	SLOT_SIGNALS,
+	SLOT_TERMINAL,
+	SLOT_INPUT,
+	SLOT_MAX
+};
+
+/* One wait, while it lasts. */
+struct watch {
+	struct sandbox *sandbox;
+	int signals;
+	sigset_t old_mask;
+	bool has_ended;	 /* init is gone */
+	bool has_status; /* the command's exit code is known */
+	int exit_code;
+};
+
+static int exit_code_of(int status)
+{
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status)
+				   : WEXITSTATUS(status);
+}
+
+static void serve_control(struct watch *watch)
+{
+	struct sandbox *sandbox = watch->sandbox;
+	struct control_message message;
+
+	if (control_receive(sandbox->control, &message, NULL, NULL, NULL) < 0) {
+		watch->has_ended = true;
+		return;
+	}
+	if (message.kind == CONTROL_EXITED && !watch->has_status) {
+		watch->has_status = true;
+		watch->exit_code = exit_code_of(message.value);
+	}
+	if (message.kind == CONTROL_FAILED) {
+		report_say(&sandbox->report, CONSTRAINT_none, "%s",
+			   message.err.text);
+		watch->has_status = true;
+		watch->exit_code =
+			message.value ? message.value : SANDBOX_EXIT_FAILED;
+	}
+}
+
+static void serve_signals(struct watch *watch)
+{
+	struct control_message message = {.kind = CONTROL_SIGNAL};
+	struct signalfd_siginfo info;
+
+	if (read(watch->signals, &info, sizeof(info)) != sizeof(info))
+		return;
+	/* A pty tells its foreground group by itself. */
+	if (info.ssi_signo == SIGWINCH &&
+	    watch->sandbox->terminal.master >= 0) {
+		terminal_resize(&watch->sandbox->terminal);
+		return;
+	}
+	message.value = (int)info.ssi_signo;
+	(void)control_send(watch->sandbox->control, &message, NULL, 0, NULL);
+}
+
+/* How long to wait at most, for poll; -1: for ever. Ends the sandbox when
+ * its time is over. */
+static int check_time(struct watch *watch)
+{
+	struct sandbox *sandbox = watch->sandbox;
+	uint64_t used = clock_monotonic_ms() - sandbox->start_ms;
+
+	if (!sandbox->time_ms || watch->has_status)
+		return -1;
+	if (used < sandbox->time_ms) {
+		uint64_t left = sandbox->time_ms - used;
+
+		return left > INT32_MAX ? INT32_MAX : (int)left;
+	}
+	report_say(&sandbox->report, CONSTRAINT_resource_limit,
+		   "the command was ended by resource_limit (time: %llu ms)",
+		   (unsigned long long)sandbox->time_ms);
+	watch->has_status = true;
+	watch->exit_code = 128 + SIGKILL;
+	(void)syscall(SYS_pidfd_send_signal, sandbox->pidfd, SIGKILL, NULL, 0);
+	return -1;
+}
+
+static void turn(struct watch *watch)
+{
+	struct sandbox *sandbox = watch->sandbox;
+	int timeout = check_time(watch);
+	struct pollfd fds[SLOT_MAX] = {
+		[SLOT_CONTROL] = {.fd = sandbox->control, .events = POLLIN},
+		[SLOT_NOTIFY] = {.fd = sandbox->notify.fd, .events = POLLIN},
+		[SLOT_SIGNALS] = {.fd = watch->signals, .events = POLLIN},
+	};
+
+	terminal_poll(&sandbox->terminal, &fds[SLOT_TERMINAL]);
+	if (poll(fds, SLOT_MAX, timeout) < 0)
+		return;
+	if (fds[SLOT_NOTIFY].revents & POLLIN)
+		(void)notify_serve(&sandbox->notify);
+	else if (fds[SLOT_NOTIFY].revents)
+		notify_close(&sandbox->notify);
+	if (fds[SLOT_SIGNALS].revents)
+		serve_signals(watch);
+	terminal_serve(&sandbox->terminal, &fds[SLOT_TERMINAL]);
+	if (fds[SLOT_CONTROL].revents)
+		serve_control(watch);
+}
+
+static int watch_signals(struct watch *watch, struct err *err)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < ARRAY_SIZE(forwarded); i++)
+		sigaddset(&set, forwarded[i]);
+	if (sigprocmask(SIG_BLOCK, &set, &watch->old_mask) < 0)
+		return err_system(err, "wait: block signals");
+	watch->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (watch->signals >= 0)
+		return 0;
+	err_system(err, "wait: watch signals");
+	(void)sigprocmask(SIG_SETMASK, &watch->old_mask, NULL);
+	return -1;
+}
+
+int sandbox_wait(struct sandbox *sandbox, int *exit_code, struct err *err)
+{
+	struct watch watch = {
+		.sandbox = sandbox, .signals = -1, .exit_code = 128 + SIGKILL};
+	siginfo_t info;
+
+	if (watch_signals(&watch, err) < 0)
+		return -1;
+	while (!watch.has_ended)
+		turn(&watch);
+	terminal_drain(&sandbox->terminal);
+	terminal_close(&sandbox->terminal);
+	while (waitid(P_PIDFD, (id_t)sandbox->pidfd, &info, WEXITED) < 0 &&
+	       errno == EINTR)
+		;
+	sandbox->pid = -1;
+	limits_report(&sandbox->limits, &sandbox->report);
+	report_flush(&sandbox->report);
+	(void)close(watch.signals);
+	(void)sigprocmask(SIG_SETMASK, &watch.old_mask, NULL);
+	*exit_code = watch.exit_code;
+	return 0;
+}
