@@ -240,6 +240,15 @@ static bool has_no_body(const struct response *response,
 	       (response->status < 300 && bytes_is(request_method, "CONNECT"));
 }
 
+/* Does Content-Length tell the length that a body would have had? */
+static bool may_announce(const struct response *response,
+			 struct bytes request_method)
+{
+	return response->status == 304 ||
+	       (response->status >= 200 && response->status != 204 &&
+		bytes_is(request_method, "HEAD"));
+}
+
 static void frame_response(struct response *response,
 			   const struct guard_facts *facts,
 			   struct bytes request_method)
@@ -250,10 +259,10 @@ static void frame_response(struct response *response,
 	response->keep_alive = !facts->is_http10 && !facts->says_close;
 	if (has_no_body(response, request_method)) {
 		response->framing = FRAMING_NONE;
-		if (response->status != 204)
-			return;
-		response->body_len = 0;
-		response->keep_alive = response->keep_alive && !announces;
+		if (response->status == 204 && announces)
+			response->keep_alive = false;
+		if (!may_announce(response, request_method))
+			response->body_len = 0;
 	} else if (facts->is_chunked) {
 		response->framing = FRAMING_CHUNKED;
 	} else if (facts->has_length) {
