@@ -25,10 +25,10 @@ static bool has_room(struct git_refs *refs)
 	size_t size = refs->size ? refs->size * 2 : REFS_SIZE_MIN;
 	struct git_ref *items;
 
-	if (refs->count < refs->size)
-		return true;
 	if (refs->count >= GIT_REFS_MAX)
 		return false;
+	if (refs->count < refs->size)
+		return true;
 	items = realloc(refs->items, size * sizeof(*items));
 	if (!items)
 		return false;
