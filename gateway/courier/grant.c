@@ -153,7 +153,7 @@ struct grant {
 	uint8_t attach;
 	char username[BINDING_NAME_MAX + 1];
 	struct secret token;
-	char why[256];
+	char why[ERR_TEXT_MAX];
 };
 
 void grant_cancel(struct grant *grant)

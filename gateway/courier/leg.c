@@ -59,22 +59,15 @@ void leg_refuse(struct leg *leg, enum constraint constraint, const char *format,
 		...)
 {
 	char text[256];
-	const struct leg_refused message = {
-		.constraint = (uint16_t)constraint,
-		.detail = bytes_from(text, 0),
-	};
-	struct leg_refused full = message;
+	struct leg_refused full = {.constraint = (uint16_t)constraint};
 	auto_type(buf_release) struct buf frame;
 	va_list args;
 	struct err err;
-	int len;
 
 	va_start(args, format);
-	len = vsnprintf(text, sizeof(text), format, args);
+	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	full.detail.len = len < 0		       ? 0
-			  : (size_t)len < sizeof(text) ? (size_t)len
-						       : sizeof(text) - 1;
+	full.detail = bytes_str(text);
 	log_info("session %s: not sent to %s: %s", leg->session,
 		 leg->target.host, text);
 	buf_init(&frame, LEG_FRAME_MAX + 16);

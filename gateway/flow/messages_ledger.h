@@ -1,0 +1,84 @@
+/*
+ * Messages of the ledger and of packcheck: see messages.h.
+ */
+#ifndef GATEWAY_FLOW_MESSAGES_LEDGER_H
+#define GATEWAY_FLOW_MESSAGES_LEDGER_H
+
+#include "gateway/flow/record.h"
+
+/* ---- ledger ---- */
+
+struct msg_records {
+	const struct record *records;
+	size_t records_count;
+};
+extern const struct wire_schema msg_records_schema;
+struct msg_ledger_query {
+	uint64_t after;	      /* rows with a larger sequence number... */
+	bool newest;	      /* ...or the newest `limit` rows */
+	uint32_t limit;	      /* 1..64 rows */
+	struct bytes session; /* empty: all */
+	struct bytes kind;    /* record kind name; empty: all */
+	bool denied_only;
+};
+extern const struct wire_schema msg_ledger_query_schema;
+struct ledger_row {
+	uint64_t sequence;
+	struct bytes json; /* one object, with prev and hash; <= 8 KiB */
+};
+struct msg_ledger_rows {
+	const struct ledger_row *rows; /* in order; <= 64, <= 60 KiB */
+	size_t rows_count;
+	bool more;
+};
+extern const struct wire_schema msg_ledger_rows_schema;
+struct msg_ledger_verify {
+	uint64_t after; /* go on from this sequence number; 0: from the start */
+};
+extern const struct wire_schema msg_ledger_verify_schema;
+struct msg_ledger_verified {
+	bool is_intact;
+	bool is_done; /* false: ask again with after = checked_to */
+	uint64_t checked_to;
+	uint64_t broken_at; /* first row whose hash is wrong */
+	struct bytes detail;
+};
+extern const struct wire_schema msg_ledger_verified_schema;
+
+/* ---- packcheck ---- */
+
+struct msg_pack_update {
+	struct bytes old_oid; /* hex */
+	struct bytes new_oid;
+};
+/* The pack is the descriptor. */
+struct msg_pack_check {
+	const struct msg_pack_update *updates; /* each must fast-forward */
+	size_t updates_count;
+	uint64_t objects_max;
+	uint64_t bytes_max;
+};
+extern const struct wire_schema msg_pack_check_schema;
+
+enum pack_result {
+	PACK_FAST_FORWARD, /* every update is one */
+	PACK_REWRITE,	   /* update `index` is not a descendant */
+	PACK_UNPROVEN,	   /* update `index` is not proven yet: fetch `wants` */
+	PACK_INVALID,	   /* damaged: detail says how */
+	PACK_RESULT_MAX
+};
+struct msg_pack_oid {
+	struct bytes oid; /* hex */
+};
+struct msg_pack_verdict {
+	uint8_t result;
+	uint32_t index;
+	const struct msg_pack_oid *wants; /* parents outside the pack */
+	size_t wants_count;		  /* <= 256 */
+	bool wants_bases; /* the wants are bases of deltas, any type: fetch
+			     them without "have" */
+	struct bytes detail;
+};
+extern const struct wire_schema msg_pack_verdict_schema;
+
+#endif

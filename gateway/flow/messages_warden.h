@@ -1,0 +1,74 @@
+/*
+ * Messages between the warden and the others: see messages.h.
+ */
+#ifndef GATEWAY_FLOW_MESSAGES_WARDEN_H
+#define GATEWAY_FLOW_MESSAGES_WARDEN_H
+
+#include "common/wire.h"
+
+/* ---- warden ---- */
+
+struct msg_peer {
+	uint8_t role;	      /* of the other end */
+	struct bytes session; /* the edge's session, else empty */
+};
+extern const struct wire_schema msg_peer_schema;
+
+struct msg_session_ref {
+	struct bytes id;
+	struct bytes reason; /* "revoked", "expired", "ended" */
+};
+extern const struct wire_schema msg_session_ref_schema;
+
+enum listener_kind {
+	LISTENER_TCP, /* explicit proxy and redirected TCP, v4 or v6 */
+	LISTENER_DNS_UDP,
+	LISTENER_DNS_TCP,
+	LISTENER_CONTROL, /* control.sock: HTTP; to control */
+	LISTENER_ATTACH,  /* attach.sock: SOCK_SEQPACKET; to control */
+	LISTENER_KIND_MAX
+};
+struct msg_listener {
+	uint8_t kind;
+};
+extern const struct wire_schema msg_listener_schema;
+
+struct msg_attach {
+	struct bytes id;
+	uint8_t kind; /* enum listener_kind */
+};
+extern const struct wire_schema msg_attach_schema;
+
+struct msg_session {
+	struct bytes id;
+	struct bytes repo;
+	struct bytes branch;
+	struct bytes policy_name;
+	uint32_t owner_uid;
+	uint64_t created_ms;
+	uint64_t expires_ms;
+	uint32_t edge_pid;
+	uint32_t edge_restarts;
+	bool is_revoked;
+};
+struct msg_session_list {
+	const struct msg_session *sessions;
+	size_t sessions_count; /* <= 100: the newest */
+	uint32_t total;
+};
+extern const struct wire_schema msg_session_list_schema;
+
+struct msg_process {
+	uint8_t role;
+	uint32_t pid;
+	uint32_t restarts;
+	bool is_ready;
+	struct bytes session;
+};
+struct msg_process_list {
+	const struct msg_process *processes;
+	size_t processes_count; /* <= 200 */
+};
+extern const struct wire_schema msg_process_list_schema;
+
+#endif
