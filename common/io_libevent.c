@@ -96,8 +96,10 @@ static int backend_set_wake(struct io_backend *backend, int wait_ms)
 
 int io_backend_poll(struct io_backend *backend, int wait_ms, struct err *err)
 {
-	int flags = EVLOOP_NO_EXIT_ON_EMPTY |
-		    (wait_ms == 0 ? EVLOOP_NONBLOCK : EVLOOP_ONCE);
+	/* Once: without it EVLOOP_NONBLOCK goes on as long as anything is
+	 * ready, and a busy socket would stop all timers. */
+	int flags = EVLOOP_NO_EXIT_ON_EMPTY | EVLOOP_ONCE |
+		    (wait_ms == 0 ? EVLOOP_NONBLOCK : 0);
 
 	if (backend_set_wake(backend, wait_ms) < 0 ||
 	    event_base_loop(backend->base, flags) < 0)

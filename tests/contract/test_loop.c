@@ -222,6 +222,36 @@ static void watch_calls_while_readable_and_not_after_free(void **state)
 	tear_down(&rig);
 }
 
+static void on_watch_count(int fd, bool readable, bool writable, void *owner)
+{
+	struct loop_rig *rig = owner;
+
+	(void)fd;
+	(void)readable;
+	(void)writable;
+	rig->count++;
+}
+
+/* Else whoever is always ready would keep timers from firing. */
+static void turn_is_one_round(void **state)
+{
+	struct loop_rig rig;
+
+	(void)state;
+	set_up(&rig);
+	assert_int_equal(io_message_pair(rig.fds, NULL), 0);
+	rig.watch = io_watch_new(rig.loop, rig.fds[0], on_watch_count, &rig);
+	io_watch_set(rig.watch, true, false);
+	assert_int_equal(
+		io_message_send(rig.fds[1], bytes_str("ping"), -1, NULL), 0);
+	for (unsigned i = 1; i <= 3; i++) {
+		assert_int_equal(io_loop_turn(rig.loop, (i & 1) * 10, NULL), 0);
+		assert_int_equal(rig.count, i);
+	}
+	close_messages(&rig);
+	tear_down(&rig);
+}
+
 static void messages_keep_their_bounds_and_end(void **state)
 {
 	uint8_t some[8];
@@ -382,6 +412,7 @@ int main(void)
 		cmocka_unit_test(run_ends_at_stop),
 		cmocka_unit_test(clock_moves_with_the_time_that_passes),
 		cmocka_unit_test(watch_calls_while_readable_and_not_after_free),
+		cmocka_unit_test(turn_is_one_round),
 		cmocka_unit_test(messages_keep_their_bounds_and_end),
 		cmocka_unit_test(message_carries_a_descriptor_that_works),
 		cmocka_unit_test(descriptor_of_a_cut_message_is_closed),
