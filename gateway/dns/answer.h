@@ -2,8 +2,8 @@
  * The DNS server of a sandbox, as a function from query to answer: no packet
  * of the sandbox ever reaches a resolver (security C4). Allowed names get
  * synthetic addresses (names.h), others NXDOMAIN with an Extended DNS Error
- * (RFC 8914, code 15 "Blocked") that carries the reason. Queries and answers
- * are read and written by glibc's resolver library.
+ * (RFC 8914, code 15 "Blocked") that carries the reason. Queries are read
+ * by glibc's resolver library, and names written by it.
  *
  *	A, AAAA          of an allowed name: its address, TTL 60
  *	HTTPS, SVCB      of an allowed name: empty (security B4)
@@ -19,7 +19,7 @@
 #include "policies/verdict.h"
 
 #define DNS_QUERY_MAX	     4096 /* larger ones get FORMERR */
-#define DNS_ANSWER_MAX	     1232 /* fits one datagram everywhere */
+#define DNS_ANSWER_MAX	     512  /* fits one datagram of any client */
 #define DNS_TTL_SECS	     60
 #define DNS_NAMES_PER_MINUTE 600 /* distinct new names of a session, C5 */
 
@@ -30,7 +30,7 @@ struct dns {
 	struct names *names; /* stays the caller's */
 	dns_decide_fn *decide;
 	void *owner;
-	uint64_t minute; /* of the rate: since when */
+	uint64_t minute_ms; /* of the rate: since when */
 	unsigned new_names;
 };
 

@@ -40,6 +40,8 @@ int names_address(struct names *names, struct bytes name, uint64_t now_ms,
  * used. Empty when there is none. Valid until the next names_address(). */
 struct bytes names_behind(struct names *names, const struct sockaddr *address,
 			  uint64_t now_ms);
+/* Has the (canonical) name an address by now? */
+bool names_has(const struct names *names, struct bytes name);
 /* Does the address lie in our synthetic ranges? */
 bool names_is_synthetic(const struct sockaddr *address);
 size_t names_count(const struct names *names);
