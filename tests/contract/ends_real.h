@@ -84,36 +84,30 @@ void ends_pair(int fds[2])
 	(void)close(listener);
 }
 
-static void ends_set_narrow(int fd, size_t len)
+void ends_pair_inner(int fds[2], size_t len, size_t chunk)
 {
 	int size = (int)len;
 
-	assert_int_equal(
-		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)), 0);
-}
-
-void ends_pair_inner(int fds[2], size_t len, size_t chunk)
-{
 	(void)chunk; /* the kernel has no such thing */
 	assert_int_equal(io_stream_pair(fds, NULL), 0);
 	for (int i = 0; len > 0 && i < 2; i++)
-		ends_set_narrow(fds[i], len);
+		assert_int_equal(setsockopt(fds[i], SOL_SOCKET, SO_SNDBUF,
+					    &size, sizeof(size)),
+				 0);
 }
 
 static void ends_pump(struct ends_side *side)
 {
 	uint8_t some[65536];
-	ssize_t n;
+	ssize_t n = 1;
 
-	while (!side->is_ended &&
-	       (n = read(side->fd, some, sizeof(some))) != 0) {
-		if (n < 0) {
-			side->is_ended = errno != EAGAIN;
-			return;
-		}
-		assert_int_equal(buf_add(&side->got, bytes_from(some, n)), 0);
+	while (n > 0 && !side->is_ended) {
+		n = read(side->fd, some, sizeof(some));
+		if (n > 0)
+			assert_int_equal(
+				buf_add(&side->got, bytes_from(some, n)), 0);
+		side->is_ended = n == 0 || (n < 0 && errno != EAGAIN);
 	}
-	side->is_ended = true;
 }
 
 void ends_send(int fd, struct bytes bytes)
@@ -172,9 +166,8 @@ void ends_reset(int fd)
 
 void ends_pair_narrow(int fds[2], size_t len)
 {
-	assert_int_equal(io_stream_pair(fds, NULL), 0);
+	ends_pair_inner(fds, len, 0);
 	ends_add(fds[1]);
-	ends_set_narrow(fds[0], len);
 }
 
 void ends_run(struct io_loop *loop)

@@ -376,14 +376,14 @@ static void rest_of_a_record_is_not_stranded(void **state)
 
 static unsigned records;
 
-static void count_records(int is_write, int version, int type, const void *data,
-			  size_t len, SSL *ssl, void *owner)
+/* Asked by OpenSSL for each record of TLS 1.3 that is sent. */
+static size_t count_records(SSL *ssl, int type, size_t len, void *owner)
 {
-	(void)version;
 	(void)ssl;
+	(void)len;
 	(void)owner;
-	if (!is_write && type == SSL3_RT_HEADER && len > 0)
-		records += *(const uint8_t *)data == SSL3_RT_APPLICATION_DATA;
+	records += type == SSL3_RT_APPLICATION_DATA;
+	return 0;
 }
 
 static void write_ten_times(void *owner)
@@ -399,7 +399,7 @@ static void writes_of_one_callback_share_a_record(void **state)
 	(void)state;
 	tls_set_up(&rig, &usual);
 	tls_start(&rig, NULL);
-	SSL_set_msg_callback(rig.server.io->tls->ssl, count_records);
+	SSL_set_record_padding_callback(rig.client.io->tls->ssl, count_records);
 	records = 0;
 	assert_int_equal(
 		io_loop_defer(rig.loop, write_ten_times, rig.client.io), 0);
