@@ -3,6 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* uthash's hash function falls through its cases and says so to gcc only. */
+#pragma GCC diagnostic ignored "-Wimplicit-fallthrough"
+
 struct session *session_find(const struct session_table *table, struct bytes id)
 {
 	struct session *session;
