@@ -3,40 +3,66 @@
 #include "common/cleanup.h"
 
 /* Names that servers read an identity from. */
-static const char *const credentials[] = {
-	"authorization",
-	"cookie",
-	"cookie2",
-	"private-token",
-	"job-token",
-	"deploy-token",
-	"x-api-key",
-	"api-key",
-	"x-auth-token",
-	"x-access-token",
-	"x-amz-security-token",
-	"x-goog-api-key",
+static const struct bytes credentials[] = {
+	BYTES_LITERAL("authorization"),
+	BYTES_LITERAL("cookie"),
+	BYTES_LITERAL("cookie2"),
+	BYTES_LITERAL("private-token"),
+	BYTES_LITERAL("job-token"),
+	BYTES_LITERAL("deploy-token"),
+	BYTES_LITERAL("x-api-key"),
+	BYTES_LITERAL("api-key"),
+	BYTES_LITERAL("x-auth-token"),
+	BYTES_LITERAL("x-access-token"),
+	BYTES_LITERAL("x-amz-security-token"),
+	BYTES_LITERAL("x-goog-api-key"),
 };
 
 /* Names by which a server may take another method or path than the one that
  * was decided on. */
-static const char *const overrides[] = {
-	"x-http-method-override", "x-http-method",	"x-method-override",
-	"x-original-url",	  "x-rewrite-url",	"x-original-method",
-	"x-forwarded-host",	  "x-forwarded-prefix", "x-host",
+static const struct bytes overrides[] = {
+	BYTES_LITERAL("x-http-method-override"),
+	BYTES_LITERAL("x-http-method"),
+	BYTES_LITERAL("x-method-override"),
+	BYTES_LITERAL("x-original-url"),
+	BYTES_LITERAL("x-rewrite-url"),
+	BYTES_LITERAL("x-original-method"),
+	BYTES_LITERAL("x-forwarded-host"),
+	BYTES_LITERAL("x-forwarded-prefix"),
+	BYTES_LITERAL("x-host"),
 };
 
 /* Ways around the gateway, or pins that its certificates cannot meet. */
-static const char *const detours[] = {
-	"alt-svc",
-	"public-key-pins",
-	"public-key-pins-report-only",
+static const struct bytes detours[] = {
+	BYTES_LITERAL("alt-svc"),
+	BYTES_LITERAL("public-key-pins"),
+	BYTES_LITERAL("public-key-pins-report-only"),
 };
 
-static bool is_one_of(struct bytes name, const char *const *names, size_t count)
+/* Lower case, and '-' for '_': CGI makes one of both. */
+static uint8_t folded(uint8_t c)
+{
+	if (c == '_')
+		return '-';
+	return c >= 'A' && c <= 'Z' ? (uint8_t)(c | 0x20) : c;
+}
+
+static bool is_name(struct bytes name, struct bytes wanted)
+{
+	size_t i = 0;
+
+	if (name.len != wanted.len)
+		return false;
+	while (i < name.len && folded(name.data[i]) == wanted.data[i])
+		i++;
+	return i == name.len;
+}
+
+static bool is_one_of(struct bytes name, const struct bytes *names,
+		      size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (bytes_is_nocase(name, names[i]))
+		if (is_name(name, names[i]))
 			return true;
 	return false;
 }
@@ -48,7 +74,9 @@ bool edit_is_credential(struct bytes name)
 
 static bool is_proxy_field(struct bytes name)
 {
-	return bytes_is_nocase(bytes_slice(name, 0, 6), "proxy-");
+	static const struct bytes prefix = BYTES_LITERAL("proxy-");
+
+	return is_name(bytes_slice(name, 0, prefix.len), prefix);
 }
 
 bool edit_request(struct request *request, bool has_credential)

@@ -55,9 +55,11 @@ static bool is_taken_out(struct bytes name)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (bytes_equal_nocase(name, names[i]))
+		if (name.len == names[i].len &&
+		    bytes_equal_nocase(name, names[i]))
 			return true;
-	return bytes_is_nocase(bytes_slice(name, 0, 6), "proxy-");
+	return (name.data[0] | 0x20) == 'p' &&
+	       bytes_is_nocase(bytes_slice(name, 0, 6), "proxy-");
 }
 
 static int on_field(llhttp_t *parser)
@@ -68,15 +70,15 @@ static int on_field(llhttp_t *parser)
 
 	parse->field = (struct field){{NULL, 0}, {NULL, 0}};
 	parse->seen++;
+	if (!is_taken_out(field.name))
+		return fields_add(&parsed->fields, field.name, field.value);
 	if (bytes_is_nocase(field.name, "Host")) {
 		parsed->host = field.value;
 	} else if (bytes_is_nocase(field.name, "Proxy-Authorization")) {
 		parsed->proxy_authorization = field.value;
 		parsed->proxy_authorizations++;
 	}
-	if (is_taken_out(field.name))
-		return 0;
-	return fields_add(&parsed->fields, field.name, field.value);
+	return 0;
 }
 
 static int on_complete(llhttp_t *parser)

@@ -18,10 +18,16 @@ static struct fields fields_of(struct field *items, const char *const *names,
 }
 
 static const char *const names[] = {
-	"Accept",	  "AUTHORIZATION",
-	"cookie",	  "Private-Token",
-	"X-Api-Key",	  "Proxy-Foo",
-	"X-Original-URL", "X-HTTP-Method-Override",
+	"Accept",
+	"AUTHORIZATION",
+	"cookie",
+	"Private-Token",
+	"X-Api-Key",
+	"Proxy-Foo",
+	"x_http_method_override",
+	"PRIVATE_TOKEN",
+	"X-Original-URL",
+	"X-HTTP-Method-Override",
 	"Content-Type",
 };
 
@@ -49,7 +55,7 @@ static void edit_leaves_a_credential_where_none_of_ours_goes(void **state)
 
 	(void)state;
 	assert_false(edit_request(&request, false));
-	assert_int_equal(request.fields.count, 6);
+	assert_int_equal(request.fields.count, 7);
 	assert_non_null(fields_find(&request.fields, "Authorization"));
 	assert_null(fields_find(&request.fields, "Proxy-Foo"));
 	assert_null(fields_find(&request.fields, "X-HTTP-Method-Override"));
