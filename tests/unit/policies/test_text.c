@@ -86,6 +86,7 @@ static void text_parse_refuses_what_policies_do_not_need(void **state)
 		{"a: \xff\n", "x.yaml:1:4: this is not UTF-8\na: ?\n   ^\n"},
 		{"a: \xed\xa0\x80\n", "this is not UTF-8\n"},
 		{"a: \xc0\xaf\n", "this is not UTF-8\n"},
+		{"a: 'x''''x'\n", "write this in double quotes"},
 		{"a: [1, 2\nb: 3\n", "x.yaml:3:1: "},
 		{"a: \"x\n", "x.yaml:1:5: "},
 		{"\ta: 1\n", "x.yaml:1:1: "},
@@ -117,6 +118,9 @@ static void text_parse_takes_what_looks_alike(void **state)
 {
 	static const char *const rows[] = {
 		"a: '&x 1'\n",
+		"a: ''\n",
+		"a: ''''\n",
+		"a: 'it''s it''s it''s it''s it''s it''s it''s'\n",
 		"a: '*x'\n",
 		"a: '!!int 1'\n",
 		"a: 1\nb: 2\n",
