@@ -13,7 +13,8 @@
 
 /* Normalise an untrusted request path (starts with '/', no query) into
  * arena: escapes of unreserved characters decoded, others in upper case,
- * "." resolved. Refused as ambiguous (-1, ERR_INVALID): "%2f", "%5c", '\',
+ * bytes that no path may hold ('"<>[]^`{|}') escaped, "." resolved, and
+ * npm's "/@scope%2fname" as "/@scope/name". Refused as ambiguous (-1, ERR_INVALID): "%2f", "%5c", '\',
  * "%00" and other escaped controls, "%25" followed by two hex digits (double
  * escapes), invalid escapes, "..", "//", ";" in a segment, bytes above 0x7e
  * or below 0x21, overlong or invalid UTF-8 once decoded. */
