@@ -48,6 +48,8 @@ static bool set_up_roots(SSL_CTX *ctx, struct bytes ca_bundle)
 
 static bool set_up(SSL_CTX *ctx, struct bytes ca_bundle, bool tls13_only)
 {
+	char groups[] = GROUPS; /* OpenSSL's macro casts const away */
+
 	SSL_CTX_set_security_level(ctx, SECURITY_LEVEL);
 	SSL_CTX_set_options(ctx,
 			    SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);
@@ -58,7 +60,7 @@ static bool set_up(SSL_CTX *ctx, struct bytes ca_bundle, bool tls13_only)
 		       ctx, tls13_only ? TLS1_3_VERSION : TLS1_2_VERSION) &&
 	       SSL_CTX_set_ciphersuites(ctx, SUITES_13) &&
 	       SSL_CTX_set_cipher_list(ctx, SUITES_12) &&
-	       SSL_CTX_set1_groups_list(ctx, GROUPS) &&
+	       SSL_CTX_set1_groups_list(ctx, groups) &&
 	       SSL_CTX_set_alpn_protos(ctx, http11, sizeof(http11)) == 0 &&
 	       set_up_roots(ctx, ca_bundle);
 }

@@ -81,6 +81,8 @@ static bool set_up_tickets(SSL_CTX *ctx, struct bytes session_id)
 
 static bool set_up(SSL_CTX *ctx, struct bytes session_id)
 {
+	char groups[] = GROUPS; /* OpenSSL's macro casts const away */
+
 	SSL_CTX_set_options(ctx, SSL_OP_NO_COMPRESSION |
 					 SSL_OP_NO_RENEGOTIATION |
 					 SSL_OP_CIPHER_SERVER_PREFERENCE |
@@ -91,7 +93,7 @@ static bool set_up(SSL_CTX *ctx, struct bytes session_id)
 	return SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) &&
 	       SSL_CTX_set_ciphersuites(ctx, SUITES_13) &&
 	       SSL_CTX_set_cipher_list(ctx, SUITES_12) &&
-	       SSL_CTX_set1_groups_list(ctx, GROUPS) &&
+	       SSL_CTX_set1_groups_list(ctx, groups) &&
 	       SSL_CTX_set_max_early_data(ctx, 0) &&
 	       SSL_CTX_set_recv_max_early_data(ctx, 0) &&
 	       set_up_tickets(ctx, session_id);
