@@ -115,7 +115,7 @@ static void row_escapes_what_json_cannot_hold(void **state)
 
 static void row_cuts_its_detail_to_stay_in_its_bound(void **state)
 {
-	char quotes[2048];
+	char quotes[2048] = {0};
 	struct record record = {
 		.rule = bytes_from(quotes, 256),
 		.host = bytes_from(quotes, 256),
