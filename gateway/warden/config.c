@@ -1,0 +1,156 @@
+#include "gateway/warden/config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "gateway/warden/config_text.h"
+
+#define CONFIG_ARENA_MAX    (16 * 1024 * 1024)
+#define CA_BUNDLE_MAX	    (CONFIG_BYTES_MAX / 2)
+#define CA_BUNDLE_DEFAULT   "/etc/ssl/certs/ca-certificates.crt"
+#define SESSIONS_DEFAULT    1000
+#define CONNECTIONS_DEFAULT 1000
+/* Roles become users of their own, from this one on (systemd's and
+ * containers' ranges lie elsewhere). */
+#define UID_BASE 997000
+
+/* ---- defaults ---- */
+
+/* "$NAME/sallyport" when the variable holds an absolute path, else NULL. */
+static const char *below_variable(struct arena *arena, const char *name,
+				  const char *suffix)
+{
+	const char *value = getenv(name);
+
+	if (!value || value[0] != '/')
+		return NULL;
+	return arena_format(arena, "%s%s", value, suffix);
+}
+
+static const char *default_state(struct arena *arena)
+{
+	const char *path = below_variable(arena, "SALLYPORT_STATE", "");
+
+	if (!path && geteuid() == 0)
+		return "/var/lib/sallyport";
+	if (!path)
+		path = below_variable(arena, "XDG_STATE_HOME", "/sallyport");
+	if (!path)
+		path = below_variable(arena, "HOME", "/.local/state/sallyport");
+	return path;
+}
+
+static const char *default_run(struct arena *arena)
+{
+	const char *path = below_variable(arena, "SALLYPORT_RUN", "");
+
+	if (!path && geteuid() == 0)
+		return "/run/sallyport";
+	if (!path)
+		path = below_variable(arena, "XDG_RUNTIME_DIR", "/sallyport");
+	if (!path)
+		path = arena_format(arena, "/tmp/sallyport-%u", geteuid());
+	return path;
+}
+
+int warden_config_defaults(struct warden_config *config, struct err *err)
+{
+	*config = (struct warden_config){
+		.sessions_max = SESSIONS_DEFAULT,
+		.gateway.sessions_max = SESSIONS_DEFAULT,
+		.gateway.connections_max = CONNECTIONS_DEFAULT,
+		.gateway.uid_base = geteuid() == 0 ? UID_BASE : 0,
+	};
+	arena_init(&config->arena, CONFIG_ARENA_MAX);
+	config->run = default_run(&config->arena);
+	config->state = default_state(&config->arena);
+	if (!config->run || !config->state)
+		return err_set(err, ERR_INVALID,
+			       "no state directory: HOME is not set");
+	return 0;
+}
+
+/* ---- files ---- */
+
+static int read_all(int fd, struct buf *out, struct err *err)
+{
+	ssize_t len;
+
+	do {
+		size_t want = buf_room(out) < 65536 ? buf_room(out) : 65536;
+		uint8_t *room = want ? buf_reserve(out, want) : NULL;
+
+		if (!room)
+			return err_set(err, ERR_TOO_LARGE,
+				       "larger than %zu bytes", out->max - 1);
+		len = read(fd, room, want);
+		if (len < 0)
+			return err_system(err, "read");
+		buf_commit(out, (size_t)len);
+	} while (len > 0);
+	return 0;
+}
+
+/* At most max bytes of a file, in arena. 0; -1, with errno ENOENT in
+ * err->number when there is no such file. */
+static int read_file(struct arena *arena, const char *path, size_t max,
+		     struct bytes *text, struct err *err)
+{
+	auto_type(buf_release) struct buf out;
+	auto_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+	buf_init(&out, max + 1);
+	if (fd < 0)
+		return err_system(err, "open %s", path);
+	if (read_all(fd, &out, err) < 0)
+		return err_prefix(err, "%s", path);
+	if (buf_len(&out) > max)
+		return err_set(err, ERR_TOO_LARGE,
+			       "%s is larger than %zu bytes", path, max);
+	*text = arena_copy(arena, buf_view(&out));
+	if (text->len != buf_len(&out))
+		return err_set(err, ERR_TOO_LARGE, "read %s: no memory", path);
+	return 0;
+}
+
+int warden_config_read(struct warden_config *config, const char *path,
+		       struct buf *report, struct err *err)
+{
+	struct policy_errors errors = {.out = report, .file = path};
+	struct bytes text = {NULL, 0};
+
+	if (read_file(&config->arena, path, POLICY_TEXT_MAX, &text, err) < 0)
+		return -1;
+	if (config_text_read(config, text, &errors))
+		return 0;
+	return err_set(err, ERR_INVALID, "%s has %zu error%s", path,
+		       errors.count, errors.count == 1 ? "" : "s");
+}
+
+int warden_config_finish(struct warden_config *config, struct err *err)
+{
+	bool is_default = !config->ca_bundle_path;
+	const char *path =
+		is_default ? CA_BUNDLE_DEFAULT : config->ca_bundle_path;
+
+	if (config->state[0] != '/' || config->run[0] != '/')
+		return err_set(err, ERR_INVALID,
+			       "state and run must be absolute paths");
+	config->ca_bundle_path = path;
+	if (read_file(&config->arena, path, CA_BUNDLE_MAX,
+		      &config->gateway.ca_bundle, err) == 0)
+		return 0;
+	if (!is_default || err->number != ENOENT)
+		return err_prefix(err, "CA bundle");
+	log_warn("no CA bundle %s: no upstream TLS can be verified", path);
+	return 0;
+}
+
+void warden_config_release(struct warden_config *config)
+{
+	arena_release(&config->arena);
+}

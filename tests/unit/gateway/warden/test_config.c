@@ -1,0 +1,195 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "gateway/warden/config.h"
+
+struct read_text {
+	struct warden_config config;
+	struct buf report;
+	struct err err;
+	char path[64];
+	int result;
+};
+
+/* Read text as a file "gateway.yaml" of its own. */
+static void read_text(struct read_text *read, const char *text)
+{
+	int fd;
+
+	*read = (struct read_text){.path = "/tmp/gateway-test-XXXXXX"};
+	buf_init(&read->report, 65536);
+	fd = mkstemp(read->path);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	assert_int_equal(close(fd), 0);
+	assert_int_equal(warden_config_defaults(&read->config, &read->err), 0);
+	read->result = warden_config_read(&read->config, read->path,
+					  &read->report, &read->err);
+}
+
+static void done(struct read_text *read)
+{
+	(void)unlink(read->path);
+	buf_release(&read->report);
+	warden_config_release(&read->config);
+}
+
+static void config_reads_every_key_it_knows(void **state)
+{
+	struct read_text read;
+	const struct gateway_config *gateway = &read.config.gateway;
+
+	(void)state;
+	read_text(
+		&read,
+		"state: /x/state\n"
+		"run: /x/run\n"
+		"dns:\n"
+		"  servers: [10.0.0.53, \"10.0.0.54:5353\", \"fd00::53\",\n"
+		"            \"[fd00::53]:5353\"]\n"
+		"  hosts: {GitHub.com: 198.51.100.7, a.example: \"fd00::1\"}\n"
+		"tls: {ca_bundle: /x/ca.pem, min: \"1.3\"}\n"
+		"limits: {sessions: 7, connections: 9}\n");
+	assert_int_equal(read.result, 0);
+	assert_string_equal(read.config.state, "/x/state");
+	assert_string_equal(read.config.run, "/x/run");
+	assert_string_equal(read.config.ca_bundle_path, "/x/ca.pem");
+	assert_int_equal(gateway->dns_servers_count, 4);
+	assert_true(
+		bytes_is(gateway->dns_servers[3].address, "[fd00::53]:5353"));
+	assert_int_equal(gateway->dns_hosts_count, 2);
+	assert_true(bytes_is(gateway->dns_hosts[0].name, "github.com"));
+	assert_true(bytes_is(gateway->dns_hosts[1].address, "fd00::1"));
+	assert_true(gateway->tls13_only);
+	assert_int_equal(gateway->sessions_max, 7);
+	assert_int_equal(read.config.sessions_max, 7);
+	assert_int_equal(gateway->connections_max, 9);
+	done(&read);
+}
+
+static void config_keeps_the_defaults_of_what_is_not_said(void **state)
+{
+	struct read_text read;
+
+	(void)state;
+	read_text(&read, "tls: {min: \"1.2\"}\n");
+	assert_int_equal(read.result, 0);
+	assert_false(read.config.gateway.tls13_only);
+	assert_int_equal(read.config.sessions_max, 1000);
+	assert_int_equal(read.config.gateway.connections_max, 1000);
+	assert_int_equal(read.config.gateway.uid_base,
+			 geteuid() == 0 ? 997000 : 0);
+	done(&read);
+}
+
+static void config_refuses_what_it_does_not_know_and_says_where(void **state)
+{
+	static const struct {
+		const char *text, *where, *message;
+	} rows[] = {
+		{"listen: {proxy: [127.0.0.1:1]}\n",
+		 ":1:1:", "\"listen\" is not supported yet"},
+		{"upstream_proxy: {url: x}\n",
+		 ":1:1:", "\"upstream_proxy\" is not supported yet"},
+		{"guardrail: /x\n",
+		 ":1:1:", "\"guardrail\" is not supported yet"},
+		{"store: sqlite\n", ":1:1:", "\"store\" is not supported yet"},
+		{"audit: {retain: 9d}\n",
+		 ":1:1:", "\"audit\" is not supported yet"},
+		{"limits:\n  memory: 2GiB\n",
+		 ":2:3:", "\"memory\" is not supported yet"},
+		{"tls: {}\nstat: /x\n", ":2:1:", "did you mean \"state\"?"},
+		{"tls: {}\nstate: x\n", ":2:8:", "absolute path"},
+		{"dns: {servers: [ns.example]}\n", ":1:17:", "an address"},
+		{"dns: {servers: [\"10.0.0.1:0\"]}\n", ":1:17:", "an address"},
+		{"dns: {servers: [0177.0.0.1]}\n", ":1:17:", "an address"},
+		{"dns: {hosts: {a.example: b.example}}\n",
+		 ":1:26:", "an address"},
+		{"dns: {hosts: {10.0.0.1: 10.0.0.2}}\n",
+		 ":1:15:", "a host name"},
+		{"tls: {min: \"1.1\"}\n", ":1:12:", "\"1.1\""},
+		{"limits: {sessions: 0}\n", ":1:20:", "a number from 1"},
+		{"run: /a\nrun: /b\n", ":2:1:", "twice"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct read_text read;
+		const char *report;
+
+		read_text(&read, rows[i].text);
+		assert_int_equal(read.result, -1);
+		report = buf_str(&read.report);
+		if (!strstr(report, rows[i].where) ||
+		    !strstr(report, rows[i].message))
+			fail_msg("row %zu: %s", i, report);
+		assert_non_null(strchr(report, '^'));
+		assert_non_null(strstr(read.err.text, "1 error"));
+		done(&read);
+	}
+}
+
+static void config_tells_all_errors_at_once(void **state)
+{
+	struct read_text read;
+
+	(void)state;
+	read_text(&read, "state: x\nrun: y\nlisten: {}\n");
+	assert_int_equal(read.result, -1);
+	assert_non_null(strstr(read.err.text, "3 errors"));
+	done(&read);
+}
+
+static void config_loads_the_bundle_that_it_names(void **state)
+{
+	struct read_text read;
+	char text[128];
+
+	(void)state;
+	(void)snprintf(text, sizeof(text), "tls: {ca_bundle: %s}\n",
+		       SP_SOURCE_DIR "/.clang-format");
+	read_text(&read, text);
+	assert_int_equal(read.result, 0);
+	assert_int_equal(warden_config_finish(&read.config, &read.err), 0);
+	assert_true(bytes_starts_with(read.config.gateway.ca_bundle,
+				      bytes_str("Language:")));
+	done(&read);
+}
+
+static void config_refuses_a_named_bundle_that_is_not_there(void **state)
+{
+	struct read_text read;
+
+	(void)state;
+	read_text(&read, "tls: {ca_bundle: /nonexistent/ca.pem}\n");
+	assert_int_equal(read.result, 0);
+	assert_int_equal(warden_config_finish(&read.config, &read.err), -1);
+	assert_non_null(strstr(read.err.text, "/nonexistent/ca.pem"));
+	done(&read);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(config_reads_every_key_it_knows),
+		cmocka_unit_test(config_keeps_the_defaults_of_what_is_not_said),
+		cmocka_unit_test(
+			config_refuses_what_it_does_not_know_and_says_where),
+		cmocka_unit_test(config_tells_all_errors_at_once),
+		cmocka_unit_test(config_loads_the_bundle_that_it_names),
+		cmocka_unit_test(
+			config_refuses_a_named_bundle_that_is_not_there),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
