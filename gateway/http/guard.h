@@ -19,8 +19,8 @@
  * last, none starting with SP or HTAB; no control byte but HTAB, no DEL;
  * `METHOD SP target SP HTTP/1.x`, `HTTP/1.x SP 3DIGIT [SP reason]`; names
  * of tchar followed by ':'; one Host (none is fine for HTTP/1.0 when the
- * target names the host, as in Python's CONNECT); Content-Length once, 1..15 digits
- * without leading zero; Transfer-Encoding once, `chunked`, never with
+ * target names the host, as in Python's CONNECT); Content-Length once, 1..15
+ *digits without leading zero; Transfer-Encoding once, `chunked`, never with
  * Content-Length or HTTP/1.0; no name that looks like one of the guarded
  * ones (`Content_Length`); Connection of known options only; Expect
  * `100-continue` only. Owned by the connection; no allocation.
