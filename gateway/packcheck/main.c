@@ -124,22 +124,12 @@ int main(void)
 	static const struct keeper_service services[] = {
 		{ROLE_EDGE, edge_permits, ARRAY_SIZE(edge_permits)},
 	};
-	/* What libgit2 does in its scratch directory. */
-	static const char *const syscalls[] = {
-		"openat",    "newfstatat",   "fstat",	  "fstatat64",
-		"lseek",     "pread64",	     "pwrite64",  "access",
-		"faccessat", "faccessat2",   "link",	  "linkat",
-		"rename",    "renameat",     "renameat2", "unlink",
-		"unlinkat",  "umask",	     "chmod",	  "fchmodat",
-		"ftruncate", "fsync",	     "msync",	  "mprotect",
-		"getcwd",    "gettimeofday", NULL,
-	};
 	static const struct keeper_spec spec = {
 		.role = ROLE_PACKCHECK,
 		.services = services,
 		.service_count = ARRAY_SIZE(services),
 		.prepare = prepare,
-		.syscalls = syscalls,
+		.syscalls = pack_store_syscalls,
 		.on_peer_closed = on_peer_closed,
 	};
 	static struct packcheck packcheck;

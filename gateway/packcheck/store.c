@@ -19,6 +19,12 @@
 #define TRAILER_LEN	  20
 #define HEAD_LEN	  12
 
+const char *const pack_store_syscalls[] = {
+	"openat",   "newfstatat", "fstat",     "lseek",	   "pread64",
+	"pwrite64", "access",	  "faccessat", "link",	   "linkat",
+	"rename",   "renameat",	  "unlink",    "unlinkat", NULL,
+};
+
 static int failed(struct err *err, const char *verb)
 {
 	const git_error *last = git_error_last();
@@ -135,33 +141,42 @@ static int keep_first(const git_oid *oid, void *owner)
 	return GIT_EUSER;
 }
 
-/* Add the pack's files to the store and unlink them: the store keeps them
- * open once an object was read. */
-static int adopt(struct pack_store *store, const char *name, struct err *err)
-{
+/* Where the indexer left a pack. */
+struct files {
 	char index[NAME_MAX_LEN], pack[NAME_MAX_LEN];
+};
+
+/* Open the pack by reading one object of it: the store then needs its files
+ * by name no more. */
+static git_odb_backend *open_pack(const struct files *files)
+{
 	git_odb_backend *backend = NULL;
 	git_object_t type;
 	git_oid first;
 	size_t len;
 
-	(void)snprintf(index, sizeof(index), "pack-%s.idx", name);
-	(void)snprintf(pack, sizeof(pack), "pack-%s.pack", name);
-	if (git_odb_backend_one_pack(&backend, index) < 0)
-		return failed(err, "open the pack's index");
-	if (backend->foreach(backend, keep_first, &first) != GIT_EUSER ||
-	    backend->read_header(&len, &type, backend, &first) < 0) {
-		backend->free(backend);
+	if (git_odb_backend_one_pack(&backend, files->index) < 0)
+		return NULL;
+	if (backend->foreach(backend, keep_first, &first) == GIT_EUSER &&
+	    backend->read_header(&len, &type, backend, &first) == 0)
+		return backend;
+	backend->free(backend);
+	return NULL;
+}
+
+static int use_pack(struct pack_store *store, const struct files *files,
+		    struct err *err)
+{
+	git_odb_backend *backend = open_pack(files);
+
+	if (!backend)
 		return failed(err, "open the pack");
-	}
 	if (git_odb_add_backend(store->odb, backend,
 				PRIORITY_PACK + store->packs) < 0) {
 		backend->free(backend);
 		return failed(err, "use the pack");
 	}
 	store->packs++;
-	if (unlink(index) < 0 || unlink(pack) < 0)
-		return err_system(err, "unlink the pack");
 	return 0;
 }
 
@@ -169,20 +184,26 @@ static enum pack_added finish(struct pack_store *store, git_indexer *indexer,
 			      git_indexer_progress *progress, struct err *err)
 {
 	static const git_oid none;
-	unsigned total = progress->total_objects;
+	bool is_empty = progress->total_objects == 0;
+	struct files files;
+	int status = 0;
 
 	store->missing = none;
 	if (git_indexer_commit(indexer, progress) < 0) {
-		if (git_oid_equal(&store->missing, &none)) {
-			(void)failed(err, "check the pack");
-			return PACK_BROKEN;
-		}
-		return PACK_LACKS_BASE;
+		if (!git_oid_equal(&store->missing, &none))
+			return PACK_LACKS_BASE;
+		(void)failed(err, "check the pack");
+		return PACK_BROKEN;
 	}
-	if (total == 0)
-		return PACK_ADDED;
-	return adopt(store, git_indexer_name(indexer), err) < 0 ? PACK_BROKEN
-								: PACK_ADDED;
+	(void)snprintf(files.index, sizeof(files.index), "pack-%s.idx",
+		       git_indexer_name(indexer));
+	(void)snprintf(files.pack, sizeof(files.pack), "pack-%s.pack",
+		       git_indexer_name(indexer));
+	if (!is_empty)
+		status = use_pack(store, &files, err);
+	if (unlink(files.index) < 0 || unlink(files.pack) < 0)
+		status = err_system(err, "unlink the pack");
+	return status < 0 ? PACK_BROKEN : PACK_ADDED;
 }
 
 static int check_size(struct bytes pack, const struct pack_limits *limits,

@@ -29,6 +29,10 @@ struct pack_store {
 	int packs;
 };
 
+/* The system calls that libgit2 needs in its directory, beside confine's
+ * base set; NULL-ended. */
+extern const char *const pack_store_syscalls[];
+
 /* Load the library: reads files, so before confinement. Once a process. */
 int pack_library_init(struct err *err);
 
