@@ -1,0 +1,57 @@
+/*
+ * A dial: from "this edge wants HOST:PORT" to a connected descriptor or a
+ * refusal that says which constraint failed.
+ *
+ *	session alive -> scope has host and port -> name or literal ->
+ *	addresses -> each checked against the scope -> connected
+ *
+ * Nothing is believed that the edge decided before. The addresses that are
+ * dialled are the very ones that were checked; of an answer with allowed and
+ * forbidden addresses only the allowed ones are dialled.
+ */
+#ifndef GATEWAY_DIALER_DIAL_H
+#define GATEWAY_DIALER_DIAL_H
+
+#include "gateway/dialer/connect.h"
+#include "gateway/dialer/resolve.h"
+#include "gateway/flow/messages.h"
+#include "gateway/session/session.h"
+
+#define DIALS_OF_CLIENT_MAX 256
+#define DIALS_MAX	    2048
+#define DIAL_DETAIL_MAX	    400
+
+struct dial;
+
+/* An edge: who dials. Kept by whoever has its channel. */
+struct dial_client {
+	struct dial *dials;
+	size_t count;
+};
+
+struct dial_outcome {
+	enum constraint constraint;	 /* none: connected */
+	const char *detail;		 /* one line: name, address, why */
+	int fd;				 /* borrowed for the call */
+	char address[ADDRESS_TEXT_SIZE]; /* that was dialled */
+};
+
+struct dialer {
+	struct io_loop *loop;
+	struct resolver *resolver;
+	const struct session_table *sessions;
+	/* How a dial ended; called once for each, also inside dialer_dial. */
+	void (*answer)(struct rpc_ticket ticket,
+		       const struct dial_outcome *outcome);
+	size_t count;
+};
+
+/* Dial for client, of the session of that id. wanted is untrusted. */
+void dialer_dial(struct dialer *dialer, struct dial_client *client,
+		 struct bytes session, const struct msg_dial *wanted,
+		 struct rpc_ticket ticket);
+/* End the client's dials, answered with the constraint. */
+void dialer_cancel(struct dialer *dialer, struct dial_client *client,
+		   enum constraint constraint);
+
+#endif

@@ -1,0 +1,521 @@
+#include "gateway/dialer/resolve.h"
+
+#include <ares.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <uthash.h>
+#include <utlist.h>
+
+#include "common/cleanup.h"
+#include "gateway/dialer/servers.h"
+#include "policies/host.h"
+
+enum name_state {
+	NAME_ASKED, /* DNS is working on it */
+	NAME_LATE,  /* given up, but c-ares still works on it */
+	NAME_OVER,  /* given up, and c-ares is done with it */
+	NAME_KNOWN,
+	NAME_FAILED
+};
+
+/* A name that is asked for, known, or the operator's. */
+struct name {
+	struct resolver *resolver;
+	enum name_state state;
+	bool is_in_ask;	   /* c-ares answers inside our own call */
+	bool is_telling;   /* waiters are being called */
+	uint64_t until_ms; /* asked: deadline; known: end of its life */
+	struct resolve_waiter *waiters;
+	struct name *next, *prev; /* of those asked, oldest first */
+	char why[128];
+	struct resolved resolved;
+	UT_hash_handle hh;
+	char text[HOST_NAME_MAX_LEN + 2]; /* with a dot at its end */
+};
+
+/* A socket of c-ares. */
+struct socket_watch {
+	int fd;
+	struct io_watch *watch;
+	struct socket_watch *next;
+};
+
+struct resolver {
+	struct io_loop *loop;
+	ares_channel channel;
+	struct io_timer *timer;
+	struct socket_watch *sockets;
+	struct name *fixed; /* hash: the operator's */
+	struct name *names; /* hash: asked or known, oldest first */
+	struct name *asked; /* list: with deadlines, also in names */
+	size_t late_count;
+	bool is_closing;
+};
+
+/* ---- names ---- */
+
+static struct name *find_name(struct name *table, struct bytes text)
+{
+	struct name *name;
+
+	HASH_FIND(hh, table, text.data, text.len, name);
+	return name;
+}
+
+static struct name *name_new(struct resolver *resolver, struct bytes text)
+{
+	struct name *name;
+
+	if (text.len == 0 || text.len > HOST_NAME_MAX_LEN)
+		return NULL;
+	name = calloc(1, sizeof(*name));
+	if (!name)
+		return NULL;
+	name->resolver = resolver;
+	memcpy(name->text, text.data, text.len);
+	name->text[text.len] = '.';
+	return name;
+}
+
+/* The name as it was asked for: without its dot. */
+static struct bytes name_text(const struct name *name)
+{
+	return bytes_from(name->text, strlen(name->text) - 1);
+}
+
+static void remember(struct name **table, struct name *name)
+{
+	struct name *head = *table;
+
+	HASH_ADD_KEYPTR(hh, head, name->text, name_text(name).len, name);
+	*table = head;
+}
+
+static void forget(struct resolver *resolver, struct name *name)
+{
+	HASH_DEL(resolver->names, name);
+	free(name);
+}
+
+static bool add_address(struct resolved *resolved, const union address *address)
+{
+	if (resolved->count == RESOLVE_ADDRESSES_MAX)
+		return false;
+	for (size_t i = 0; i < resolved->count; i++)
+		if (address_equal(&resolved->addresses[i], address))
+			return false;
+	resolved->addresses[resolved->count++] = *address;
+	return true;
+}
+
+/* ---- c-ares on our loop ---- */
+
+static void arm_timer(struct resolver *resolver)
+{
+	struct timeval bound = {.tv_sec = 1}, wait;
+	uint64_t now = io_loop_now_ms(resolver->loop);
+	uint64_t ms;
+
+	if (!resolver->asked && resolver->late_count == 0) {
+		io_timer_set(resolver->timer, 0);
+		return;
+	}
+	wait = *ares_timeout(resolver->channel, &bound, &wait);
+	ms = (uint64_t)wait.tv_sec * 1000 + (uint64_t)wait.tv_usec / 1000 + 1;
+	if (resolver->asked && resolver->asked->until_ms < now + ms)
+		ms = resolver->asked->until_ms > now
+			     ? resolver->asked->until_ms - now
+			     : 1;
+	io_timer_set(resolver->timer, (unsigned)ms);
+}
+
+static void on_socket(int fd, bool readable, bool writable, void *owner)
+{
+	struct resolver *resolver = owner;
+
+	ares_process_fd(resolver->channel, readable ? fd : ARES_SOCKET_BAD,
+			writable ? fd : ARES_SOCKET_BAD);
+	arm_timer(resolver);
+}
+
+static struct socket_watch *watch_socket(struct resolver *resolver, int fd)
+{
+	struct socket_watch *socket = calloc(1, sizeof(*socket));
+
+	if (!socket)
+		return NULL;
+	socket->fd = fd;
+	socket->watch = io_watch_new(resolver->loop, fd, on_socket, resolver);
+	if (!socket->watch) {
+		free(socket);
+		return NULL;
+	}
+	LL_PREPEND(resolver->sockets, socket);
+	return socket;
+}
+
+static void on_socket_state(void *owner, ares_socket_t fd, int readable,
+			    int writable)
+{
+	struct resolver *resolver = owner;
+	struct socket_watch *socket;
+
+	LL_SEARCH_SCALAR(resolver->sockets, socket, fd, fd);
+	if (!readable && !writable) {
+		if (!socket)
+			return;
+		LL_DELETE(resolver->sockets, socket);
+		io_watch_free(socket->watch);
+		free(socket);
+		return;
+	}
+	/* Without memory for a watch the question times out. */
+	if (!socket)
+		socket = watch_socket(resolver, fd);
+	if (socket)
+		io_watch_set(socket->watch, readable, writable);
+}
+
+/* ---- answers ---- */
+
+static void tell_waiters(struct name *name)
+{
+	const struct resolved copy = name->resolved;
+	bool is_known = name->state == NAME_KNOWN;
+
+	name->is_telling = true;
+	while (name->waiters) {
+		struct resolve_waiter *waiter = name->waiters;
+
+		resolver_cancel(waiter);
+		waiter->fn(is_known ? &copy : NULL, name->why, waiter->owner);
+	}
+	name->is_telling = false;
+}
+
+static unsigned take_addresses(struct resolved *resolved,
+			       const struct ares_addrinfo *found)
+{
+	const struct ares_addrinfo_node *node;
+	int ttl = RESOLVE_TTL_MAX_S;
+
+	for (node = found->nodes; node; node = node->ai_next) {
+		union address address = {0};
+
+		if (node->ai_family != AF_INET && node->ai_family != AF_INET6)
+			continue;
+		memcpy(&address, node->ai_addr,
+		       node->ai_family == AF_INET ? sizeof(address.v4)
+						  : sizeof(address.v6));
+		(void)add_address(resolved, &address);
+		if (node->ai_ttl < ttl)
+			ttl = node->ai_ttl;
+	}
+	return ttl < RESOLVE_TTL_MIN_S ? RESOLVE_TTL_MIN_S : (unsigned)ttl;
+}
+
+static void set_answer(struct name *name, int status,
+		       const struct ares_addrinfo *found)
+{
+	unsigned ttl = RESOLVE_TTL_MIN_S;
+
+	if (status == ARES_SUCCESS && found)
+		ttl = take_addresses(&name->resolved, found);
+	if (name->resolved.count > 0) {
+		name->state = NAME_KNOWN;
+		name->until_ms =
+			io_loop_now_ms(name->resolver->loop) + ttl * 1000ull;
+		return;
+	}
+	name->state = NAME_FAILED;
+	(void)snprintf(name->why, sizeof(name->why), "%s",
+		       status == ARES_SUCCESS ? "it has no address"
+					      : ares_strerror(status));
+}
+
+static void on_answer(void *owner, int status, int timeouts,
+		      struct ares_addrinfo *found)
+{
+	struct name *name = owner;
+	struct resolver *resolver = name->resolver;
+
+	(void)timeouts;
+	if (name->state == NAME_LATE) {
+		resolver->late_count--;
+		name->state = NAME_OVER;
+		if (!name->is_telling)
+			free(name);
+	} else {
+		DL_DELETE(resolver->asked, name);
+		set_answer(name, status, found);
+		if (!name->is_in_ask && !resolver->is_closing) {
+			tell_waiters(name);
+			if (name->state == NAME_FAILED)
+				forget(resolver, name);
+		}
+	}
+	ares_freeaddrinfo(found);
+}
+
+/* The oldest question took too long. */
+static void give_up(struct resolver *resolver, struct name *name)
+{
+	DL_DELETE(resolver->asked, name);
+	HASH_DEL(resolver->names, name);
+	name->state = NAME_LATE;
+	resolver->late_count++;
+	(void)snprintf(name->why, sizeof(name->why), "no answer in time");
+	tell_waiters(name);
+	if (name->state == NAME_OVER)
+		free(name);
+}
+
+static void on_timer(void *owner)
+{
+	struct resolver *resolver = owner;
+
+	ares_process_fd(resolver->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
+	while (resolver->asked &&
+	       resolver->asked->until_ms <= io_loop_now_ms(resolver->loop))
+		give_up(resolver, resolver->asked);
+	arm_timer(resolver);
+}
+
+/* ---- asking ---- */
+
+/* Room for one more name: the oldest that is known goes. */
+static int make_room(struct resolver *resolver, struct err *err)
+{
+	struct name *name, *next;
+
+	if (HASH_COUNT(resolver->names) + resolver->late_count <
+	    RESOLVE_NAMES_MAX)
+		return 0;
+	HASH_ITER (hh, resolver->names, name, next) {
+		if (name->state == NAME_KNOWN && !name->is_telling) {
+			forget(resolver, name);
+			return 0;
+		}
+	}
+	return err_set(err, ERR_TOO_LARGE,
+		       "resolve: too many names are being asked for");
+}
+
+static void join(struct name *name, struct resolve_waiter *waiter)
+{
+	waiter->name = name;
+	DL_APPEND(name->waiters, waiter);
+}
+
+static int ask_dns(struct resolver *resolver, struct bytes text,
+		   struct resolve_waiter *waiter, struct resolved *resolved,
+		   struct err *err)
+{
+	const struct ares_addrinfo_hints hints = {
+		.ai_flags = ARES_AI_NOSORT,
+		.ai_family = AF_UNSPEC,
+		.ai_socktype = SOCK_STREAM,
+	};
+	struct name *name;
+
+	if (make_room(resolver, err) < 0)
+		return -1;
+	name = name_new(resolver, text);
+	if (!name)
+		return err_set(err, ERR_SYSTEM, "resolve: no memory");
+	name->until_ms = io_loop_now_ms(resolver->loop) + RESOLVE_TOTAL_MS;
+	remember(&resolver->names, name);
+	DL_APPEND(resolver->asked, name);
+	name->is_in_ask = true;
+	ares_getaddrinfo(resolver->channel, name->text, NULL, &hints, on_answer,
+			 name);
+	name->is_in_ask = false;
+	arm_timer(resolver);
+	if (name->state == NAME_ASKED) {
+		join(name, waiter);
+		return 0;
+	}
+	if (name->state == NAME_KNOWN) {
+		*resolved = name->resolved;
+		return 1;
+	}
+	(void)err_set(err, ERR_MISSING, "%s", name->why);
+	forget(resolver, name);
+	return -1;
+}
+
+static bool is_localhost(struct bytes text)
+{
+	return bytes_is(text, "localhost") ||
+	       bytes_ends_with(text, bytes_str(".localhost"));
+}
+
+static void set_localhost(struct resolved *resolved)
+{
+	union address address;
+
+	*resolved = (struct resolved){0};
+	if (address_parse(bytes_str("::1"), &address))
+		(void)add_address(resolved, &address);
+	if (address_parse(bytes_str("127.0.0.1"), &address))
+		(void)add_address(resolved, &address);
+}
+
+int resolver_ask(struct resolver *resolver, struct bytes text,
+		 struct resolve_waiter *waiter, struct resolved *resolved,
+		 struct err *err)
+{
+	struct name *name = find_name(resolver->fixed, text);
+
+	waiter->name = NULL;
+	if (name) {
+		*resolved = name->resolved;
+		return 1;
+	}
+	if (is_localhost(text)) {
+		set_localhost(resolved);
+		return 1;
+	}
+	name = find_name(resolver->names, text);
+	if (name && name->state == NAME_ASKED) {
+		join(name, waiter);
+		return 0;
+	}
+	if (name && name->state == NAME_KNOWN &&
+	    (name->is_telling ||
+	     name->until_ms > io_loop_now_ms(resolver->loop))) {
+		*resolved = name->resolved;
+		return 1;
+	}
+	if (name && name->is_telling)
+		return err_set(err, ERR_MISSING, "%s", name->why);
+	if (name)
+		forget(resolver, name);
+	return ask_dns(resolver, text, waiter, resolved, err);
+}
+
+void resolver_cancel(struct resolve_waiter *waiter)
+{
+	if (!waiter->name)
+		return;
+	DL_DELETE(waiter->name->waiters, waiter);
+	waiter->name = NULL;
+}
+
+/* ---- beginning and end ---- */
+
+static int add_fixed(struct resolver *resolver,
+		     const struct config_dns_host *host, struct err *err)
+{
+	struct name *name = find_name(resolver->fixed, host->name);
+	union address address;
+
+	if (!address_parse(host->address, &address))
+		return err_set(err, ERR_INVALID,
+			       "read dns.hosts: %.*s is not an address",
+			       BYTES_ARGS(host->address));
+	if (!name) {
+		name = name_new(resolver, host->name);
+		if (!name)
+			return err_set(err, ERR_INVALID,
+				       "read dns.hosts: %.*s is not a name",
+				       BYTES_ARGS(host->name));
+		name->state = NAME_KNOWN;
+		remember(&resolver->fixed, name);
+	}
+	(void)add_address(&name->resolved, &address);
+	return 0;
+}
+
+static int open_channel(struct resolver *resolver, struct err *err)
+{
+	char lookups[] = "b"; /* DNS alone */
+	struct ares_options options = {
+		.flags = ARES_FLAG_NOSEARCH | ARES_FLAG_NOALIASES |
+			 ARES_FLAG_EDNS,
+		.timeout = RESOLVE_TRY_MS,
+		.tries = RESOLVE_TRIES,
+		.lookups = lookups,
+		.ednspsz = 1232,
+		.sock_state_cb = on_socket_state,
+		.sock_state_cb_data = resolver,
+	};
+	int wanted = ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES |
+		     ARES_OPT_LOOKUPS | ARES_OPT_EDNSPSZ | ARES_OPT_DOMAINS |
+		     ARES_OPT_SOCK_STATE_CB;
+	int status;
+
+#ifdef ARES_OPT_QUERY_CACHE
+	/* The cache is ours: it has a floor and is bounded. */
+	wanted |= ARES_OPT_QUERY_CACHE;
+#endif
+	status = ares_init_options(&resolver->channel, &options, wanted);
+	if (status == ARES_SUCCESS)
+		return 0;
+	resolver->channel = NULL;
+	return err_set(err, ERR_LIBRARY, "begin to resolve: %s",
+		       ares_strerror(status));
+}
+
+static int set_up(struct resolver *resolver,
+		  const struct gateway_config *config, struct err *err)
+{
+	auto_type(buf_release) struct buf servers;
+
+	buf_init(&servers, SERVERS_TEXT_MAX);
+	resolver->timer = io_timer_new(resolver->loop, on_timer, resolver);
+	if (!resolver->timer)
+		return err_set(err, ERR_SYSTEM, "begin to resolve: no memory");
+	if (open_channel(resolver, err) < 0)
+		return -1;
+	if (config->dns_servers_count > 0 &&
+	    (servers_write(config, &servers, err) < 0 ||
+	     ares_set_servers_ports_csv(resolver->channel, buf_str(&servers))))
+		return err_set(err, ERR_INVALID,
+			       "read dns.servers: not as they must be");
+	for (size_t i = 0; i < config->dns_hosts_count; i++)
+		if (add_fixed(resolver, &config->dns_hosts[i], err) < 0)
+			return -1;
+	return 0;
+}
+
+struct resolver *resolver_new(struct io_loop *loop,
+			      const struct gateway_config *config,
+			      struct err *err)
+{
+	struct resolver *resolver = calloc(1, sizeof(*resolver));
+
+	if (!resolver || ares_library_init(ARES_LIB_INIT_ALL)) {
+		free(resolver);
+		(void)err_set(err, ERR_SYSTEM, "begin to resolve: no memory");
+		return NULL;
+	}
+	resolver->loop = loop;
+	if (set_up(resolver, config, err) == 0)
+		return resolver;
+	resolver_free(resolver);
+	return NULL;
+}
+
+static void free_names(struct name *table)
+{
+	struct name *name, *next;
+
+	HASH_ITER (hh, table, name, next) {
+		HASH_DEL(table, name);
+		free(name);
+	}
+}
+
+void resolver_free(struct resolver *resolver)
+{
+	resolver->is_closing = true;
+	if (resolver->channel)
+		ares_destroy(resolver->channel);
+	if (resolver->timer)
+		io_timer_free(resolver->timer);
+	free_names(resolver->names);
+	free_names(resolver->fixed);
+	free(resolver);
+	ares_library_cleanup();
+}
