@@ -30,7 +30,7 @@ enum msg_type {
 	MSG_SESSION_CREATE, /* empty + fd: package -> empty */
 	MSG_SESSION_REVOKE, /* msg_session_ref -> empty, when it holds */
 	MSG_SESSION_ATTACH, /* msg_attach + fd: listener -> empty */
-	MSG_SESSION_LIST,   /* empty -> msg_session_list */
+	MSG_SESSION_LIST,   /* msg_session_query -> msg_session_list */
 	MSG_PROCESS_LIST,   /* empty -> msg_process_list */
 
 	/* edge -> minter */

@@ -43,6 +43,15 @@ static const struct wire_field msg_session_fields[] = {
 static const struct wire_schema msg_session_schema =
 	WIRE_SCHEMA("session", struct msg_session, msg_session_fields);
 
+static const struct wire_field msg_session_query_fields[] = {
+	WIRE_TEXT(struct msg_session_query, id, SESSION_ID_MAX),
+	WIRE_BOOL(struct msg_session_query, of_owner),
+	WIRE_U32(struct msg_session_query, owner_uid),
+	WIRE_U32(struct msg_session_query, skip),
+};
+const struct wire_schema msg_session_query_schema = WIRE_SCHEMA(
+	"session-query", struct msg_session_query, msg_session_query_fields);
+
 static const struct wire_field msg_session_list_fields[] = {
 	WIRE_LIST(struct msg_session_list, sessions, 100, &msg_session_schema),
 	WIRE_U32(struct msg_session_list, total),

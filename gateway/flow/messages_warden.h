@@ -51,10 +51,17 @@ struct msg_session {
 	uint32_t edge_restarts;
 	bool is_revoked;
 };
+struct msg_session_query {
+	struct bytes id; /* that session alone; empty: all */
+	bool of_owner;	 /* those of owner_uid alone */
+	uint32_t owner_uid;
+	uint32_t skip; /* so many of the newest */
+};
+extern const struct wire_schema msg_session_query_schema;
 struct msg_session_list {
-	const struct msg_session *sessions;
-	size_t sessions_count; /* <= 100: the newest */
-	uint32_t total;
+	const struct msg_session *sessions; /* the newest first */
+	size_t sessions_count;		    /* <= 100 */
+	uint32_t total;			    /* that match the query */
 };
 extern const struct wire_schema msg_session_list_schema;
 

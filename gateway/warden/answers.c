@@ -153,38 +153,52 @@ static void answer_session_attach(struct rpc_ticket ticket, const void *message,
 
 #define SESSIONS_SHOWN_MAX 100
 
+static bool is_asked_for(const struct session_package *session,
+			 const struct msg_session_query *query)
+{
+	if (query->id.len && !bytes_equal(query->id, session->id))
+		return false;
+	return !query->of_owner || query->owner_uid == session->owner_uid;
+}
+
+static struct msg_session session_row(const struct warden_session *session)
+{
+	const struct session_package *of = &session->package->session;
+	const struct child *edge = session->edge;
+
+	return (struct msg_session){
+		.id = of->id,
+		.repo = bytes_slice(of->repo, 0, 256),
+		.branch = bytes_slice(of->branch, 0, 128),
+		.policy_name = bytes_slice(of->policy_name, 0, 64),
+		.owner_uid = of->owner_uid,
+		.created_ms = of->created_ms,
+		.expires_ms = of->expires_ms,
+		.edge_pid = edge ? (uint32_t)edge->pid : 0,
+		.edge_restarts = edge ? edge->restarts : 0,
+		.is_revoked = session->is_revoked,
+	};
+}
+
 static void answer_session_list(struct rpc_ticket ticket, const void *message,
 				int *fd, void *owner)
 {
 	static struct msg_session rows[SESSIONS_SHOWN_MAX];
+	const struct msg_session_query *query = message;
 	struct child *control = owner;
 	struct msg_session_list list = {.sessions = rows};
 	struct warden_session *session;
 
-	(void)message;
 	(void)fd;
 	if (!is_role(control, ROLE_CONTROL, ticket))
 		return;
 	DL_FOREACH(control->warden->sessions, session)
 	{
-		const struct session_package *of = &session->package->session;
-		const struct child *edge = session->edge;
-
-		list.total++;
-		rows[list.sessions_count] = (struct msg_session){
-			.id = of->id,
-			.repo = bytes_slice(of->repo, 0, 256),
-			.branch = bytes_slice(of->branch, 0, 128),
-			.policy_name = bytes_slice(of->policy_name, 0, 64),
-			.owner_uid = of->owner_uid,
-			.created_ms = of->created_ms,
-			.expires_ms = of->expires_ms,
-			.edge_pid = edge ? (uint32_t)edge->pid : 0,
-			.edge_restarts = edge ? edge->restarts : 0,
-			.is_revoked = session->is_revoked,
-		};
-		if (list.sessions_count < SESSIONS_SHOWN_MAX - 1)
-			list.sessions_count++;
+		if (!is_asked_for(&session->package->session, query) ||
+		    list.total++ < query->skip ||
+		    list.sessions_count == SESSIONS_SHOWN_MAX)
+			continue;
+		rows[list.sessions_count++] = session_row(session);
 	}
 	rpc_reply(ticket, &msg_session_list_schema, &list, -1);
 }
@@ -234,7 +248,8 @@ const struct rpc_permit warden_permits[] = {
 	 false, 1000},
 	{MSG_SESSION_ATTACH, &msg_attach_schema, answer_session_attach, true,
 	 1000},
-	{MSG_SESSION_LIST, &wire_empty_schema, answer_session_list, false, 100},
+	{MSG_SESSION_LIST, &msg_session_query_schema, answer_session_list,
+	 false, 1000},
 	{MSG_PROCESS_LIST, &wire_empty_schema, answer_process_list, false, 100},
 };
 const size_t warden_permit_count = ARRAY_SIZE(warden_permits);
