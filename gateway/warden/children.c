@@ -167,6 +167,8 @@ static void restart_due(void *owner)
 
 static void child_free(struct child *child)
 {
+	if (child->session && child->session->edge == child)
+		child->session->edge = NULL;
 	DL_DELETE(child->warden->children, child);
 	if (child->rpc)
 		rpc_close(child->rpc);
@@ -246,7 +248,10 @@ static bool should_live(const struct child *child)
 {
 	if (child->warden->is_draining || child->role == ROLE_PACKCHECK)
 		return false;
-	return child->role != ROLE_EDGE || child->session;
+	if (child->role != ROLE_EDGE)
+		return true;
+	/* A new edge would not know that its session was revoked. */
+	return child->session && !child->session->is_revoked;
 }
 
 static void child_exited(struct child *child, int status)

@@ -11,7 +11,8 @@
 struct warden_config {
 	struct arena arena;
 	const char *state; /* directory, made 0700 */
-	const char *run;   /* directory of the sockets, made 0755 */
+	const char *
+		run; /* directory of the sockets: 0755 when root's, else 0700 */
 	const char *ca_bundle_path;
 	struct gateway_config gateway; /* what the children get */
 	size_t sessions_max;
@@ -19,14 +20,16 @@ struct warden_config {
 	unsigned idle_ms;
 };
 
-/* The defaults for this user: /var/lib and /run for root, else
- * $XDG_STATE_HOME and $XDG_RUNTIME_DIR. 0, or -1. */
+/* The defaults for this user: $SALLYPORT_STATE and $SALLYPORT_RUN, else
+ * /var/lib and /run for root, else $XDG_STATE_HOME and $XDG_RUNTIME_DIR (or
+ * below $HOME/.local/state and /tmp). 0, or -1. */
 int warden_config_defaults(struct warden_config *config, struct err *err);
 /* Read and check a file over what stands in config. Errors are appended to
  * report (as people read them); -1 then. */
 int warden_config_read(struct warden_config *config, const char *path,
 		       struct buf *report, struct err *err);
-/* Load the CA bundle's bytes. 0, or -1. */
+/* Load the CA bundle's bytes; without a configured one the system's, which
+ * may be missing. 0, or -1. */
 int warden_config_finish(struct warden_config *config, struct err *err);
 void warden_config_release(struct warden_config *config);
 

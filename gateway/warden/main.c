@@ -111,6 +111,23 @@ static int make_directories(const char *path, mode_t mode, struct err *err)
 	return 0;
 }
 
+/* The directory of the sockets: nobody else's, and open to other users only
+ * when the gateway serves them all. */
+static int own_run(const char *path, struct err *err)
+{
+	auto_fd int fd = open(path, O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat stat;
+
+	if (fd < 0 || fstat(fd, &stat) < 0)
+		return err_system(err, "open %s", path);
+	if (stat.st_uid != geteuid())
+		return err_set(err, ERR_INVALID, "%s belongs to user %u", path,
+			       stat.st_uid);
+	if (fchmod(fd, geteuid() == 0 ? 0755 : 0700) < 0)
+		return err_system(err, "change the mode of %s", path);
+	return 0;
+}
+
 /* A listening Unix socket; whoever may connect is decided by control from
  * the peer's credentials. */
 static int listen_unix(const char *dir, const char *name, int type,
@@ -188,7 +205,7 @@ static int open_all(struct warden *warden, struct err *err)
 
 	if (make_directories(config->state, 0700, err) < 0 ||
 	    make_directories(config->run, 0755, err) < 0 ||
-	    lock_run(config->run, err) < 0)
+	    own_run(config->run, err) < 0 || lock_run(config->run, err) < 0)
 		return -1;
 	warden->state_dir =
 		open(config->state, O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -158,9 +158,12 @@ void warden_session_end(struct warden_session *session, struct bytes reason,
 void warden_session_forget(struct warden_session *session)
 {
 	struct warden *warden = session->warden;
+	struct child *child, *next;
 
-	if (session->edge)
-		child_end(session->edge);
+	/* Its edge, and what still checks a pack of it. */
+	DL_FOREACH_SAFE(warden->children, child, next)
+	if (child->session == session)
+		child_end(child);
 	for (size_t i = 0; i < session->listener_count; i++)
 		(void)close(session->listeners[i].fd);
 	DL_DELETE(warden->sessions, session);
@@ -215,7 +218,7 @@ session_new(struct warden *warden, struct package *package, int package_fd)
 		free(session);
 		return NULL;
 	}
-	DL_APPEND(warden->sessions, session);
+	DL_PREPEND(warden->sessions, session);
 	warden->session_count++;
 	return session;
 }
