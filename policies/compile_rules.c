@@ -3,6 +3,7 @@
 #include "common/cleanup.h"
 #include "policies/compile_rule.h"
 #include "policies/preset.h"
+#include "policies/rule_index.h"
 
 #define PRESETS_MAX 16 /* in `extends` */
 
@@ -201,4 +202,7 @@ void compile_rules(struct compile *compile, const struct text_node *rules,
 	for (size_t i = 0; i < count; i++)
 		if (lists[i].rules)
 			read_list(compile, &lists[i], array);
+	if (rule_index_build(compile->policy))
+		text_error(&compile->reader.source, 0,
+			   "the text is too large to be read");
 }

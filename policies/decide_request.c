@@ -1,5 +1,6 @@
 #include "policies/decide.h"
 #include "policies/decide_rule.h"
+#include "policies/rule_index.h"
 
 /* Git's endpoints get a credential through `git` alone: a rule cannot see
  * which refs a push names. */
@@ -33,10 +34,13 @@ struct verdict decide_request(const struct policy *policy,
 			      struct buf *trace)
 {
 	enum rule_stage closest = RULE_HOST;
+	const struct policy_rule *rule;
+	struct candidates candidates;
 
-	for (size_t i = 0; i < policy->rule_count; i++) {
-		const struct policy_rule *rule = &policy->rules[i];
-		enum rule_stage stage = rule_meets_request(rule, facts);
+	candidates_init(&candidates, policy, facts->target.host, trace != NULL);
+	while ((rule = candidates_next(&candidates))) {
+		enum rule_stage stage =
+			rule_meets_request(rule, facts, candidates.is_indexed);
 
 		trace_rule(trace, rule, stage);
 		if (stage == RULE_MATCH && rule->action == POLICY_ALLOW)

@@ -36,17 +36,20 @@ static bool any_path(const struct policy_strings *paths, struct bytes path)
 }
 
 enum rule_stage rule_meets_target(const struct policy_rule *rule,
-				  const struct target_facts *facts)
+				  const struct target_facts *facts,
+				  bool is_host)
 {
-	if (!any_host(&rule->hosts, facts->host))
+	if (!is_host && !any_host(&rule->hosts, facts->host))
 		return RULE_HOST;
 	return any_port(rule, facts->port) ? RULE_MATCH : RULE_PORT;
 }
 
 enum rule_stage rule_meets_request(const struct policy_rule *rule,
-				   const struct request_facts *facts)
+				   const struct request_facts *facts,
+				   bool is_host)
 {
-	enum rule_stage stage = rule_meets_target(rule, &facts->target);
+	enum rule_stage stage =
+		rule_meets_target(rule, &facts->target, is_host);
 
 	if (stage != RULE_MATCH)
 		return stage;

@@ -19,12 +19,15 @@ enum rule_stage {
 	RULE_STAGE_MAX
 };
 
-/* Host and port alone: RULE_HOST, RULE_PORT or RULE_MATCH. */
+/* Host and port alone: RULE_HOST, RULE_PORT or RULE_MATCH. is_host: the
+ * host is known to match. */
 enum rule_stage rule_meets_target(const struct policy_rule *rule,
-				  const struct target_facts *facts);
+				  const struct target_facts *facts,
+				  bool is_host);
 /* The whole rule. */
 enum rule_stage rule_meets_request(const struct policy_rule *rule,
-				   const struct request_facts *facts);
+				   const struct request_facts *facts,
+				   bool is_host);
 /* Does the rule ask for more than host and port? */
 bool rule_is_conditional(const struct policy_rule *rule);
 /* What to call it when this is the closest any allow rule came. */

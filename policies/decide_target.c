@@ -1,6 +1,7 @@
 #include "policies/decide.h"
 #include "policies/decide_rule.h"
 #include "policies/host.h"
+#include "policies/rule_index.h"
 
 static bool is_tunnel(const struct policy *policy, struct bytes host)
 {
@@ -50,9 +51,13 @@ static void scan_rules(const struct policy *policy,
 		       const struct target_facts *facts, bool tunnel,
 		       struct scan *scan, struct buf *trace)
 {
-	for (size_t i = 0; i < policy->rule_count; i++) {
-		const struct policy_rule *rule = &policy->rules[i];
-		enum rule_stage stage = rule_meets_target(rule, facts);
+	const struct policy_rule *rule;
+	struct candidates candidates;
+
+	candidates_init(&candidates, policy, facts->host, trace != NULL);
+	while ((rule = candidates_next(&candidates))) {
+		enum rule_stage stage =
+			rule_meets_target(rule, facts, candidates.is_indexed);
 
 		trace_rule(trace, rule, stage);
 		if (rule->action == POLICY_ALLOW && stage > scan->closest)

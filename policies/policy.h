@@ -122,11 +122,14 @@ struct policy_addresses {
 	size_t allow_count;
 };
 
+struct rule_index;
+
 struct policy {
 	struct arena arena;
 	struct bytes name;
 	const struct policy_rule *rules; /* own rules, then the presets' */
 	size_t rule_count;
+	const struct rule_index *index; /* of the rules; NULL: none */
 	bool inspect_all; /* tls.inspect: always (else auto) */
 	struct policy_strings tunnel;
 	struct policy_addresses addresses;
