@@ -195,8 +195,10 @@ int mounts_tmpfs(const char *target, mode_t mode, uint64_t size_max,
 
 int mounts_proc(const char *target, struct err *err)
 {
+	/* Who may not be traced is not seen: init, whose command line is
+	 * that of the caller's process. */
 	if (mount("proc", target, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC,
-		  NULL) == 0)
+		  "hidepid=invisible") == 0)
 		return 0;
 	if (errno != EPERM)
 		return err_system(err, "mount proc");

@@ -1,0 +1,191 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+
+#include "sandbox-host/place.h"
+#include "tests/unit/sandbox-host/scratch.h"
+
+/* The scratch directory stands for the root of a sandbox, this process for
+ * a program in it. */
+static int root;
+
+static int setup(void **state)
+{
+	(void)state;
+	scratch_make();
+	scratch_dir("d");
+	scratch_file("d/f");
+	scratch_link("abs", "/d");
+	scratch_link("rel", "d/f");
+	scratch_link("new", "d/missing");
+	scratch_link("loop", "loop");
+	scratch_link("escape", "/etc/passwd");
+	root = open(scratch, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return root < 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	(void)close(root);
+	scratch_remove();
+	return 0;
+}
+
+struct row {
+	const char *path;
+	bool follow;
+	const char *found; /* in scratch; NULL: .error */
+	bool exists;
+	int error;
+};
+
+static void find(int below, const char *prefix, const struct row *row)
+{
+	struct place place;
+	char path[PATH_MAX];
+	int rc;
+
+	snprintf(path, sizeof(path), "%s%s", prefix, row->path);
+	rc = place_find(&place, below, getpid(), AT_FDCWD, path, row->follow);
+	if (rc != row->error)
+		fail_msg("%s: %d", path, rc);
+	if (!row->found)
+		return;
+	assert_string_equal(place.path, scratch_path(row->found));
+	assert_int_equal(place.exists, row->exists);
+}
+
+static void place_follows_links_as_the_kernel_does(void **state)
+{
+	static const struct row rows[] = {
+		{"/d/f", true, "d/f", true, 0},
+		{"//d/./f", true, "d/f", true, 0},
+		{"/d/../d/f", true, "d/f", true, 0},
+		{"/d/new", true, "d/new", false, 0},
+		{"/d/", true, "d", true, 0},
+		{"/d/.", true, "d", true, 0},
+		{"/d/new/", true, "d/new", false, 0},
+		{"/rel", true, "d/f", true, 0},
+		{"/rel", false, "rel", true, 0},
+		{"/new", true, "d/missing", false, 0},
+		{"/new", false, "new", true, 0},
+		{"/loop", true, NULL, false, -ELOOP},
+		{"/nothing/f", true, NULL, false, -ENOENT},
+		{"/d/f/x", true, NULL, false, -ENOTDIR},
+	};
+	int whole = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		find(whole, scratch, &rows[i]);
+	(void)close(whole);
+}
+
+static void place_never_leaves_the_root(void **state)
+{
+	static const struct row rows[] = {
+		{"/d/f", true, "d/f", true, 0},
+		{"/../../d/f", true, "d/f", true, 0},
+		{"/abs/f", true, "d/f", true, 0},
+		{"/abs/new", true, "d/new", false, 0},
+		{"/escape", true, NULL, false, -ENOENT},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		find(root, "", &rows[i]);
+}
+
+static void place_starts_at_a_descriptor(void **state)
+{
+	struct place place;
+	int dir = open("/usr", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int whole = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	(void)state;
+	assert_int_equal(
+		place_find(&place, whole, getpid(), dir, "bin/x-y-z", true), 0);
+	assert_string_equal(place.path, "/usr/bin/x-y-z");
+	assert_int_equal(place_find(&place, whole, getpid(), 12345, "x", true),
+			 -EBADF);
+	(void)close(whole);
+	(void)close(dir);
+}
+
+static void place_knows_handles_and_follows_magic_directories(void **state)
+{
+	struct place place;
+	int whole = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	(void)state;
+	assert_int_equal(place_find(&place, whole, getpid(), AT_FDCWD,
+				    "/proc/self/fd/1", true),
+			 0);
+	assert_true(place.is_handle);
+	assert_int_equal(place_find(&place, whole, getpid(), AT_FDCWD,
+				    "/proc/self/root/usr/x-y-z", true),
+			 0);
+	assert_string_equal(place.path, "/usr/x-y-z");
+	assert_false(place.is_handle);
+	(void)close(whole);
+}
+
+static void place_never_waves_an_unknown_magic_link_through(void **state)
+{
+	static const char *const paths[] = {
+		"/proc/self/task/1/cwd/x",
+		"/proc/self/exe/x",
+		"/proc/1/root/usr/x",
+	};
+	int whole = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		struct place place;
+
+		if (place_find(&place, whole, getpid(), AT_FDCWD, paths[i],
+			       true) >= 0)
+			fail_msg("%s", paths[i]);
+	}
+	(void)close(whole);
+}
+
+static void place_reads_a_string_up_to_its_end(void **state)
+{
+	const char *text = "/a/b";
+	char out[PATH_MAX];
+	char *longest = calloc(1, 2 * PATH_MAX);
+
+	(void)state;
+	assert_int_equal(place_read_string(getpid(), (uintptr_t)text, out), 0);
+	assert_string_equal(out, "/a/b");
+	assert_int_equal(place_read_string(getpid(), (uintptr_t)longest, out),
+			 -ENOENT);
+	memset(longest, 'x', 2 * PATH_MAX - 1);
+	assert_int_equal(place_read_string(getpid(), (uintptr_t)longest, out),
+			 -ENAMETOOLONG);
+	assert_int_equal(place_read_string(getpid(), 16, out), -EFAULT);
+	free(longest);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(place_follows_links_as_the_kernel_does),
+		cmocka_unit_test(place_never_leaves_the_root),
+		cmocka_unit_test(place_starts_at_a_descriptor),
+		cmocka_unit_test(
+			place_knows_handles_and_follows_magic_directories),
+		cmocka_unit_test(
+			place_never_waves_an_unknown_magic_link_through),
+		cmocka_unit_test(place_reads_a_string_up_to_its_end),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,319 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "sandbox-host/plan.h"
+#include "tests/unit/sandbox-host/scratch.h"
+
+#define TEXT_MAX 65536
+
+static const char *const argv[] = {"/bin/true", NULL};
+
+static struct sandbox_spec spec_of(void)
+{
+	return (struct sandbox_spec){.argv = argv, .workspace = scratch};
+}
+
+/* The printed plan of spec. */
+static const char *printed(const struct sandbox_spec *spec)
+{
+	static char text[TEXT_MAX];
+	struct plan plan;
+	struct err err = {0};
+	FILE *out = fmemopen(text, sizeof(text), "w");
+
+	assert_non_null(out);
+	if (sandbox_plan(spec, &plan, &err) < 0)
+		fail_msg("%s", err.text);
+	sandbox_plan_print(&plan, out);
+	assert_int_equal(fclose(out), 0);
+	plan_release(&plan);
+	return text;
+}
+
+/* Does a line of text start with verb, a space and the path of name? */
+static bool has_step(const char *text, const char *verb, const char *name)
+{
+	char line[PATH_MAX];
+	int len = snprintf(line, sizeof(line), "%s %s", verb,
+			   name[0] == '/' ? name : scratch_path(name));
+
+	for (const char *at = text; at; at = strchr(at, '\n')) {
+		at += *at == '\n';
+		if (!strncmp(at, line, (size_t)len) &&
+		    (at[len] == '\n' || at[len] == ' '))
+			return true;
+	}
+	return false;
+}
+
+static void refused(const struct sandbox_spec *spec, const char *words)
+{
+	struct plan plan;
+	struct err err = {0};
+
+	assert_int_equal(sandbox_plan(spec, &plan, &err), -1);
+	if (!strstr(err.text, words))
+		fail_msg("%s", err.text);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	scratch_make();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	scratch_remove();
+	return 0;
+}
+
+static void plan_never_brings_in_the_whole_root(void **state)
+{
+	struct sandbox_spec spec = spec_of();
+	const char *text = printed(&spec);
+
+	(void)state;
+	assert_false(has_step(text, "bind", "/"));
+	assert_false(has_step(text, "bind", "/run"));
+	assert_false(has_step(text, "bind", "/tmp"));
+	assert_false(has_step(text, "bind", "/home"));
+	assert_false(has_step(text, "bind", "/root"));
+	assert_false(has_step(text, "bind", "/proc"));
+	assert_false(has_step(text, "bind", "/sys"));
+	assert_false(has_step(text, "bind", "/dev"));
+	assert_true(has_step(text, "bind", "/usr"));
+	assert_true(has_step(text, "bind", "/etc"));
+	assert_true(has_step(text, "bind", "/var"));
+	assert_true(has_step(text, "tmpfs", "/tmp"));
+}
+
+static void plan_with_a_read_list_has_the_system_and_the_list(void **state)
+{
+	struct sandbox_spec spec = spec_of();
+	const char *const read[] = {"/var/lib"};
+	const char *text;
+
+	(void)state;
+	spec.has_read = true;
+	spec.read = (struct sandbox_paths){read, 1};
+	text = printed(&spec);
+	assert_true(has_step(text, "bind", "/usr"));
+	assert_true(has_step(text, "bind", "/var/lib"));
+	assert_false(has_step(text, "bind", "/var"));
+	assert_false(has_step(text, "bind", "/srv"));
+}
+
+static void plan_hides_the_password_hashes(void **state)
+{
+	struct sandbox_spec spec = spec_of();
+
+	(void)state;
+	assert_true(has_step(printed(&spec), "hide", "/etc/shadow"));
+}
+
+static void plan_puts_the_order_of_construction(void **state)
+{
+	static const char *const order[] = {
+		"namespaces",	"map",	    "root",	"bind",	  "proc",
+		"address",	"listen",   "firewall", "detach", "seal /\n",
+		"capabilities", "landlock", "seccomp",	"exec",
+	};
+	struct sandbox_spec spec = spec_of();
+	const char *at = printed(&spec);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+		at = strstr(at, order[i]);
+		if (!at)
+			fail_msg("%s is not in its place", order[i]);
+	}
+}
+
+static void plan_mounts_the_workspace_as_it_was_asked_to(void **state)
+{
+	struct sandbox_spec spec = spec_of();
+	char line[256];
+
+	(void)state;
+	snprintf(line, sizeof(line), "bind %s from %s writable\n", scratch,
+		 scratch);
+	assert_non_null(strstr(printed(&spec), line));
+	spec.workspace_mode = SANDBOX_READ;
+	assert_null(strstr(printed(&spec), line));
+	assert_true(has_step(printed(&spec), "bind", scratch));
+}
+
+static void plan_expands_hides_and_follows_no_link_out(void **state)
+{
+	const char *const hide[] = {"**/.env", "keys/*.pem"};
+	struct sandbox_spec spec = spec_of();
+	const char *text;
+
+	(void)state;
+	scratch_file(".env");
+	scratch_dir("a");
+	scratch_dir("a/b");
+	scratch_file("a/b/.env");
+	scratch_file("a/b/.envrc2");
+	scratch_dir("keys");
+	scratch_file("keys/x.pem");
+	scratch_file("keys/x.pub");
+	scratch_link("out", "/etc");
+	spec.hide = (struct sandbox_paths){hide, 2};
+	text = printed(&spec);
+	assert_true(has_step(text, "hide", ".env"));
+	assert_true(has_step(text, "hide", "a/b/.env"));
+	assert_true(has_step(text, "hide", "keys/x.pem"));
+	assert_false(has_step(text, "hide", "a/b/.envrc2"));
+	assert_false(has_step(text, "hide", "keys/x.pub"));
+}
+
+static void plan_refuses_to_hide_the_workspace(void **state)
+{
+	const char *hide[] = {scratch};
+	struct sandbox_spec spec = spec_of();
+
+	(void)state;
+	spec.hide = (struct sandbox_paths){hide, 1};
+	refused(&spec, "workspace would be hidden");
+}
+
+static void plan_protects_what_exists_and_guards_the_rest(void **state)
+{
+	struct sandbox_spec spec = spec_of();
+	const char *text;
+
+	(void)state;
+	scratch_dir(".git");
+	scratch_dir(".git/hooks");
+	scratch_file(".git/config");
+	scratch_dir(".vscode");
+	scratch_dir("sub");
+	scratch_dir("sub/.git");
+	scratch_file("sub/.git/config");
+	text = printed(&spec);
+	assert_true(has_step(text, "pin", ".git"));
+	assert_true(has_step(text, "protect", ".git/hooks"));
+	assert_true(has_step(text, "protect", ".git/config"));
+	assert_true(has_step(text, "protect", ".vscode"));
+	assert_true(has_step(text, "guard", ".vscode"));
+	assert_true(has_step(text, "guard", ".bashrc"));
+	assert_false(has_step(text, "protect", ".bashrc"));
+	assert_true(has_step(text, "pin", "sub/.git"));
+	assert_true(has_step(text, "protect", "sub/.git/config"));
+	assert_true(has_step(text, "guard", "sub/.git/hooks"));
+}
+
+static void plan_protects_nothing_in_a_workspace_that_is_read_only(void **state)
+{
+	struct sandbox_spec spec = spec_of();
+
+	(void)state;
+	scratch_dir(".vscode");
+	spec.workspace_mode = SANDBOX_READ;
+	assert_false(has_step(printed(&spec), "protect", ".vscode"));
+	assert_false(has_step(printed(&spec), "guard", ".vscode"));
+}
+
+static void plan_guards_a_repository_only_where_there_is_one(void **state)
+{
+	struct sandbox_spec spec = spec_of();
+
+	(void)state;
+	assert_false(has_step(printed(&spec), "guard", ".git/config"));
+	scratch_dir(".git");
+	assert_true(has_step(printed(&spec), "guard", ".git/config"));
+}
+
+static void plan_resolves_links_in_what_it_is_given(void **state)
+{
+	const char *write[] = {"link"};
+	struct sandbox_spec spec = spec_of();
+
+	(void)state;
+	scratch_dir("real");
+	scratch_link("link", "real");
+	spec.write = (struct sandbox_paths){write, 1};
+	assert_true(has_step(printed(&spec), "bind", "real"));
+	assert_false(has_step(printed(&spec), "bind", "link"));
+}
+
+static void plan_says_what_it_left_out(void **state)
+{
+	const char *write[] = {"missing"};
+	struct sandbox_spec spec = spec_of();
+	struct plan plan;
+	struct err err = {0};
+
+	(void)state;
+	spec.write = (struct sandbox_paths){write, 1};
+	assert_int_equal(sandbox_plan(&spec, &plan, &err), 0);
+	assert_int_equal(plan.note_count, 1);
+	assert_non_null(strstr(plan.notes[0], "does not exist"));
+	plan_release(&plan);
+}
+
+static void plan_refuses_what_it_can_not_do(void **state)
+{
+	const char *const none[] = {NULL};
+	const char *dots[] = {"../x"};
+	const char *home[] = {"~/x"};
+	const char *root[] = {"/"};
+	const char *run[] = {"/run"};
+	const struct {
+		const char *const *argv;
+		const char *workspace;
+		const char **read;
+		const char *words;
+	} rows[] = {
+		{none, scratch, NULL, "no command"},
+		{argv, "relative", NULL, "absolute"},
+		{argv, "/proc", NULL, "to work in"},
+		{argv, "/", NULL, "to work in"},
+		{argv, "/etc/passwd", NULL, "to work in"},
+		{argv, "/nonexistent/x", NULL, "No such file"},
+		{argv, scratch, dots, "no \"..\""},
+		{argv, scratch, home, "no home"},
+		{argv, scratch, root, "not as a whole"},
+		{argv, scratch, run, "not as a whole"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct sandbox_spec spec = {.argv = rows[i].argv,
+					    .workspace = rows[i].workspace};
+
+		if (rows[i].read)
+			spec.read = (struct sandbox_paths){rows[i].read, 1};
+		refused(&spec, rows[i].words);
+	}
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(plan_never_brings_in_the_whole_root),
+		TEST(plan_with_a_read_list_has_the_system_and_the_list),
+		TEST(plan_hides_the_password_hashes),
+		TEST(plan_puts_the_order_of_construction),
+		TEST(plan_mounts_the_workspace_as_it_was_asked_to),
+		TEST(plan_expands_hides_and_follows_no_link_out),
+		TEST(plan_refuses_to_hide_the_workspace),
+		TEST(plan_protects_what_exists_and_guards_the_rest),
+		TEST(plan_protects_nothing_in_a_workspace_that_is_read_only),
+		TEST(plan_guards_a_repository_only_where_there_is_one),
+		TEST(plan_resolves_links_in_what_it_is_given),
+		TEST(plan_says_what_it_left_out),
+		TEST(plan_refuses_what_it_can_not_do),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
