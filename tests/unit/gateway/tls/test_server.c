@@ -232,6 +232,79 @@ static void server_refuses_old_versions_and_weak_suites(void **state)
 	}
 }
 
+static void server_takes_no_early_data(void **state)
+{
+	struct bench *bench = *state;
+	struct rig rig = {0};
+	SSL_SESSION *session;
+
+	shake(bench, &rig, "a.test", NULL);
+	session = io_tls_session(rig.client.io);
+	assert_true(SSL_SESSION_is_resumable(session));
+	assert_int_equal(SSL_SESSION_get_max_early_data(session), 0);
+	SSL_SESSION_free(session);
+	rig_stop(&rig);
+}
+
+/* Two bare SSLs, since io_tls does not renegotiate itself. */
+static void make_pair(struct bench *bench, SSL_CTX *server_ctx, SSL *pair[2])
+{
+	const struct tls_leaf *leaf =
+		tls_leaves_find(&bench->leaves, bytes_str("a.test"), false, 0);
+	BIO *ends[2];
+
+	pair[0] = SSL_new(bench->client);
+	pair[1] = SSL_new(server_ctx);
+	assert_int_equal(BIO_new_bio_pair(&ends[0], 0, &ends[1], 0), 1);
+	for (size_t i = 0; i < 2; i++)
+		SSL_set_bio(pair[i], ends[i], ends[i]);
+	assert_int_equal(SSL_set_max_proto_version(pair[0], TLS1_2_VERSION), 1);
+	assert_int_equal(SSL_use_cert_and_key(pair[1], leaf->chain[0],
+					      bench->server.key, NULL, 1),
+			 1);
+	SSL_set_connect_state(pair[0]);
+	SSL_set_accept_state(pair[1]);
+}
+
+/* Let both sides read until nothing moves. */
+static void pump(SSL *pair[2])
+{
+	char byte;
+
+	for (int i = 0; i < 20; i++)
+		(void)SSL_read(pair[i % 2], &byte, 1);
+}
+
+static bool renegotiates(struct bench *bench, SSL_CTX *server_ctx)
+{
+	SSL *pair[2];
+	bool is_done;
+
+	make_pair(bench, server_ctx, pair);
+	pump(pair);
+	assert_int_equal(SSL_is_init_finished(pair[0]), 1);
+	assert_int_equal(SSL_renegotiate(pair[0]), 1);
+	(void)SSL_do_handshake(pair[0]);
+	pump(pair);
+	is_done = SSL_total_renegotiations(pair[0]) > 0 &&
+		  SSL_is_init_finished(pair[0]) &&
+		  SSL_get_shutdown(pair[0]) == 0;
+	SSL_free(pair[0]);
+	SSL_free(pair[1]);
+	return is_done;
+}
+
+static void server_does_not_renegotiate(void **state)
+{
+	struct bench *bench = *state;
+	SSL_CTX *plain = SSL_CTX_new(TLS_server_method());
+
+	SSL_CTX_set_options(plain, SSL_OP_ALLOW_CLIENT_RENEGOTIATION);
+	assert_true(renegotiates(bench, plain));
+	assert_false(renegotiates(bench, bench->server.ctx));
+	SSL_CTX_free(plain);
+}
+
 static void server_gives_its_public_key_for_the_minter(void **state)
 {
 	struct bench *bench = *state;
@@ -254,6 +327,8 @@ int main(void)
 		SERVER_TEST(server_does_not_resume_what_another_edge_began),
 		SERVER_TEST(server_answers_http_1_1_and_no_other_protocol),
 		SERVER_TEST(server_refuses_old_versions_and_weak_suites),
+		SERVER_TEST(server_takes_no_early_data),
+		SERVER_TEST(server_does_not_renegotiate),
 		SERVER_TEST(server_gives_its_public_key_for_the_minter),
 	};
 
