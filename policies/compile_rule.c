@@ -94,6 +94,9 @@ static void read_name(struct compile *compile, const struct text_node *node,
 				      BYTES_ARGS(name))
 		       : arena_format(compile->reader.arena, "%.*s%srules[%zu]",
 				      BYTES_ARGS(preset), slash, index);
+	if (!text)
+		text_error(&compile->reader.source, 0,
+			   "the text is too large to be read");
 	rule->name = bytes_str(text);
 }
 

@@ -27,10 +27,17 @@ static bool any_method(const struct policy_strings *methods, struct bytes name)
 	return methods->count == 0;
 }
 
-static bool any_path(const struct policy_strings *paths, struct bytes path)
+/* Many servers find a path whatever its case (GitHub: owners and names), so
+ * what is denied is denied in any. */
+static bool any_path(const struct policy_rule *rule, struct bytes path)
 {
+	const struct policy_strings *paths = &rule->paths;
+	bool (*match)(struct bytes, struct bytes) =
+		rule->action == POLICY_DENY ? path_matches_nocase
+					    : path_matches;
+
 	for (size_t i = 0; i < paths->count; i++)
-		if (path_matches(paths->items[i], path))
+		if (match(paths->items[i], path))
 			return true;
 	return paths->count == 0;
 }
@@ -55,7 +62,7 @@ enum rule_stage rule_meets_request(const struct policy_rule *rule,
 		return stage;
 	if (!any_method(&rule->methods, facts->method))
 		return RULE_METHOD;
-	return any_path(&rule->paths, facts->path) ? RULE_MATCH : RULE_PATH;
+	return any_path(rule, facts->path) ? RULE_MATCH : RULE_PATH;
 }
 
 bool rule_is_conditional(const struct policy_rule *rule)

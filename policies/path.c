@@ -221,7 +221,17 @@ static bool retry(struct bytes path, struct star *one, struct star *two)
 	return true;
 }
 
-bool path_matches(struct bytes glob, struct bytes path)
+static uint8_t lower(uint8_t c)
+{
+	return c >= 'A' && c <= 'Z' ? (uint8_t)(c + ('a' - 'A')) : c;
+}
+
+static bool same(uint8_t a, uint8_t b, bool nocase)
+{
+	return a == b || (nocase && lower(a) == lower(b));
+}
+
+static bool matches(struct bytes glob, struct bytes path, bool nocase)
 {
 	struct star one = {false, 0, 0};
 	struct star two = {false, 0, 0};
@@ -240,7 +250,7 @@ bool path_matches(struct bytes glob, struct bytes path)
 			continue;
 		}
 		if (g < glob.len && p < path.len &&
-		    glob.data[g] == path.data[p]) {
+		    same(glob.data[g], path.data[p], nocase)) {
 			g++;
 			p++;
 			continue;
@@ -251,4 +261,14 @@ bool path_matches(struct bytes glob, struct bytes path)
 		p = one.is_set ? one.path : two.path;
 	}
 	return true;
+}
+
+bool path_matches(struct bytes glob, struct bytes path)
+{
+	return matches(glob, path, false);
+}
+
+bool path_matches_nocase(struct bytes glob, struct bytes path)
+{
+	return matches(glob, path, true);
 }

@@ -70,77 +70,78 @@ static void path_normalise_gives_one_form(void **state)
 	}
 }
 
+static const char *const ambiguous[] = {
+	"",
+	"a",
+	"*",
+	"http://a/",
+	"//",
+	"//a",
+	"/a//b",
+	"/a//",
+	"/.//a",
+	"/..",
+	"/a/..",
+	"/a/../b",
+	"/a/%2e%2e/b",
+	"/a/.%2E/b",
+	"/a/%2e./b",
+	"/a;x",
+	"/..;/a",
+	"/;",
+	"/a\\b",
+	"/a%5cb",
+	"/a%5Cb",
+	"/a%2fb",
+	"/a%2Fb",
+	"/a%00",
+	"/a%0d%0aHost:x",
+	"/a%09",
+	"/a%7f",
+	"/%",
+	"/%2",
+	"/%zz",
+	"/%u002f",
+	"/%252f",
+	"/%252e%252e",
+	"/%25%32%66",
+	"/%25%32f",
+	"/%2525",
+	"/a b",
+	"/a\tb",
+	"/a\x7f",
+	"/\xc3\xbc",
+	"/a?b",
+	"/a#b",
+	"/%c0%af",
+	"/%c0%ae%c0%ae/",
+	"/%e0%80%af",
+	"/%ed%a0%80",
+	"/%f8%88%80%80%80",
+	"/%f4%90%80%80",
+	"/%c3",
+	"/%c3x",
+	"/%bc",
+	"/@babel%2fcore%2fx",
+	"/@babel%2f..",
+	"/@babel%2f/x",
+	"/@%2fx",
+	"/x/@babel%2fcore",
+	"/@a%2e%2fb",
+};
+
 static void path_normalise_refuses_what_has_two_readings(void **state)
 {
-	static const char *const rows[] = {
-		"",
-		"a",
-		"*",
-		"http://a/",
-		"//",
-		"//a",
-		"/a//b",
-		"/a//",
-		"/.//a",
-		"/..",
-		"/a/..",
-		"/a/../b",
-		"/a/%2e%2e/b",
-		"/a/.%2E/b",
-		"/a/%2e./b",
-		"/a;x",
-		"/..;/a",
-		"/;",
-		"/a\\b",
-		"/a%5cb",
-		"/a%5Cb",
-		"/a%2fb",
-		"/a%2Fb",
-		"/a%00",
-		"/a%0d%0aHost:x",
-		"/a%09",
-		"/a%7f",
-		"/%",
-		"/%2",
-		"/%zz",
-		"/%u002f",
-		"/%252f",
-		"/%252e%252e",
-		"/%25%32%66",
-		"/%25%32f",
-		"/%2525",
-		"/a b",
-		"/a\tb",
-		"/a\x7f",
-		"/\xc3\xbc",
-		"/a?b",
-		"/a#b",
-		"/%c0%af",
-		"/%c0%ae%c0%ae/",
-		"/%e0%80%af",
-		"/%ed%a0%80",
-		"/%f8%88%80%80%80",
-		"/%f4%90%80%80",
-		"/%c3",
-		"/%c3x",
-		"/%bc",
-		"/@babel%2fcore%2fx",
-		"/@babel%2f..",
-		"/@babel%2f/x",
-		"/@%2fx",
-		"/x/@babel%2fcore",
-		"/@a%2e%2fb",
-	};
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(ambiguous); i++) {
 		struct arena arena;
 		struct bytes out;
 
-		print_message("%s\n", rows[i]);
+		print_message("%s\n", ambiguous[i]);
 		arena_init(&arena, ARENA_MAX);
-		assert_int_equal(normalise(&arena, bytes_str(rows[i]), &out),
-				 -1);
+		assert_int_equal(
+			normalise(&arena, bytes_str(ambiguous[i]), &out), -1);
 		arena_release(&arena);
 	}
 }
@@ -240,6 +241,17 @@ static void path_matches_whole_paths(void **state)
 	}
 }
 
+static void path_matches_nocase_takes_either_case(void **state)
+{
+	(void)state;
+	assert_true(path_matches_nocase(bytes_str("/Repos/*/x/**"),
+					bytes_str("/rEPOS/y/X/z")));
+	assert_false(path_matches(bytes_str("/Repos/*/x/**"),
+				  bytes_str("/rEPOS/y/X/z")));
+	assert_false(path_matches_nocase(bytes_str("/a@"), bytes_str("/A`")));
+	assert_false(path_matches_nocase(bytes_str("/["), bytes_str("/{")));
+}
+
 static void path_matches_is_linear_however_many_stars(void **state)
 {
 	static uint8_t path[PATH_MAX_LEN];
@@ -273,6 +285,7 @@ int main(void)
 		cmocka_unit_test(path_normalise_keeps_to_its_bound),
 		cmocka_unit_test(path_normalise_says_when_memory_is_out),
 		cmocka_unit_test(path_matches_whole_paths),
+		cmocka_unit_test(path_matches_nocase_takes_either_case),
 		cmocka_unit_test(path_matches_is_linear_however_many_stars),
 	};
 
