@@ -1,0 +1,135 @@
+#include "cli/cli.h"
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+
+int cli_fail(enum exit_code code, const char *format, ...)
+{
+	va_list args;
+
+	(void)fputs("sallyport: ", stderr);
+	va_start(args, format);
+	(void)vfprintf(stderr, format, args);
+	va_end(args);
+	(void)fputc('\n', stderr);
+	return code;
+}
+
+int cli_fail_err(const struct err *err)
+{
+	static const enum exit_code codes[ERR_MAX] = {
+		[ERR_NONE] = EXIT_FAILED,
+		[ERR_SYSTEM] = EXIT_FAILED,
+		[ERR_INVALID] = EXIT_INVALID,
+		[ERR_TOO_LARGE] = EXIT_FAILED,
+		[ERR_CLOSED] = EXIT_UNREACHABLE,
+		[ERR_TIMEOUT] = EXIT_TIMED_OUT,
+		[ERR_DENIED] = EXIT_NOT_PERMITTED,
+		[ERR_MISSING] = EXIT_NOT_FOUND,
+		[ERR_UNSUPPORTED] = EXIT_FAILED,
+		[ERR_LIBRARY] = EXIT_FAILED,
+	};
+
+	return cli_fail(codes[err->code], "%s", err->text);
+}
+
+int cli_usage(const struct cli *cli)
+{
+	(void)cli;
+	(void)fputs("sallyport: usage: see --help\n", stderr);
+	return EXIT_USAGE;
+}
+
+int cli_print(const struct cli *cli, const json_t *value,
+	      void (*table)(const json_t *value))
+{
+	if (!cli->json) {
+		table(value);
+		return EXIT_OK;
+	}
+	if (json_dumpf(value, stdout, JSON_INDENT(2) | JSON_SORT_KEYS) < 0)
+		return cli_fail(EXIT_FAILED, "print JSON");
+	(void)putchar('\n');
+	return EXIT_OK;
+}
+
+const char *json_text(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text ? text : "";
+}
+
+static int format_dir(char *out, size_t size, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static int format_dir(char *out, size_t size, const char *format, ...)
+{
+	va_list args;
+	int len;
+
+	va_start(args, format);
+	len = vsnprintf(out, size, format, args);
+	va_end(args);
+	return len < 0 || (size_t)len >= size ? -1 : 0;
+}
+
+int cli_run_dir(char *out, size_t size)
+{
+	const char *given = getenv("SALLYPORT_RUN");
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+
+	if (given)
+		return format_dir(out, size, "%s", given);
+	/* An ordinary user may use the host's gateway as well. */
+	if (getuid() == 0 || access("/run/sallyport/control.sock", F_OK) == 0)
+		return format_dir(out, size, "/run/sallyport");
+	if (runtime)
+		return format_dir(out, size, "%s/sallyport", runtime);
+	return format_dir(out, size, "/tmp/sallyport-%u", getuid());
+}
+
+int cli_state_dir(char *out, size_t size)
+{
+	const char *given = getenv("SALLYPORT_STATE");
+	const char *state = getenv("XDG_STATE_HOME");
+	const char *home = getenv("HOME");
+
+	if (given)
+		return format_dir(out, size, "%s", given);
+	if (getuid() == 0)
+		return format_dir(out, size, "/var/lib/sallyport");
+	if (state)
+		return format_dir(out, size, "%s/sallyport", state);
+	return format_dir(out, size, "%s/.local/state/sallyport",
+			  home ? home : "");
+}
+
+int cli_read_file(const char *path, struct buf *out, struct err *err)
+{
+	bool is_stdin = path[0] == '-' && path[1] == '\0';
+	auto_fd int fd =
+		is_stdin ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_system(err, "open %s", path);
+	for (;;) {
+		uint8_t *room = buf_reserve(out, 16 * 1024);
+		ssize_t got;
+
+		if (!room)
+			return err_set(err, ERR_TOO_LARGE,
+				       "read %s: it is too large", path);
+		got = read(fd, room, 16 * 1024);
+		if (got < 0)
+			return err_system(err, "read %s", path);
+		if (got == 0)
+			return 0;
+		buf_commit(out, (size_t)got);
+	}
+}

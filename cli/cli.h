@@ -1,0 +1,68 @@
+/*
+ * The sallyport command: nouns and verbs, each a function of this shape. It
+ * talks to control's Unix socket and holds no secret but the one that it
+ * passes from its stdin to the vault.
+ */
+#ifndef CLI_CLI_H
+#define CLI_CLI_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "common/buf.h"
+#include "common/err.h"
+
+/* interface.md section 2 */
+enum exit_code {
+	EXIT_OK = 0,
+	EXIT_FAILED = 1,
+	EXIT_USAGE = 2,
+	EXIT_INVALID = 3, /* configuration or policy */
+	EXIT_UNREACHABLE = 4,
+	EXIT_NOT_PERMITTED = 5,
+	EXIT_NOT_FOUND = 6,
+	EXIT_CONFLICT = 7,
+	EXIT_TIMED_OUT = 8,
+	EXIT_WOULD_DENY = 10
+};
+
+struct cli {
+	bool json; /* -o json */
+	int argc;  /* of the verb: argv[0] is the verb itself */
+	char **argv;
+};
+
+struct command {
+	const char *noun;
+	const char *verb; /* NULL: the noun is the command */
+	int (*run)(struct cli *cli);
+	const char *summary;
+	const char *help; /* the whole text for --help */
+};
+
+extern const struct command commands[];
+extern const size_t command_count;
+
+/* Tell "sallyport: text" on stderr and return code. */
+int cli_fail(enum exit_code code, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* The same for an err: its code chooses the exit code. */
+int cli_fail_err(const struct err *err);
+/* The option's usage was wrong: point to --help. */
+int cli_usage(const struct cli *cli);
+
+/* Print a JSON value as itself (-o json), else through table. */
+int cli_print(const struct cli *cli, const json_t *value,
+	      void (*table)(const json_t *value));
+/* A string of an object, "" when absent. */
+const char *json_text(const json_t *object, const char *key);
+
+/* Where the gateway's sockets and state are, for this user and environment.
+ * 0, or -1 when a path is too long. */
+int cli_run_dir(char *out, size_t size);
+int cli_state_dir(char *out, size_t size);
+
+/* Read a whole file, "-" for stdin, into out. 0, or -1. */
+int cli_read_file(const char *path, struct buf *out, struct err *err);
+
+#endif

@@ -1,0 +1,212 @@
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/client.h"
+#include "cli/commands.h"
+#include "common/cleanup.h"
+
+#define ROWS_DEFAULT 20
+#define ROWS_MAX     10000
+#define PATH_BYTES   1024
+
+struct audit_options {
+	unsigned count;
+	const char *session;
+	const char *kind;
+	bool denied;
+	bool follow;
+};
+
+static int parse(struct cli *cli, struct audit_options *options)
+{
+	static const struct option table[] = {
+		{"count", required_argument, NULL, 'n'},
+		{"session", required_argument, NULL, 's'},
+		{"kind", required_argument, NULL, 'k'},
+		{"denied", no_argument, NULL, 'd'},
+		{"follow", no_argument, NULL, 'f'},
+		{NULL, 0, NULL, 0},
+	};
+	int option;
+	char *end;
+
+	while ((option = getopt_long(cli->argc, cli->argv, "n:f", table,
+				     NULL)) != -1) {
+		switch (option) {
+		case 'n':
+			options->count = (unsigned)strtoul(optarg, &end, 10);
+			if (*end || options->count == 0 ||
+			    options->count > ROWS_MAX)
+				return -1;
+			break;
+		case 's':
+			options->session = optarg;
+			break;
+		case 'k':
+			options->kind = optarg;
+			break;
+		case 'd':
+			options->denied = true;
+			break;
+		case 'f':
+			options->follow = true;
+			break;
+		default:
+			return -1;
+		}
+	}
+	return optind == cli->argc ? 0 : -1;
+}
+
+/* ---- one row for people ---- */
+
+static void print_row(const json_t *row)
+{
+	const char *method = json_text(row, "method");
+	const char *reason = json_text(row, "constraint");
+	json_int_t port = json_integer_value(json_object_get(row, "port"));
+
+	(void)printf("%-24s %-5s %-14s %s%s%s", json_text(row, "time"),
+		     json_is_false(json_object_get(row, "allowed")) ? "deny"
+								    : "allow",
+		     json_text(row, "kind"), method, method[0] ? " " : "",
+		     json_text(row, "host"));
+	if (port)
+		(void)printf(":%lld", (long long)port);
+	(void)printf("%s", json_text(row, "path"));
+	if (json_text(row, "rule")[0])
+		(void)printf(" [%s]", json_text(row, "rule"));
+	if (reason[0] && strcmp(reason, "none") != 0)
+		(void)printf(" %s", reason);
+	if (json_text(row, "detail")[0])
+		(void)printf(": %s", json_text(row, "detail"));
+	(void)putchar('\n');
+}
+
+static bool show_line(struct bytes line, void *owner)
+{
+	const struct cli *cli = owner;
+	json_t *row;
+
+	if (line.len == 0)
+		return true;
+	if (cli->json) {
+		(void)printf("%.*s\n", BYTES_ARGS(line));
+	} else {
+		row = json_loadb((const char *)line.data, line.len, 0, NULL);
+		if (row)
+			print_row(row);
+		json_decref(row);
+	}
+	(void)fflush(stdout);
+	return true;
+}
+
+static void show_lines(struct cli *cli, struct bytes body)
+{
+	struct bytes line;
+
+	while (body.len > 0) {
+		(void)bytes_split(&body, '\n', &line);
+		(void)show_line(line, cli);
+	}
+}
+
+static int format_path(char path[PATH_BYTES], const char *base,
+		       const struct audit_options *options)
+{
+	int len = snprintf(path, PATH_BYTES, "%s?limit=%u&newest=1%s%s%s%s%s",
+			   base, options->count,
+			   options->session ? "&session=" : "",
+			   options->session ? options->session : "",
+			   options->kind ? "&kind=" : "",
+			   options->kind ? options->kind : "",
+			   options->denied ? "&denied=1" : "");
+
+	return len < 0 || len >= PATH_BYTES ? -1 : 0;
+}
+
+static int follow(struct cli *cli, const struct audit_options *options)
+{
+	char path[PATH_BYTES];
+	struct client client;
+	struct err err;
+	int result;
+
+	if (format_path(path, "/v1/events", options) < 0)
+		return cli_usage(cli);
+	if (client_open(&client, &err) < 0)
+		return cli_fail_err(&err);
+	result = client_follow(&client, path, show_line, cli, &err);
+	client_close(&client);
+	return result < 0 ? cli_fail_err(&err) : EXIT_OK;
+}
+
+static int show(struct cli *cli, const struct audit_options *options)
+{
+	char path[PATH_BYTES];
+	const struct client_request request = {.method = "GET", .path = path};
+	auto_type(reply_release) struct reply reply;
+	struct err err;
+
+	if (format_path(path, "/v1/audit", options) < 0)
+		return cli_usage(cli);
+	if (client_once(&request, &reply, &err) < 0)
+		return cli_fail_err(&err);
+	show_lines(cli, buf_view(&reply.body));
+	return EXIT_OK;
+}
+
+int cmd_audit_tail(struct cli *cli)
+{
+	struct audit_options options = {.count = ROWS_DEFAULT};
+	int result;
+
+	if (parse(cli, &options) < 0)
+		return cli_usage(cli);
+	result = show(cli, &options);
+	return result == EXIT_OK && options.follow ? follow(cli, &options)
+						   : result;
+}
+
+int cmd_push_list(struct cli *cli)
+{
+	struct audit_options options = {.count = ROWS_DEFAULT};
+
+	if (parse(cli, &options) < 0)
+		return cli_usage(cli);
+	options.kind = "push";
+	return show(cli, &options);
+}
+
+static void verify_table(const json_t *value)
+{
+	if (json_is_true(json_object_get(value, "intact")))
+		(void)printf("intact: %lld records\n",
+			     (long long)json_integer_value(
+				     json_object_get(value, "rows")));
+	else
+		(void)printf("BROKEN at record %lld: %s\n",
+			     (long long)json_integer_value(
+				     json_object_get(value, "broken_at")),
+			     json_text(value, "detail"));
+}
+
+int cmd_audit_verify(struct cli *cli)
+{
+	static const struct client_request request = {
+		.method = "GET", .path = "/v1/audit/verify"};
+	auto_type(reply_release) struct reply reply;
+	struct err err;
+
+	if (cli->argc != 1)
+		return cli_usage(cli);
+	if (client_once(&request, &reply, &err) < 0)
+		return cli_fail_err(&err);
+	(void)cli_print(cli, reply.json, verify_table);
+	return json_is_true(json_object_get(reply.json, "intact"))
+		       ? EXIT_OK
+		       : EXIT_FAILED;
+}

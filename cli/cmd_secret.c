@@ -1,0 +1,105 @@
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cli/client.h"
+#include "cli/commands.h"
+#include "common/cleanup.h"
+#include "common/secret.h"
+
+#define SECRET_BYTES_MAX (16 * 1024)
+
+/* Names go into a path as they are: only the vault's own alphabet. */
+static int path_of(const char *name, char *out, size_t size)
+{
+	for (const char *c = name; *c; c++)
+		if (!((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
+		      (*c >= '0' && *c <= '9') || *c == '.' || *c == '_' ||
+		      *c == '-'))
+			return -1;
+	return name[0] && snprintf(out, size, "/v1/secrets/%s", name) <
+				       (int)size
+		       ? 0
+		       : -1;
+}
+
+static int call(const struct client_request *request)
+{
+	auto_type(reply_release) struct reply reply;
+	struct err err;
+
+	return client_once(request, &reply, &err) < 0 ? cli_fail_err(&err)
+						      : EXIT_OK;
+}
+
+int cmd_secret_put(struct cli *cli)
+{
+	char path[256];
+	struct client_request request = {
+		.method = "PUT",
+		.path = path,
+		.type = "application/octet-stream",
+	};
+	struct secret value;
+	struct err err;
+	int result;
+
+	if (cli->argc != 2)
+		return cli_usage(cli);
+	if (path_of(cli->argv[1], path, sizeof(path)) < 0)
+		return cli_fail(EXIT_USAGE,
+				"'%s' is no name of a secret: letters, digits, "
+				"'.', '_', '-'",
+				cli->argv[1]);
+	if (isatty(STDIN_FILENO))
+		(void)fputs("sallyport: type the value, then Ctrl-D\n", stderr);
+	secret_protect_process();
+	secret_init(&value);
+	if (secret_read_fd(&value, STDIN_FILENO, SECRET_BYTES_MAX, &err) < 0) {
+		result = cli_fail_err(&err);
+	} else if (value.len == 0) {
+		result = cli_fail(EXIT_USAGE, "the value on stdin is empty");
+	} else {
+		request.body = secret_view(&value);
+		result = call(&request);
+	}
+	secret_release(&value);
+	return result;
+}
+
+int cmd_secret_rm(struct cli *cli)
+{
+	char path[256];
+	const struct client_request request = {.method = "DELETE",
+					       .path = path};
+
+	if (cli->argc != 2 || path_of(cli->argv[1], path, sizeof(path)) < 0)
+		return cli_usage(cli);
+	return call(&request);
+}
+
+static void secret_table(const json_t *value)
+{
+	size_t index;
+	json_t *row;
+
+	(void)printf("%-32s %-24s %-24s\n", "NAME", "CHANGED", "USED");
+	json_array_foreach(json_object_get(value, "secrets"), index, row)(void)
+		printf("%-32s %-24s %-24s\n", json_text(row, "name"),
+		       json_text(row, "changed"),
+		       json_text(row, "used")[0] ? json_text(row, "used")
+						 : "never");
+}
+
+int cmd_secret_list(struct cli *cli)
+{
+	static const struct client_request request = {.method = "GET",
+						      .path = "/v1/secrets"};
+	auto_type(reply_release) struct reply reply;
+	struct err err;
+
+	if (cli->argc != 1)
+		return cli_usage(cli);
+	if (client_once(&request, &reply, &err) < 0)
+		return cli_fail_err(&err);
+	return cli_print(cli, reply.json, secret_table);
+}

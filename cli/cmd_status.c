@@ -1,0 +1,43 @@
+#include <stdio.h>
+
+#include "cli/client.h"
+#include "cli/commands.h"
+#include "common/cleanup.h"
+
+static void status_table(const json_t *value)
+{
+	size_t index;
+	json_t *row;
+
+	(void)printf("version %s, %lld sessions, sockets in %s\n\n",
+		     json_text(value, "version"),
+		     (long long)json_integer_value(
+			     json_object_get(value, "sessions")),
+		     json_text(value, "run"));
+	(void)printf("%-10s %8s %8s %-6s %s\n", "PROCESS", "PID", "RESTARTS",
+		     "READY", "SESSION");
+	json_array_foreach(json_object_get(value, "processes"), index,
+			   row)(void)
+		printf("%-10s %8lld %8lld %-6s %s\n", json_text(row, "role"),
+		       (long long)json_integer_value(
+			       json_object_get(row, "pid")),
+		       (long long)json_integer_value(
+			       json_object_get(row, "restarts")),
+		       json_is_true(json_object_get(row, "ready")) ? "yes"
+								   : "no",
+		       json_text(row, "session"));
+}
+
+int cmd_status(struct cli *cli)
+{
+	static const struct client_request request = {.method = "GET",
+						      .path = "/v1/status"};
+	auto_type(reply_release) struct reply reply;
+	struct err err;
+
+	if (cli->argc != 1)
+		return cli_usage(cli);
+	if (client_once(&request, &reply, &err) < 0)
+		return cli_fail_err(&err);
+	return cli_print(cli, reply.json, status_table);
+}

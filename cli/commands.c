@@ -1,0 +1,96 @@
+#include "cli/commands.h"
+
+#include "common/cleanup.h"
+
+const struct command commands[] = {
+	{"run", NULL, cmd_run, "run one command in a sandbox",
+	 "Usage: sallyport run [--policy FILE] [--repo URL --branch BRANCH]\n"
+	 "                     [--workspace DIR] [-e NAME=VALUE]... "
+	 "[--events FILE]\n"
+	 "                     [--] COMMAND [ARGUMENT]...\n"
+	 "\n"
+	 "Run COMMAND in a sandbox whose only way out is the gateway. Uses "
+	 "the gateway\n"
+	 "that runs, or starts one for the command. Options end at the first "
+	 "word that\n"
+	 "is not one, or at --. Exits with the command's code (128+n for a "
+	 "signal),\n"
+	 "125 when the sandbox could not be made.\n"
+	 "\n"
+	 "  --policy FILE      what the command may do (default: no network,\n"
+	 "                     the current directory writable)\n"
+	 "  --repo URL         ${session.repo} of the policy\n"
+	 "  --branch BRANCH    ${session.branch} of the policy\n"
+	 "  --workspace DIR    instead of the policy's workspace path\n"
+	 "  -e NAME=VALUE      set a variable inside\n"
+	 "  --events FILE      write every decision as a JSON line\n"
+	 "\n"
+	 "Examples:\n"
+	 "  sallyport run -- npm test\n"
+	 "  sallyport run --policy agent.yaml --repo "
+	 "https://github.com/acme/widgets \\\n"
+	 "      --branch agent/42 -- git push origin HEAD\n"},
+	{"session", "create", cmd_session_create, "create a session",
+	 "Usage: sallyport session create --policy FILE [--repo URL] "
+	 "[--branch BRANCH]\n"
+	 "                                [--ttl SECONDS]\n"
+	 "\n"
+	 "Create a session and print its id and lease. The lease is shown "
+	 "once.\n"},
+	{"session", "list", cmd_session_list, "list the sessions",
+	 "Usage: sallyport session list [-o json]\n"},
+	{"session", "show", cmd_session_show, "show one session",
+	 "Usage: sallyport session show ID [-o json]\n"},
+	{"session", "revoke", cmd_session_revoke, "end a session everywhere",
+	 "Usage: sallyport session revoke ID\n"
+	 "\n"
+	 "Returns when it holds everywhere: open connections are closed, a\n"
+	 "push in flight is cut off, new requests are refused.\n"},
+	{"policy", "check", cmd_policy_check, "find every error of a policy",
+	 "Usage: sallyport policy check FILE\n"
+	 "\n"
+	 "Prints each error as file:line:col with the line and a caret. "
+	 "Exits 3\n"
+	 "when there is one. FILE may be - for stdin.\n"},
+	{"policy", "test", cmd_policy_test, "what would be decided?",
+	 "Usage: sallyport policy test --policy FILE [--repo URL] [--branch "
+	 "BRANCH]\n"
+	 "                             METHOD URL\n"
+	 "       sallyport policy test --policy FILE ... PUSH URL REF\n"
+	 "\n"
+	 "Prints verdict, rule and trace. Exits 10 when it would be denied.\n"
+	 "\n"
+	 "Example:\n"
+	 "  sallyport policy test --policy agent.yaml GET "
+	 "https://api.github.com/zen\n"},
+	{"secret", "put", cmd_secret_put, "store a secret, read from stdin",
+	 "Usage: sallyport secret put NAME < FILE\n"
+	 "\n"
+	 "The value comes from stdin, never from the command line. One "
+	 "trailing\n"
+	 "newline is dropped.\n"},
+	{"secret", "list", cmd_secret_list, "list the names of secrets",
+	 "Usage: sallyport secret list [-o json]\n"},
+	{"secret", "rm", cmd_secret_rm, "forget a secret",
+	 "Usage: sallyport secret rm NAME\n"},
+	{"audit", "tail", cmd_audit_tail, "show the newest records",
+	 "Usage: sallyport audit tail [-n COUNT] [--session ID] [--kind "
+	 "KIND]\n"
+	 "                            [--denied] [--follow] [-o json]\n"},
+	{"audit", "verify", cmd_audit_verify, "recompute the hash chain",
+	 "Usage: sallyport audit verify\n"
+	 "\n"
+	 "Exits 1 when a record was changed, removed or reordered.\n"},
+	{"push", "list", cmd_push_list, "list the newest pushes",
+	 "Usage: sallyport push list [-n COUNT] [--session ID] [-o json]\n"},
+	{"status", NULL, cmd_status, "is the gateway well?",
+	 "Usage: sallyport status [-o json]\n"},
+	{"doctor", NULL, cmd_doctor, "what does this host lack?",
+	 "Usage: sallyport doctor [-o json]\n"
+	 "\n"
+	 "Checks what sandboxes and gateway need of the kernel and says how "
+	 "to\n"
+	 "mend what is missing. Exits 1 when something that is needed "
+	 "lacks.\n"},
+};
+const size_t command_count = ARRAY_SIZE(commands);

@@ -1,0 +1,25 @@
+/*
+ * The verbs, one function each; the table is in commands.c.
+ */
+#ifndef CLI_COMMANDS_H
+#define CLI_COMMANDS_H
+
+#include "cli/cli.h"
+
+int cmd_run(struct cli *cli);
+int cmd_session_create(struct cli *cli);
+int cmd_session_list(struct cli *cli);
+int cmd_session_show(struct cli *cli);
+int cmd_session_revoke(struct cli *cli);
+int cmd_policy_check(struct cli *cli);
+int cmd_policy_test(struct cli *cli);
+int cmd_secret_put(struct cli *cli);
+int cmd_secret_list(struct cli *cli);
+int cmd_secret_rm(struct cli *cli);
+int cmd_audit_tail(struct cli *cli);
+int cmd_audit_verify(struct cli *cli);
+int cmd_push_list(struct cli *cli);
+int cmd_status(struct cli *cli);
+int cmd_doctor(struct cli *cli);
+
+#endif

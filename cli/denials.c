@@ -1,0 +1,90 @@
+#include "cli/denials.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/client.h"
+
+/* After the command: the ledger commits within some ms. */
+#define LAST_WORDS_MS 60
+
+static void tell(const json_t *row)
+{
+	const char *kind = json_text(row, "kind");
+	const char *method = json_text(row, "method");
+	const char *detail = json_text(row, "detail");
+
+	if (!json_is_false(json_object_get(row, "allowed")) ||
+	    !strcmp(kind, "sandbox"))
+		return;
+	(void)fprintf(stderr, "sallyport: denied %s%s%s%s%s: %s%s%s%s%s%s\n",
+		      kind, method[0] ? " " : "", method,
+		      json_text(row, "host")[0] ? " " : "",
+		      json_text(row, "host"), json_text(row, "constraint"),
+		      json_text(row, "path")[0] ? " " : "",
+		      json_text(row, "path"),
+		      json_text(row, "rule")[0] ? " by " : "",
+		      json_text(row, "rule"), "");
+	if (detail[0])
+		(void)fprintf(stderr, "sallyport:   %s\n", detail);
+}
+
+static bool on_line(struct bytes line, void *owner)
+{
+	FILE *events = owner;
+	json_t *row;
+
+	if (line.len == 0)
+		return true;
+	if (events) {
+		(void)fprintf(events, "%.*s\n", BYTES_ARGS(line));
+		(void)fflush(events);
+	}
+	row = json_loadb((const char *)line.data, line.len, 0, NULL);
+	tell(row);
+	json_decref(row);
+	return true;
+}
+
+static void follow(const char *session, const char *events_path)
+{
+	char path[128];
+	struct client client;
+	struct err err;
+	FILE *events = events_path ? fopen(events_path, "we") : NULL;
+
+	(void)signal(SIGINT, SIG_IGN);
+	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+	(void)snprintf(path, sizeof(path), "/v1/events?session=%s", session);
+	if (client_open(&client, &err) == 0)
+		(void)client_follow(&client, path, on_line, events, &err);
+	_exit(0);
+}
+
+pid_t denials_start(const char *session, const char *events_path)
+{
+	pid_t teller = fork();
+
+	if (teller == 0)
+		follow(session, events_path);
+	return teller;
+}
+
+void denials_stop(pid_t teller)
+{
+	const struct timespec wait = {.tv_nsec = LAST_WORDS_MS * 1000000};
+
+	if (teller <= 0)
+		return;
+	(void)nanosleep(&wait, NULL);
+	(void)kill(teller, SIGTERM);
+	(void)waitpid(teller, NULL, 0);
+}

@@ -1,0 +1,254 @@
+#include "cli/gateway.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "gateway/flow/messages.h"
+
+#define POLL_MS 10
+
+/* ---- start one ---- */
+
+/* Installed: ../libexec/sallyport; built: the same beside bin. */
+static int find_gateway(char *path, size_t size, struct err *err)
+{
+	char self[PATH_MAX];
+	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash;
+	int used;
+
+	if (len < 0)
+		return err_system(err, "read /proc/self/exe");
+	self[len] = '\0';
+	slash = strrchr(self, '/');
+	*slash = '\0';
+	used = snprintf(path, size, "%s/../libexec/sallyport/sallyport-gateway",
+			self);
+	if (used < 0 || (size_t)used >= size || access(path, X_OK) < 0)
+		return err_set(err, ERR_MISSING,
+			       "no gateway runs, and there is no %s to start",
+			       path);
+	return 0;
+}
+
+static void exec_gateway(const char *path, const char *run, const char *state,
+			 const char *log)
+{
+	int out = open(log, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600);
+	int null = open("/dev/null", O_RDWR);
+	int done;
+
+	/* Its own session: a Ctrl-C here is for the command inside. */
+	if (out < 0 || null < 0 || setsid() < 0)
+		_exit(126);
+	done = dup2(null, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 ||
+	       dup2(out, STDERR_FILENO) < 0 || close_range(3, ~0U, 0) < 0;
+	if (!done)
+		(void)execl(path, "sallyport-gateway", "--run", run, "--state",
+			    state, "--exit-when-idle", (char *)NULL);
+	_exit(127);
+}
+
+/* A directory in /tmp must be ours alone. */
+static int make_run_dir(const char *run, struct err *err)
+{
+	struct stat info;
+
+	if (mkdir(run, 0700) < 0 && errno != EEXIST)
+		return err_system(err, "make directory %s", run);
+	if (lstat(run, &info) < 0 || !S_ISDIR(info.st_mode) ||
+	    info.st_uid != getuid())
+		return err_set(err, ERR_DENIED, "%s is not a directory of ours",
+			       run);
+	return 0;
+}
+
+static int start_gateway(struct err *err)
+{
+	char path[PATH_MAX], run[PATH_MAX], state[PATH_MAX], log[PATH_MAX + 16];
+	pid_t child;
+
+	if (find_gateway(path, sizeof(path), err) < 0)
+		return -1;
+	if (cli_run_dir(run, sizeof(run)) < 0 ||
+	    cli_state_dir(state, sizeof(state)) < 0)
+		return err_set(err, ERR_TOO_LARGE, "a path is too long");
+	if (make_run_dir(run, err) < 0)
+		return -1;
+	(void)snprintf(log, sizeof(log), "%s/gateway.log", run);
+	child = fork();
+	if (child < 0)
+		return err_system(err, "start the gateway");
+	if (child == 0)
+		exec_gateway(path, run, state, log);
+	return 0;
+}
+
+int gateway_open(struct client *client, struct err *err)
+{
+	const struct timespec wait = {.tv_nsec = POLL_MS * 1000000};
+	uint64_t until = clock_monotonic_ms() + GATEWAY_START_MS;
+
+	if (client_open(client, err) == 0)
+		return 0;
+	if (err->code != ERR_CLOSED || start_gateway(err) < 0)
+		return -1;
+	while (clock_monotonic_ms() < until) {
+		(void)nanosleep(&wait, NULL);
+		if (client_open(client, err) == 0)
+			return 0;
+	}
+	return err_set(err, ERR_CLOSED,
+		       "the gateway that was started does not answer: see "
+		       "gateway.log in its run directory");
+}
+
+/* ---- the session ---- */
+
+int gateway_create(struct client *client, const struct session_request *request,
+		   struct reply *reply, struct err *err)
+{
+	json_t *body = json_pack(
+		"{s:s%, s:s, s:s*, s:s*}", "policy",
+		request->policy.data ? (const char *)request->policy.data : "",
+		request->policy.len, "policy_name", request->policy_name,
+		"repo", request->repo, "branch", request->branch);
+	auto_free char *text = NULL;
+	struct client_request call = {
+		.method = "POST",
+		.path = "/v1/sessions",
+		.type = "application/json",
+	};
+
+	if (body && request->ttl_s)
+		(void)json_object_set_new(body, "ttl_s",
+					  json_integer(request->ttl_s));
+	text = body ? json_dumps(body, JSON_COMPACT) : NULL;
+	json_decref(body);
+	if (!text)
+		return err_set(err, ERR_INVALID,
+			       "the policy or a name is not UTF-8");
+	call.body = bytes_str(text);
+	if (client_call(client, &call, reply, err) < 0)
+		return -1;
+	return reply_check(reply, err);
+}
+
+int gateway_end(struct client *client, const char *id, const char *reason,
+		struct err *err)
+{
+	char path[256];
+	const struct client_request call = {.method = "DELETE", .path = path};
+	auto_type(reply_release) struct reply reply = {0};
+
+	(void)snprintf(path, sizeof(path), "/v1/sessions/%s?reason=%s", id,
+		       reason);
+	if (client_call(client, &call, &reply, err) < 0)
+		return -1;
+	return reply_check(&reply, err);
+}
+
+/* ---- the attach channel ---- */
+
+static int connect_attach(struct err *err)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	char run[sizeof(address.sun_path) - 16];
+	auto_fd int fd = -1;
+
+	if (cli_run_dir(run, sizeof(run)) < 0)
+		return err_set(err, ERR_TOO_LARGE,
+			       "the run directory's path "
+			       "is too long for a socket");
+	(void)snprintf(address.sun_path, sizeof(address.sun_path),
+		       "%s/attach.sock", run);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0 ||
+	    connect(fd, (const struct sockaddr *)&address, sizeof(address)) <
+		    0 ||
+	    fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
+		return err_system(err, "connect to %s", address.sun_path);
+	return take_fd(&fd);
+}
+
+int attachment_open(struct attachment *attachment, struct err *err)
+{
+	static const struct rpc_config config;
+	int fd;
+
+	*attachment = (struct attachment){.loop = io_loop_new(err)};
+	if (!attachment->loop)
+		return -1;
+	fd = connect_attach(err);
+	if (fd >= 0)
+		attachment->rpc = rpc_new(attachment->loop, fd, &config, err);
+	if (attachment->rpc)
+		return 0;
+	attachment_close(attachment);
+	return -1;
+}
+
+void attachment_close(struct attachment *attachment)
+{
+	if (attachment->rpc)
+		rpc_close(attachment->rpc);
+	if (attachment->loop)
+		io_loop_free(attachment->loop);
+	*attachment = (struct attachment){0};
+}
+
+struct giving {
+	bool is_done;
+	struct err err;
+};
+
+static void on_given(struct rpc_outcome *outcome, void *owner)
+{
+	struct giving *giving = owner;
+
+	giving->is_done = true;
+	if (outcome->err)
+		giving->err = *outcome->err;
+}
+
+int attachment_give(struct attachment *attachment, const char *id,
+		    unsigned kind, int fd, struct err *err)
+{
+	struct giving giving = {0};
+	const struct msg_attach message = {
+		.id = bytes_str(id),
+		.kind = (uint8_t)kind,
+	};
+	const struct rpc_call call = {
+		.type = MSG_SESSION_ATTACH,
+		.schema = &msg_attach_schema,
+		.message = &message,
+		.fd = fd,
+		.reply_schema = &wire_empty_schema,
+		.timeout_ms = 5000,
+		.on_outcome = on_given,
+		.owner = &giving,
+	};
+
+	if (rpc_ask(attachment->rpc, &call, NULL, err) < 0)
+		return -1;
+	while (!giving.is_done)
+		if (io_loop_turn(attachment->loop, 100, err) < 0)
+			return -1;
+	if (giving.err.code == ERR_NONE)
+		return 0;
+	*err = giving.err;
+	return err_prefix(err, "attach a listener to %s", id);
+}

@@ -1,0 +1,48 @@
+/*
+ * A gateway for one command: the one that runs, or one started for it, and
+ * the session in it.
+ */
+#ifndef CLI_GATEWAY_H
+#define CLI_GATEWAY_H
+
+#include <sys/types.h>
+
+#include "cli/client.h"
+#include "common/io.h"
+#include "common/rpc.h"
+
+#define GATEWAY_START_MS 10000
+
+/* Connect to the gateway; when none runs, start one that ends two seconds
+ * after its last session. 0, or -1. */
+int gateway_open(struct client *client, struct err *err);
+
+/* What a session is created from. */
+struct session_request {
+	struct bytes policy; /* text */
+	const char *policy_name;
+	const char *repo;   /* or NULL */
+	const char *branch; /* or NULL */
+	unsigned ttl_s;	    /* 0: control's default */
+};
+
+/* POST /v1/sessions; *reply holds id, lease, ca_pem, ca_pkcs12. 0, or -1. */
+int gateway_create(struct client *client, const struct session_request *request,
+		   struct reply *reply, struct err *err);
+/* DELETE /v1/sessions/{id}. 0, or -1. */
+int gateway_end(struct client *client, const char *id, const char *reason,
+		struct err *err);
+
+/* The attach channel: as long as it is open the session lives. */
+struct attachment {
+	struct io_loop *loop;
+	struct rpc *rpc;
+};
+int attachment_open(struct attachment *attachment, struct err *err);
+void attachment_close(struct attachment *attachment);
+/* Give the session a listening socket (stays the caller's), kind an enum
+ * listener_kind. Waits for the answer. 0, or -1. */
+int attachment_give(struct attachment *attachment, const char *id,
+		    unsigned kind, int fd, struct err *err);
+
+#endif
