@@ -73,107 +73,107 @@ static void arrival_at_a_synthetic_address_takes_its_name(void **state)
 	assert_int_equal(arrival.port, 22);
 }
 
+static const struct {
+	struct wanted wanted;
+	enum hello_kind kind;
+	const char *name;
+	enum constraint expected;
+	const char *host;
+	enum target_scheme scheme;
+} joins[] = {
+	/* CONNECT to a name */
+	{{"a.test", HOST_NAME, 443, true},
+	 HELLO_TLS,
+	 "a.test",
+	 CONSTRAINT_none,
+	 "a.test",
+	 SCHEME_HTTPS},
+	{{"a.test", HOST_NAME, 443, true},
+	 HELLO_TLS,
+	 "b.test",
+	 CONSTRAINT_host_mismatch,
+	 "a.test",
+	 SCHEME_HTTPS},
+	{{"a.test", HOST_NAME, 443, true},
+	 HELLO_TLS,
+	 "",
+	 CONSTRAINT_none,
+	 "a.test",
+	 SCHEME_HTTPS},
+	{{"a.test", HOST_NAME, 443, true},
+	 HELLO_INVALID,
+	 "",
+	 CONSTRAINT_tls_client_failed,
+	 "a.test",
+	 SCHEME_HTTPS},
+	{{"a.test", HOST_NAME, 80, true},
+	 HELLO_HTTP,
+	 "",
+	 CONSTRAINT_none,
+	 "a.test",
+	 SCHEME_HTTP},
+	{{"a.test", HOST_NAME, 22, true},
+	 HELLO_OTHER,
+	 "",
+	 CONSTRAINT_none,
+	 "a.test",
+	 SCHEME_TCP},
+	/* CONNECT to an address */
+	{{"192.0.2.1", HOST_IPV4, 443, true},
+	 HELLO_TLS,
+	 "",
+	 CONSTRAINT_none,
+	 "192.0.2.1",
+	 SCHEME_HTTPS},
+	{{"192.0.2.1", HOST_IPV4, 443, true},
+	 HELLO_TLS,
+	 "a.test",
+	 CONSTRAINT_host_mismatch,
+	 "192.0.2.1",
+	 SCHEME_HTTPS},
+	/* redirected, by the name behind its synthetic address */
+	{{"a.test", HOST_NAME, 443, false},
+	 HELLO_TLS,
+	 "a.test",
+	 CONSTRAINT_none,
+	 "a.test",
+	 SCHEME_HTTPS},
+	{{"a.test", HOST_NAME, 443, false},
+	 HELLO_TLS,
+	 "b.test",
+	 CONSTRAINT_host_mismatch,
+	 "a.test",
+	 SCHEME_HTTPS},
+	/* redirected, to an address that the program knew */
+	{{"192.0.2.1", HOST_IPV4, 443, false},
+	 HELLO_TLS,
+	 "a.test",
+	 CONSTRAINT_none,
+	 "a.test",
+	 SCHEME_HTTPS},
+	{{"192.0.2.1", HOST_IPV4, 443, false},
+	 HELLO_TLS,
+	 "",
+	 CONSTRAINT_none,
+	 "192.0.2.1",
+	 SCHEME_HTTPS},
+};
+
 static void target_joins_what_was_wanted_and_what_was_said(void **state)
 {
-	static const struct {
-		struct wanted wanted;
-		enum hello_kind kind;
-		const char *name;
-		enum constraint expected;
-		const char *host;
-		enum target_scheme scheme;
-	} rows[] = {
-		/* CONNECT to a name */
-		{{"a.test", HOST_NAME, 443, true},
-		 HELLO_TLS,
-		 "a.test",
-		 CONSTRAINT_none,
-		 "a.test",
-		 SCHEME_HTTPS},
-		{{"a.test", HOST_NAME, 443, true},
-		 HELLO_TLS,
-		 "b.test",
-		 CONSTRAINT_host_mismatch,
-		 "a.test",
-		 SCHEME_HTTPS},
-		{{"a.test", HOST_NAME, 443, true},
-		 HELLO_TLS,
-		 "",
-		 CONSTRAINT_none,
-		 "a.test",
-		 SCHEME_HTTPS},
-		{{"a.test", HOST_NAME, 443, true},
-		 HELLO_INVALID,
-		 "",
-		 CONSTRAINT_tls_client_failed,
-		 "a.test",
-		 SCHEME_HTTPS},
-		{{"a.test", HOST_NAME, 80, true},
-		 HELLO_HTTP,
-		 "",
-		 CONSTRAINT_none,
-		 "a.test",
-		 SCHEME_HTTP},
-		{{"a.test", HOST_NAME, 22, true},
-		 HELLO_OTHER,
-		 "",
-		 CONSTRAINT_none,
-		 "a.test",
-		 SCHEME_TCP},
-		/* CONNECT to an address */
-		{{"192.0.2.1", HOST_IPV4, 443, true},
-		 HELLO_TLS,
-		 "",
-		 CONSTRAINT_none,
-		 "192.0.2.1",
-		 SCHEME_HTTPS},
-		{{"192.0.2.1", HOST_IPV4, 443, true},
-		 HELLO_TLS,
-		 "a.test",
-		 CONSTRAINT_host_mismatch,
-		 "192.0.2.1",
-		 SCHEME_HTTPS},
-		/* redirected, by the name behind its synthetic address */
-		{{"a.test", HOST_NAME, 443, false},
-		 HELLO_TLS,
-		 "a.test",
-		 CONSTRAINT_none,
-		 "a.test",
-		 SCHEME_HTTPS},
-		{{"a.test", HOST_NAME, 443, false},
-		 HELLO_TLS,
-		 "b.test",
-		 CONSTRAINT_host_mismatch,
-		 "a.test",
-		 SCHEME_HTTPS},
-		/* redirected, to an address that the program knew */
-		{{"192.0.2.1", HOST_IPV4, 443, false},
-		 HELLO_TLS,
-		 "a.test",
-		 CONSTRAINT_none,
-		 "a.test",
-		 SCHEME_HTTPS},
-		{{"192.0.2.1", HOST_IPV4, 443, false},
-		 HELLO_TLS,
-		 "",
-		 CONSTRAINT_none,
-		 "192.0.2.1",
-		 SCHEME_HTTPS},
-	};
-
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct hello hello = {.kind = rows[i].kind};
+	for (size_t i = 0; i < ARRAY_SIZE(joins); i++) {
+		struct hello hello = {.kind = joins[i].kind};
 		struct target target;
 
 		(void)snprintf(hello.name, sizeof(hello.name), "%s",
-			       rows[i].name);
+			       joins[i].name);
 		print_message("row %zu\n", i);
-		assert_int_equal(target_from(&rows[i].wanted, &hello, &target),
-				 rows[i].expected);
-		assert_string_equal(target.host, rows[i].host);
-		assert_int_equal(target.scheme, rows[i].scheme);
-		assert_int_equal(target.port, rows[i].wanted.port);
+		assert_int_equal(target_from(&joins[i].wanted, &hello, &target),
+				 joins[i].expected);
+		assert_string_equal(target.host, joins[i].host);
+		assert_int_equal(target.scheme, joins[i].scheme);
+		assert_int_equal(target.port, joins[i].wanted.port);
 		assert_int_equal(target.kind,
 				 target.host[0] == '1' ? HOST_IPV4 : HOST_NAME);
 	}
