@@ -40,10 +40,7 @@ static bool address_canonical(int family, struct bytes text,
 	in[text.len] = '\0';
 	if (inet_pton(family, in, address) != 1)
 		return false;
-	if (!inet_ntop(family, address, out, HOST_NAME_MAX_LEN + 1))
-		return false;
-	/* A dotted quad has one spelling; 010.0.0.1 must not be another. */
-	return family == AF_INET6 || bytes_is(text, out);
+	return inet_ntop(family, address, out, HOST_NAME_MAX_LEN + 1);
 }
 
 /* The LDH label in lower case into out[label.len]. */

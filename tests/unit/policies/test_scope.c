@@ -166,6 +166,7 @@ static void let_go(struct held *held)
 #define ONLY_METADATA	ADDRESSES("deny: [metadata]")
 #define ONLY_LINK	ADDRESSES("deny: [link-local]")
 #define RANGE		ADDRESSES("deny: [private, 1.1.1.0/24, '2606:4700::/32']")
+#define NAT64		ADDRESSES("deny: ['64:ff9b::/96']")
 #define EXCEPT_TEN	ADDRESSES("allow: [10.2.0.0/16]")
 #define EXCEPT_ALL	ADDRESSES("allow: [0.0.0.0/0, '::/0']")
 #define EXCEPT_TEST	ADDRESSES("allow: [198.51.100.0/24, 'ff02::/16']")
@@ -206,6 +207,8 @@ static void scope_allows_address_by_class_range_and_exception(void **state)
 		{RANGE, "2606:4700::1", false},
 		{RANGE, "2606:4701::1", true},
 		{RANGE, "127.0.0.1", true},
+		{NAT64, "64:ff9b::8.8.8.8", false},
+		{NAT64, "8.8.8.8", true},
 		{EXCEPT_TEN, "10.2.3.4", true},
 		{EXCEPT_TEN, "::ffff:10.2.3.4", true},
 		{EXCEPT_TEN, "10.3.0.1", false},
