@@ -69,6 +69,9 @@ int tls_client_init(struct tls_client *client, struct bytes ca_bundle,
 		    bool tls13_only, struct err *err)
 {
 	*client = (struct tls_client){0};
+	/* The first gmtime_r() of a process, here that of the first chain,
+	 * opens /etc/localtime: a confined one dies of it. */
+	tzset();
 	client->ctx = SSL_CTX_new(TLS_client_method());
 	client->sessions =
 		calloc(TLS_CLIENT_SESSIONS_MAX, sizeof(*client->sessions));
