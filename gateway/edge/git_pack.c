@@ -9,8 +9,8 @@
 
 #include "common/cleanup.h"
 #include "gateway/edge/git_lane.h"
-#include "gateway/upstream/dial.h"
 #include "gateway/git/endpoint.h"
+#include "gateway/upstream/dial.h"
 
 #define PROVE_TIMEOUT_MS 240000
 

@@ -244,6 +244,17 @@ static bool drained_enough(struct conn *conn)
 	return conn->bytes_up > PUSH_DRAIN_BYTES_MAX;
 }
 
+/* A client that asked for no report only notices the status. */
+static int reply_report(struct conn *conn, struct bytes body)
+{
+	const struct git_work *work = conn->git;
+
+	if (work->parsed == COMMANDS_PUSH &&
+	    !report_is_heard(&work->commands.push))
+		return git_reply(conn, 403, "text/plain; charset=utf-8", body);
+	return git_reply(conn, 200, git_answer_type(GIT_RECEIVE_PACK), body);
+}
+
 /* Say it at once, in git's words; then read what the client still sends, so
  * that it hears us (git.md, "Refusal"). */
 enum step git_step_refuse(struct conn *conn, enum lane_event event)
@@ -258,8 +269,7 @@ enum step git_step_refuse(struct conn *conn, enum lane_event event)
 		buf_init(&body,
 			 REPORT_BYTES_MAX(work->commands.push.update_count));
 		if (write_report(conn, &body) < 0 ||
-		    git_reply(conn, 200, git_answer_type(GIT_RECEIVE_PACK),
-			      buf_view(&body)) < 0)
+		    reply_report(conn, buf_view(&body)) < 0)
 			return STEP_END;
 		conn->filter_up = NULL;
 	}

@@ -181,6 +181,14 @@ static int check_reply(struct conn *conn)
 	return git_check_answer(conn, git_answer_type(conn->git->endpoint));
 }
 
+/* A pack that packcheck must read has its bases with it: libgit2 reads no
+ * commit of a thin pack. */
+static bool needs_whole_packs(const struct policy_repo *repo)
+{
+	return (repo->verbs & VERB_FAST_FORWARD) &&
+	       !(repo->verbs & VERB_REWRITE);
+}
+
 int git_set_filters(struct conn *conn)
 {
 	struct git_work *work = conn->git;
@@ -206,7 +214,9 @@ int git_set_filters(struct conn *conn)
 		return 0;
 	case GIT_ADVERTISE_WRITE:
 		fields_remove(&conn->request.fields, "Git-Protocol");
-		advertise_init(&work->adv, work->repo, &work->refs, 0);
+		advertise_init(&work->adv, work->repo, &work->refs,
+			       needs_whole_packs(work->repo) ? ADVERTISE_NO_THIN
+							     : 0);
 		work->filter_down =
 			(struct filter){write_adv_feed, write_adv_end, work};
 		conn->filter_down = &work->filter_down;

@@ -1,3 +1,4 @@
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -76,6 +77,23 @@ static void child_exec(const struct child *child, int channel, int state)
 
 /* ---- state directories ---- */
 
+static bool has_state(enum role role)
+{
+	return role == ROLE_LEDGER || role == ROLE_VAULT ||
+	       role == ROLE_MINTER || role == ROLE_PACKCHECK;
+}
+
+/* A packcheck has an empty directory of its own for as long as it lives. */
+static int name_state(const struct child *child, char *name, size_t size)
+{
+	int len =
+		child->role != ROLE_PACKCHECK
+			? snprintf(name, size, "%s", role_name(child->role))
+			: snprintf(name, size, "packcheck-%u", child->scratch);
+
+	return len < 0 || (size_t)len >= size ? -1 : 0;
+}
+
 /* The directory that a role alone may use, or -1 with *has_none when the
  * role has none. */
 static int open_state(const struct child *child, bool *has_none,
@@ -83,12 +101,11 @@ static int open_state(const struct child *child, bool *has_none,
 {
 	const struct warden *warden = child->warden;
 	uint32_t uid = warden->config.gateway.uid_base;
-	const char *name = role_name(child->role);
+	char name[32];
 	int fd;
 
-	*has_none = child->role != ROLE_LEDGER && child->role != ROLE_VAULT &&
-		    child->role != ROLE_MINTER;
-	if (*has_none)
+	*has_none = !has_state(child->role);
+	if (*has_none || name_state(child, name, sizeof(name)) < 0)
 		return -1;
 	if (mkdirat(warden->state_dir, name, 0700) < 0 && errno != EEXIST)
 		return err_system(err, "make directory %s", name);
@@ -105,6 +122,28 @@ static int open_state(const struct child *child, bool *has_none,
 	return fd;
 }
 
+/* What a killed packcheck left behind goes with its directory. */
+static void remove_scratch(const struct child *child)
+{
+	char name[32];
+	int fd;
+	DIR *dir;
+	struct dirent *entry;
+
+	if (child->role != ROLE_PACKCHECK ||
+	    name_state(child, name, sizeof(name)) < 0)
+		return;
+	fd = openat(child->warden->state_dir, name,
+		    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	dir = fd < 0 ? NULL : fdopendir(fd);
+	while (dir && (entry = readdir(dir)))
+		if (entry->d_name[0] != '.')
+			(void)unlinkat(fd, entry->d_name, 0);
+	if (dir)
+		(void)closedir(dir);
+	(void)unlinkat(child->warden->state_dir, name, AT_REMOVEDIR);
+}
+
 /* ---- start ---- */
 
 static int child_fork(struct child *child, struct err *err)
@@ -119,10 +158,8 @@ static int child_fork(struct child *child, struct err *err)
 	bool has_no_state;
 	int fds[2];
 
-	state = child->role == ROLE_PACKCHECK && child->scratch_fd >= 0
-			? fcntl(child->scratch_fd, F_DUPFD_CLOEXEC, 0)
-			: open_state(child, &has_no_state, err);
-	if (state < 0 && child->role != ROLE_PACKCHECK && !has_no_state)
+	state = open_state(child, &has_no_state, err);
+	if (state < 0 && !has_no_state)
 		return -1;
 	if (io_message_pair(fds, err) < 0)
 		return -1;
@@ -173,14 +210,14 @@ static void child_free(struct child *child)
 	if (child->rpc)
 		rpc_close(child->rpc);
 	io_timer_free(child->restart_timer);
-	if (child->scratch_fd >= 0)
-		(void)close(child->scratch_fd);
+	remove_scratch(child);
 	free(child);
 }
 
 struct child *child_add(struct warden *warden, enum role role,
 			struct warden_session *session, struct err *err)
 {
+	static unsigned scratches;
 	struct child *child = calloc(1, sizeof(*child));
 
 	if (!child) {
@@ -190,7 +227,7 @@ struct child *child_add(struct warden *warden, enum role role,
 	*child = (struct child){.warden = warden,
 				.role = role,
 				.session = session,
-				.scratch_fd = -1};
+				.scratch = ++scratches};
 	DL_APPEND(warden->children, child);
 	child->restart_timer = io_timer_new(warden->loop, restart_due, child);
 	if (!child->restart_timer || child_start(child, err) < 0) {

@@ -37,7 +37,7 @@ struct child {
 	unsigned restarts;
 	uint64_t started_ms; /* monotonic */
 	struct io_timer *restart_timer;
-	int scratch_fd; /* packcheck: its empty directory, or -1 */
+	unsigned scratch; /* packcheck: number of its directory */
 	struct child *next, *prev;
 };
 
