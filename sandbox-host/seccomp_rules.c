@@ -29,6 +29,7 @@
 	}
 /* The kernel reads these as int: the upper half of the register is noise. */
 #define LOW(index, value)	 {index, SCMP_CMP_MASKED_EQ, 0xffffffffu, value}
+#define ABOVE(index, value)	 {index, SCMP_CMP_GT, value, 0}
 #define BITS(index, mask, value) {index, SCMP_CMP_MASKED_EQ, mask, value}
 
 #define NAMESPACE(flag)                                                        \
@@ -154,14 +155,15 @@ const struct seccomp_rule seccomp_rules[] = {
 	REFUSE("clock_settime", EPERM),
 	REFUSE("clock_adjtime", EPERM),
 	REFUSE("adjtimex", EPERM),
-	IF("personality", SCMP_ACT_ERRNO(EPERM), 0, SCMP_CMP_NE, 0),
+	IF("personality", SCMP_ACT_ERRNO(EPERM), 0, SCMP_CMP_NE, 0, 0),
 	/* Putting words into a terminal that is not ours. */
 	IOCTL(REQUEST_TIOCSTI),
 	IOCTL(REQUEST_TIOCLINUX),
 	IOCTL(REQUEST_TIOCSETD),
 	IOCTL(REQUEST_TIOCCONS),
 	/* Sockets: UNIX 1, INET 2, INET6 10, NETLINK 16 with ROUTE 0. */
-	IF("socket", SCMP_ACT_ERRNO(EAFNOSUPPORT), 0, SCMP_CMP_GT, AF_NETLINK),
+	IF("socket", SCMP_ACT_ERRNO(EAFNOSUPPORT), 0, SCMP_CMP_GT, AF_NETLINK,
+	   0),
 	FAMILY(0),
 	FAMILY(3),
 	FAMILY(4),
@@ -175,12 +177,8 @@ const struct seccomp_rule seccomp_rules[] = {
 	FAMILY(13),
 	FAMILY(14),
 	FAMILY(15),
-	{
-		.name = "socket",
-		.action = SCMP_ACT_ERRNO(EPERM),
-		.test_count = 2,
-		.tests = {LOW(0, AF_NETLINK), {2, SCMP_CMP_NE, 0, 0}},
-	},
+	IF_BOTH("socket", SCMP_ACT_ERRNO(EPERM), LOW(0, AF_NETLINK),
+		ABOVE(2, 0)),
 	TYPE(AF_INET, SOCK_RAW),
 	TYPE(AF_INET, SOCK_RDM),
 	TYPE(AF_INET, SOCK_SEQPACKET),
@@ -191,18 +189,10 @@ const struct seccomp_rule seccomp_rules[] = {
 	TYPE(AF_INET6, SOCK_SEQPACKET),
 	TYPE(AF_INET6, SOCK_DCCP),
 	/* MPTCP, SCTP, UDP-Lite and what else comes after UDP. */
-	{
-		.name = "socket",
-		.action = SCMP_ACT_ERRNO(EPROTONOSUPPORT),
-		.test_count = 2,
-		.tests = {LOW(0, AF_INET), {2, SCMP_CMP_GT, PROTOCOL_UDP, 0}},
-	},
-	{
-		.name = "socket",
-		.action = SCMP_ACT_ERRNO(EPROTONOSUPPORT),
-		.test_count = 2,
-		.tests = {LOW(0, AF_INET6), {2, SCMP_CMP_GT, PROTOCOL_UDP, 0}},
-	},
+	IF_BOTH("socket", SCMP_ACT_ERRNO(EPROTONOSUPPORT), LOW(0, AF_INET),
+		ABOVE(2, PROTOCOL_UDP)),
+	IF_BOTH("socket", SCMP_ACT_ERRNO(EPROTONOSUPPORT), LOW(0, AF_INET6),
+		ABOVE(2, PROTOCOL_UDP)),
 	/* A datagram socket reaches a path without a connect. */
 	TYPE(AF_UNIX, SOCK_DGRAM),
 	TYPE(AF_UNIX, SOCK_RAW),
