@@ -102,7 +102,7 @@ static void add_ports(struct list *list, const struct policy *policy,
 		const struct policy_rule *rule = &policy->rules[i];
 
 		if (rule->action != POLICY_ALLOW ||
-		    rule_meets_target(rule, facts) != RULE_PORT)
+		    rule_meets_target(rule, facts, false) != RULE_PORT)
 			continue;
 		for (size_t j = 0; j < rule->port_count; j++)
 			list_add_format(list, "%.*s:%u", BYTES_ARGS(host),
@@ -137,7 +137,7 @@ static void add_rules(struct list *list, const struct policy *policy,
 		const struct policy_rule *rule = &policy->rules[i];
 
 		if (rule->action != POLICY_ALLOW ||
-		    rule_meets_request(rule, facts) != stage)
+		    rule_meets_request(rule, facts, false) != stage)
 			continue;
 		if (stage == RULE_PATH)
 			add_rule(list, rule, facts->method);
