@@ -27,16 +27,21 @@ static void place_fd(int fd, int to)
 		_exit(126);
 }
 
-static const char *environment_of(const char *name)
-{
-	static char slots[4][512];
-	static size_t used;
-	const char *value = getenv(name);
-	char *slot = slots[used++ % 4];
+#define ENV_MAX 5
 
-	(void)snprintf(slot, sizeof(slots[0]), "%s=%s", name,
-		       value ? value : "");
-	return slot;
+/* Append "NAME=value" to envp when we have it. */
+static void pass_environment(const char *envp[ENV_MAX], const char *name)
+{
+	static char texts[ENV_MAX][512];
+	const char *value = getenv(name);
+	size_t used = 0;
+
+	while (envp[used])
+		used++;
+	if (!value || used + 1 >= ENV_MAX)
+		return;
+	(void)snprintf(texts[used], sizeof(texts[0]), "%s=%s", name, value);
+	envp[used] = texts[used];
 }
 
 static void child_exec(const struct child *child, int channel, int state)
@@ -44,19 +49,16 @@ static void child_exec(const struct child *child, int channel, int state)
 	const struct warden *warden = child->warden;
 	const char *file = role_executable(child->role);
 	const char *argv[] = {file, NULL};
-	const char *envp[] = {
-		environment_of("SALLYPORT_LOG"),
-		environment_of("ASAN_OPTIONS"),
-		environment_of("UBSAN_OPTIONS"),
-		child->role == ROLE_VAULT
-			? environment_of("CREDENTIALS_DIRECTORY")
-			: NULL,
-		NULL,
-	};
+	const char *envp[ENV_MAX] = {NULL};
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	int exec_fd = openat(warden->exec_dir, file, O_PATH | O_CLOEXEC);
 	sigset_t none;
 
+	pass_environment(envp, "SALLYPORT_LOG");
+	pass_environment(envp, "ASAN_OPTIONS");
+	pass_environment(envp, "UBSAN_OPTIONS");
+	if (child->role == ROLE_VAULT)
+		pass_environment(envp, "CREDENTIALS_DIRECTORY");
 	(void)sigemptyset(&none);
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || null < 0 || exec_fd < 0 ||
 	    sigprocmask(SIG_SETMASK, &none, NULL) < 0)
