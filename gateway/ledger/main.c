@@ -16,7 +16,7 @@
 /* How often the head is logged, as an anchor outside the store. */
 #define ANCHOR_EVERY_MS	   (3600 * 1000)
 #define ANSWER_ARENA_MAX   (256 * 1024)
-#define RECORDS_PER_SECOND 50000
+#define RECORDS_PER_SECOND 100000
 #define QUERIES_PER_SECOND 200
 
 struct ledger {

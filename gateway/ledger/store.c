@@ -34,8 +34,9 @@ static const char schema[] =
 	" prev BLOB NOT NULL,"
 	" hash BLOB NOT NULL) STRICT;"
 	"CREATE INDEX row_session ON row (session) WHERE session <> '';"
-	"CREATE INDEX row_kind ON row (kind, allowed);"
+	"CREATE INDEX row_kind ON row (kind);"
 	"CREATE INDEX row_denied ON row (allowed) WHERE allowed = 0;"
+	"CREATE INDEX row_kind_denied ON row (kind) WHERE allowed = 0;"
 	"CREATE TABLE head ("
 	" id INTEGER PRIMARY KEY CHECK (id = 1),"
 	" sequence INTEGER NOT NULL,"
@@ -223,6 +224,20 @@ static int on_progress(void *owner)
 	       clock_monotonic_ms() > store->query_deadline_ms;
 }
 
+/* What SQLite would open later, when the process is confined: the directory
+ * of its log, which the first write syncs, and the source of its random
+ * numbers, which a restart of the log needs. */
+static int open_all_now(struct store *store)
+{
+	uint8_t byte;
+
+	sqlite3_randomness(sizeof(byte), &byte);
+	return sqlite3_exec(store->db, "PRAGMA user_version = 1", NULL, NULL,
+			    NULL) == SQLITE_OK
+		       ? 0
+		       : -1;
+}
+
 static int set_up(struct store *store, const char *path, struct err *err)
 {
 	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX |
@@ -236,6 +251,8 @@ static int set_up(struct store *store, const char *path, struct err *err)
 	if (check_mode(store, err) < 0 || check_schema(store, err) < 0 ||
 	    prepare_all(store, err) < 0)
 		return -1;
+	if (open_all_now(store) < 0)
+		return store_fail(store, err, "write " STORE_FILE);
 	sqlite3_progress_handler(store->db, 1000, on_progress, store);
 	return find_head(store, err);
 }

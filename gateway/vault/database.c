@@ -122,13 +122,26 @@ static int check_schema(sqlite3 *db, struct err *err)
 	return 0;
 }
 
+/* What SQLite would open later, when the process is confined: the directory
+ * of its log, which the first write syncs, and the source of its random
+ * numbers, which a restart of the log needs. */
+static int open_all_now(sqlite3 *db, struct err *err)
+{
+	uint8_t byte;
+
+	sqlite3_randomness(sizeof(byte), &byte);
+	return database_exec(db, "PRAGMA user_version = 1", err);
+}
+
 static int set_up(sqlite3 *db, struct err *err)
 {
 	if (database_exec(db, settings, err) < 0)
 		return -1;
 	if (harden(db) < 0)
 		return fail(db, err, "harden");
-	return check_schema(db, err);
+	if (check_schema(db, err) < 0)
+		return -1;
+	return open_all_now(db, err);
 }
 
 sqlite3 *database_open(int directory, uid_t uid, struct err *err)
