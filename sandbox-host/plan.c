@@ -8,10 +8,12 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/confine.h"
 #include "sandbox-host/identity.h"
 
 #define PLAN_BYTES_MAX	 (16 * 1024 * 1024)
 #define PLAN_STEPS_FIRST 128
+#define LANDLOCK_ABI_MIN 2 /* landlock.h */
 
 int plan_add(struct plan *plan, struct plan_step step, struct err *err)
 {
@@ -185,6 +187,8 @@ static bool is_reserved(const char *path)
 	static const char *const reserved[] = {"/proc", "/sys", "/dev",
 					       SANDBOX_FILES};
 
+	if (!strncmp(path, "/dev/shm/", strlen("/dev/shm/")))
+		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(reserved); i++)
 		if (plan_is_within(path, reserved[i]))
 			return true;
@@ -274,6 +278,9 @@ static int plan_confinement(struct plan *plan, const struct sandbox_spec *spec,
 	int rc = plan_add(plan, (struct plan_step){.kind = PLAN_CAPABILITIES},
 			  err);
 
+	if (confine_landlock_abi() < LANDLOCK_ABI_MIN)
+		plan_note(plan, "this kernel has no Landlock: mounts alone "
+				"keep the file system");
 	if (rc == 0)
 		rc = plan_add(plan,
 			      (struct plan_step){.kind = PLAN_LANDLOCK,

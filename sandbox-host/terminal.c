@@ -84,10 +84,14 @@ void terminal_poll(const struct terminal *terminal, struct pollfd fds[2])
 
 static void show(const char *text, size_t len)
 {
+	struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+
 	while (len) {
 		ssize_t done = write(STDOUT_FILENO, text, len);
 
-		if (done < 0 && errno != EINTR && errno != EAGAIN)
+		if (done < 0 && errno == EAGAIN)
+			(void)poll(&out, 1, -1);
+		else if (done < 0 && errno != EINTR)
 			return;
 		if (done > 0) {
 			text += done;

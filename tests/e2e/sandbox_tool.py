@@ -1,6 +1,6 @@
 """Run commands in a sandbox, by the probe that drives the library.
 
-SALLYPORT_BUILD names the build tree (default: build in the source tree).
+SALLYPORT_BUILD names the build tree (default: build/dev).
 Every test runs twice when root runs it: as root, whose command gets a host
 user of its own, and as an ordinary user without any help from root.
 """
@@ -13,7 +13,7 @@ import tempfile
 import pytest
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("SALLYPORT_BUILD", SOURCE / "build"))
+BUILD = pathlib.Path(os.environ.get("SALLYPORT_BUILD", SOURCE / "build/dev"))
 PROBE = BUILD / "tests/sandbox_probe"
 ORDINARY_UID = 54321
 USERS = ["root", "ordinary"] if os.geteuid() == 0 else ["ordinary"]
@@ -31,6 +31,7 @@ class Box:
         self.workspace.mkdir()
         self.home.mkdir()
         self.log = root / "accepted"
+        self.owner = self.uid
 
     @property
     def uid(self):
@@ -45,9 +46,9 @@ class Box:
                 "--clear-groups"]
 
     def give(self):
-        """Hand all of it to the user who will run."""
+        """Hand all of it to the user who will run (or another owner)."""
         for path in [self.root, *self.root.rglob("*")]:
-            os.chown(path, self.uid, self.uid, follow_symlinks=False)
+            os.chown(path, self.owner, self.owner, follow_symlinks=False)
 
     def view(self):
         """What is on the host in workspace and home, to compare."""

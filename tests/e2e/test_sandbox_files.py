@@ -18,6 +18,13 @@ def test_workspace_is_writable_and_keeps_its_owner(box):
     assert made.stat().st_uid == box.uid
 
 
+def test_a_workspace_of_another_owner_stays_that_owners(box):
+    owner = box.owner = 4242 if box.user == "root" else box.uid
+    result = box.sh("id -u; touch new")
+    assert result.stdout == f"{owner}\n", result.stderr
+    assert (box.workspace / "new").stat().st_uid == owner
+
+
 def test_workspace_may_be_read_only(box):
     box.write("kept", "text")
     result = box.sh("cat kept; echo x > kept; echo x > new",
