@@ -204,7 +204,7 @@ static void on_warden_gone(struct rpc *rpc, const char *why, void *owner)
 	io_loop_stop(keeper->loop);
 }
 
-static int join_warden(struct keeper *keeper, struct err *err)
+int keeper_join(struct keeper *keeper, int channel, struct err *err)
 {
 	static const struct rpc_permit permits[] = {
 		{MSG_PEER, &msg_peer_schema, answer_peer, true, 0},
@@ -223,7 +223,7 @@ static int join_warden(struct keeper *keeper, struct err *err)
 	};
 	const struct wire_empty ready = {0};
 
-	keeper->warden = rpc_new(keeper->loop, ROLE_FD_WARDEN, &config, err);
+	keeper->warden = rpc_new(keeper->loop, channel, &config, err);
 	if (!keeper->warden)
 		return -1;
 	return rpc_tell(keeper->warden, MSG_READY, &wire_empty_schema, &ready,
@@ -257,7 +257,7 @@ static int keeper_begin(struct keeper *keeper, struct err *err)
 		return -1;
 	if (spec->start && spec->start(keeper, err) < 0)
 		return -1;
-	return join_warden(keeper, err);
+	return keeper_join(keeper, ROLE_FD_WARDEN, err);
 }
 
 int keeper_main(const struct keeper_spec *spec, void *owner)

@@ -29,6 +29,7 @@
 #define KEEPER_PEERS_MAX 20000
 
 struct keeper;
+struct batch; /* records.c */
 
 /* A channel to another process. Freed after on_peer_closed returns. */
 struct keeper_peer {
@@ -82,11 +83,22 @@ struct keeper {
 	size_t peer_count;
 	struct rpc *warden;
 	int state_fd; /* ROLE_FD_STATE */
+	/* Records that wait to be told, in batches of one message each. */
+	struct {
+		struct batch *first, *last;
+		size_t bytes; /* in all of them */
+		bool is_flush_due;
+	} records;
 };
 
 /* Run the process until the warden says MSG_DRAIN or goes away. Returns the
  * exit code. */
 int keeper_main(const struct keeper_spec *spec, void *owner);
+
+/* What keeper_main() does last: take the warden's channel and say READY.
+ * For tests that play the warden; their keeper has a loop, a config and was
+ * prepared. 0, or -1. */
+int keeper_join(struct keeper *keeper, int channel, struct err *err);
 
 /* The (newest) channel to a process of that role, or NULL. */
 struct keeper_peer *keeper_peer_of(const struct keeper *keeper, enum role role);

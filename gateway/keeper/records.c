@@ -8,7 +8,6 @@
 
 #define BATCH_RECORDS_MAX  64
 #define BATCH_BYTES_MAX	   (48 * 1024)
-#define BATCHES_MAX	   64
 #define DURABLE_TIMEOUT_MS 5000
 /* The scalars of a record and the length of each of its texts. */
 #define RECORD_FIXED_BYTES 88
@@ -21,13 +20,6 @@ struct batch {
 	size_t count;
 	size_t bytes;
 };
-
-/* One keeper a process: its records wait here. */
-static struct {
-	struct batch *first, *last;
-	size_t batches;
-	bool is_flush_due;
-} waiting;
 
 /* ---- a record whose texts are ours and fit the wire ---- */
 
@@ -83,50 +75,49 @@ static void batch_free(struct batch *batch)
 	free(batch);
 }
 
-static struct batch *batch_with_room(void)
+static struct batch *batch_with_room(struct keeper *keeper)
 {
-	struct batch *batch = waiting.last;
+	struct batch *batch = keeper->records.last;
 
+	if (keeper->records.bytes >= KEEPER_RECORDS_MAX)
+		return NULL;
 	if (batch && batch->count < BATCH_RECORDS_MAX &&
 	    batch->bytes < BATCH_BYTES_MAX)
 		return batch;
-	if (waiting.batches >= BATCHES_MAX)
-		return NULL;
 	batch = calloc(1, sizeof(*batch));
 	if (!batch)
 		return NULL;
 	arena_init(&batch->arena, KEEPER_RECORDS_MAX);
-	if (waiting.last)
-		waiting.last->next = batch;
+	if (keeper->records.last)
+		keeper->records.last->next = batch;
 	else
-		waiting.first = batch;
-	waiting.last = batch;
-	waiting.batches++;
+		keeper->records.first = batch;
+	keeper->records.last = batch;
 	return batch;
 }
 
 /* Keep the last empty batch for the next turn: a busy edge allocates
  * nothing here. */
-static void batch_done(struct batch *batch)
+static void batch_done(struct keeper *keeper, struct batch *batch)
 {
+	keeper->records.bytes -= batch->bytes;
 	if (!batch->next) {
 		arena_reset(&batch->arena);
 		batch->count = 0;
 		batch->bytes = 0;
 		return;
 	}
-	waiting.first = batch->next;
-	waiting.batches--;
+	keeper->records.first = batch->next;
 	batch_free(batch);
 }
 
 void keeper_records_flush(struct keeper *keeper)
 {
 	struct keeper_peer *ledger = keeper_peer_of(keeper, ROLE_LEDGER);
+	struct batch *batch;
 	struct err err;
 
-	while (ledger && waiting.first && waiting.first->count) {
-		struct batch *batch = waiting.first;
+	while (ledger && (batch = keeper->records.first) && batch->count) {
 		const struct msg_records message = {
 			.records = batch->records,
 			.records_count = batch->count,
@@ -137,28 +128,33 @@ void keeper_records_flush(struct keeper *keeper)
 			log_debug("records wait: %s", err.text);
 			return;
 		}
-		batch_done(batch);
+		batch_done(keeper, batch);
 	}
 }
 
 static void flush_deferred(void *owner)
 {
-	waiting.is_flush_due = false;
-	keeper_records_flush(owner);
+	struct keeper *keeper = owner;
+
+	keeper->records.is_flush_due = false;
+	keeper_records_flush(keeper);
 }
 
 int keeper_record(struct keeper *keeper, const struct record *record)
 {
-	struct batch *batch = batch_with_room();
+	struct batch *batch = batch_with_room(keeper);
+	size_t bytes;
 
 	if (!batch)
 		return -1;
-	batch->bytes += copy_record(&batch->arena, record,
-				    &batch->records[batch->count]);
+	bytes = copy_record(&batch->arena, record,
+			    &batch->records[batch->count]);
 	batch->count++;
-	if (!waiting.is_flush_due &&
+	batch->bytes += bytes;
+	keeper->records.bytes += bytes;
+	if (!keeper->records.is_flush_due &&
 	    io_loop_defer(keeper->loop, flush_deferred, keeper) == 0)
-		waiting.is_flush_due = true;
+		keeper->records.is_flush_due = true;
 	return 0;
 }
 
