@@ -34,6 +34,9 @@ struct courier {
 	size_t leg_count;
 };
 
+/* The courier as a keeper; its owner is a zeroed struct courier. */
+extern const struct keeper_spec courier_spec;
+
 enum leg_state {
 	LEG_CONNECTING, /* TLS with upstream */
 	LEG_IDLE,	/* waits for a request */

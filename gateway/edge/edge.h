@@ -49,6 +49,9 @@ struct edge {
 	struct io_timer *expiry;
 };
 
+/* The edge as a keeper; its owner is a zeroed struct edge. */
+extern const struct keeper_spec edge_spec;
+
 /* Why everything is refused now, or CONSTRAINT_none. */
 enum constraint edge_over(struct edge *edge);
 

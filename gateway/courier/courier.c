@@ -1,0 +1,59 @@
+#include "gateway/courier/courier.h"
+
+#include "common/cleanup.h"
+
+static void answer_leg_open(struct rpc_ticket ticket, const void *message,
+			    int *fd, void *owner)
+{
+	struct keeper_peer *peer = owner;
+
+	leg_open(peer->keeper->owner, peer, message, take_fd(fd), ticket);
+}
+
+static void on_session_close(struct keeper *keeper, struct session *session,
+			     struct bytes reason)
+{
+	(void)reason;
+	legs_close(keeper->owner, session->id);
+}
+
+static void on_peer_closed(struct keeper *keeper, struct keeper_peer *peer)
+{
+	/* An edge that is gone leaves no half-sent request behind. */
+	if (peer->role == ROLE_EDGE)
+		legs_close(keeper->owner, peer->session);
+}
+
+static int prepare(struct keeper *keeper, struct confine_spec *confine,
+		   struct err *err)
+{
+	struct courier *courier = keeper->owner;
+
+	(void)confine;
+	secret_protect_process();
+	courier->keeper = keeper;
+	return tls_client_init(&courier->tls, keeper->config.ca_bundle,
+			       keeper->config.tls13_only, err);
+}
+
+static const struct rpc_permit edge_permits[] = {
+	{MSG_LEG_OPEN, &msg_leg_open_schema, answer_leg_open, true, 200},
+};
+
+static const struct keeper_service services[] = {
+	{ROLE_EDGE, edge_permits, ARRAY_SIZE(edge_permits)},
+};
+
+/* Beside confine's base set: sockets come as descriptors, none is made but
+ * a leg's pair; memory for tokens is locked. */
+static const char *const syscalls[] = {"socketpair", "mlock", "mremap", NULL};
+
+const struct keeper_spec courier_spec = {
+	.role = ROLE_COURIER,
+	.services = services,
+	.service_count = ARRAY_SIZE(services),
+	.prepare = prepare,
+	.syscalls = syscalls,
+	.on_session_close = on_session_close,
+	.on_peer_closed = on_peer_closed,
+};

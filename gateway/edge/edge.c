@@ -1,0 +1,205 @@
+#include "gateway/edge/edge.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/log.h"
+
+#define EXPIRY_CHECK_MS 1000
+
+enum constraint edge_over(struct edge *edge)
+{
+	if (edge->over == CONSTRAINT_none &&
+	    clock_wall_ms() >= edge->expires_ms)
+		edge->over = CONSTRAINT_lease_expired;
+	return edge->over;
+}
+
+int edge_record(struct edge *edge, const struct record *record)
+{
+	struct record full = *record;
+
+	full.session = bytes_str(edge->session_id);
+	return keeper_record(edge->keeper, &full);
+}
+
+/* ---- DNS names that the policy lets out ---- */
+
+static struct verdict decide_name(struct bytes name, void *owner)
+{
+	static const uint16_t ports[] = {443, 80};
+	struct edge *edge = owner;
+	struct verdict verdict = {.constraint = edge_over(edge)};
+
+	if (verdict.constraint != CONSTRAINT_none)
+		return verdict;
+	for (size_t i = 0; i < ARRAY_SIZE(ports); i++) {
+		const struct target_facts facts = {name, ports[i]};
+
+		verdict = decide_target(edge->policy, &facts, NULL);
+		if (verdict.kind == VERDICT_ALLOW ||
+		    verdict.constraint == CONSTRAINT_port_not_allowed)
+			break;
+	}
+	/* Some other port of it is open. */
+	if (verdict.constraint == CONSTRAINT_port_not_allowed)
+		verdict.kind = VERDICT_ALLOW;
+	return verdict;
+}
+
+/* ---- life of the session ---- */
+
+/* Every second: what is open when the session expires is closed. */
+static void on_expiry_check(void *owner)
+{
+	struct edge *edge = owner;
+	bool was_over = edge->over != CONSTRAINT_none;
+
+	if (edge_over(edge) != CONSTRAINT_none && !was_over) {
+		log_info("session expired: closing %zu connections",
+			 edge->conn_count);
+		conns_close(edge);
+		upstream_pool_release(&edge->pool);
+	}
+	io_timer_set(edge->expiry, EXPIRY_CHECK_MS);
+}
+
+static int begin_session(struct edge *edge, const struct session_package *of,
+			 struct err *err)
+{
+	const struct policy_variables variables = {
+		.session_id = of->id,
+		.branch = of->branch,
+		.repo = of->repo,
+	};
+	auto_type(buf_release) struct buf report;
+	struct policy_errors errors = {.out = &report, .file = "policy"};
+
+	buf_init(&report, 16 * 1024);
+	memcpy(edge->session_id, of->id.data, of->id.len);
+	log_open("edge", edge->session_id);
+	edge->expires_ms = of->expires_ms;
+	memcpy(edge->lease_hash, of->lease_hash.data, DIGEST_LEN);
+	edge->policy = policy_compile(of->policy_text, &variables, &errors);
+	if (!edge->policy)
+		return err_set(err, ERR_INVALID, "compile policy: %.*s",
+			       BYTES_ARGS(buf_view(&report)));
+	if (tls_server_init(&edge->server, of->id, err) < 0)
+		return -1;
+	edge->has_server = true;
+	edge->over = CONSTRAINT_none;
+	edge->expiry = io_timer_new(edge->keeper->loop, on_expiry_check, edge);
+	if (!edge->expiry)
+		return err_set(err, ERR_SYSTEM, "start expiry timer");
+	io_timer_set(edge->expiry, EXPIRY_CHECK_MS);
+	return 0;
+}
+
+static void on_session_open(struct keeper *keeper, struct session *session)
+{
+	struct edge *edge = keeper->owner;
+	struct err err;
+
+	if (edge->policy) {
+		log_error("a second session was given to this edge");
+		return;
+	}
+	if (begin_session(edge, &session->package->session, &err) < 0) {
+		log_error("%s", err.text);
+		exit(EXIT_FAILURE);
+	}
+}
+
+static void on_session_close(struct keeper *keeper, struct session *session,
+			     struct bytes reason)
+{
+	struct edge *edge = keeper->owner;
+
+	(void)session;
+	edge->over = bytes_is(reason, "expired") ? CONSTRAINT_lease_expired
+						 : CONSTRAINT_session_revoked;
+	log_info("session %.*s: closing %zu connections", BYTES_ARGS(reason),
+		 edge->conn_count);
+	conns_close(edge);
+	upstream_pool_release(&edge->pool);
+}
+
+static int listen_tcp(struct edge *edge, int fd, struct err *err)
+{
+	struct io_listener *listener;
+
+	if (edge->listener_count >= EDGE_LISTENERS_MAX) {
+		(void)close(fd);
+		return err_set(err, ERR_TOO_LARGE, "too many listeners");
+	}
+	listener = io_listen(edge->keeper->loop, fd, conn_accept, edge, err);
+	if (!listener)
+		return -1;
+	edge->listeners[edge->listener_count++] = listener;
+	return 0;
+}
+
+static void on_listener(struct keeper *keeper, enum listener_kind kind, int fd)
+{
+	struct edge *edge = keeper->owner;
+	struct err err;
+	int result;
+
+	switch ((unsigned)kind) {
+	case LISTENER_TCP:
+		result = listen_tcp(edge, fd, &err);
+		break;
+	case LISTENER_DNS_UDP:
+		result = edge_dns_udp(edge, fd, &err);
+		break;
+	case LISTENER_DNS_TCP:
+		result = edge_dns_tcp(edge, fd, &err);
+		break;
+	default:
+		(void)close(fd);
+		result = err_set(&err, ERR_INVALID, "not a listener of mine");
+		break;
+	}
+	if (result < 0)
+		log_error("listener: %s", err.text);
+}
+
+/* ---- life of the process ---- */
+
+static int prepare(struct keeper *keeper, struct confine_spec *confine,
+		   struct err *err)
+{
+	struct edge *edge = keeper->owner;
+
+	(void)confine;
+	edge->keeper = keeper;
+	edge->over = CONSTRAINT_internal;
+	edge->conns_max = keeper->config.connections_max;
+	edge->pool =
+		(struct upstream_pool){.keeper = keeper, .tls = &edge->client};
+	edge->names = names_new();
+	if (!edge->names)
+		return err_set(err, ERR_SYSTEM, "allocate names");
+	dns_init(&edge->dns, edge->names, decide_name, edge);
+	tls_leaves_init(&edge->leaves);
+	return tls_client_init(&edge->client, keeper->config.ca_bundle,
+			       keeper->config.tls13_only, err);
+}
+
+/* Beside confine's base set. No socket, connect, open or exec. */
+static const char *const syscalls[] = {
+	"accept4", "getsockname", "memfd_create", "ftruncate", "socketpair",
+	"pread64", "pwrite64",	  "mremap",	  NULL,
+};
+
+const struct keeper_spec edge_spec = {
+	.role = ROLE_EDGE,
+	.prepare = prepare,
+	.syscalls = syscalls,
+	.on_session_open = on_session_open,
+	.on_session_close = on_session_close,
+	.on_listener = on_listener,
+};
