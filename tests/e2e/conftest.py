@@ -1,0 +1,166 @@
+"""The end-to-end tests' parts. SALLYPORT_BUILD names the build to test
+(default: build/dev). Nothing is ever skipped."""
+import os
+import pathlib
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+from forge import NAMES, Forge  # noqa: E402
+from gateway import CLI, PROGRAM, Gateway  # noqa: E402
+from origin import Origin  # noqa: E402
+from pki import certificates  # noqa: E402
+from session import Session  # noqa: E402
+
+# Names that resolve to an address without being any server's.
+ODD_HOSTS = {"metadata.example": "169.254.169.254",
+             "private.example": "10.255.255.1",
+             "loopback.example": "127.0.0.1"}
+
+
+def pytest_configure(config):
+    for program in (PROGRAM, CLI):
+        if not program.exists():
+            raise pytest.UsageError(f"{program} is not built")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    if report.skipped:
+        report.outcome = "failed"
+        report.longrepr = f"{item.nodeid}: a test may not be skipped"
+    return report
+
+
+def _addresses():
+    """Two loopback addresses that other runs of the tests do not use."""
+    pid = os.getpid()
+    middle = f"{64 + (pid >> 8) % 128}.{pid & 255}"
+    return f"127.{middle}.2", f"127.{middle}.3"
+
+
+@pytest.fixture(scope="session")
+def forge(tmp_path_factory):
+    # Unix sockets' paths are short; pytest's directories are not.
+    forge = Forge(tmp_path_factory.mktemp("forge"), _addresses()[0])
+    forge.start()
+    yield forge
+    forge.stop()
+
+
+@pytest.fixture(scope="session")
+def pki(tmp_path_factory):
+    return certificates(tmp_path_factory.mktemp("pki"))
+
+
+@pytest.fixture(scope="session")
+def origin(pki):
+    origin = Origin(_addresses()[1], pki[0])
+    yield origin
+    origin.stop()
+
+
+@pytest.fixture(scope="session")
+def make_gateway(forge, origin, pki, tmp_path_factory):
+    """Make a gateway that knows forge and origin; it is started."""
+    def make(name="gw", secret=True, **options):
+        hosts = {name: forge.address for name in NAMES}
+        hosts |= {name: origin.address for name in pki[0]} | ODD_HOSTS
+        gateway = Gateway(tmp_path_factory.mktemp(name), hosts,
+                          forge.ca_pem + pki[1], **options)
+        gateway.start()
+        if secret:
+            gateway.put_secret("forge", forge.token)
+        return gateway
+    return make
+
+
+@pytest.fixture(scope="module")
+def gateway(make_gateway):
+    """The gateway that a module's tests share; sessions are their own."""
+    gateway = make_gateway()
+    yield gateway
+    gateway.stop()
+    gateway.check()
+
+
+@pytest.fixture
+def own_gateway(make_gateway):
+    """One for a test that kills, stops or spoils it."""
+    gateway = make_gateway("own")
+    yield gateway
+    gateway.stop()
+    gateway.check()
+
+
+class Policies:
+    """Policies for the forge and the origin, as plain data."""
+
+    def __init__(self, forge, origin):
+        self.ports = [forge.port, origin.plain_port]
+        self.addresses = {"allow": [f"{forge.address}/32",
+                                    f"{origin.address}/32"]}
+
+    def make(self, rules=(), repo=None, push=None, read=True, **more):
+        policy = {"version": 1,
+                  "network": {"rules": list(rules),
+                              "addresses": self.addresses}}
+        if repo:
+            policy["credentials"] = [
+                {"name": "forge", "secret": "forge", "attach": "github",
+                 "hosts": ["github.com", "api.github.com"]}]
+            policy["git"] = [{"repo": repo.url, "credential": "forge",
+                              "read": read}]
+            policy["git"][0]["push"] = push or {
+                "branches": ["${session.branch}"]}
+        return policy | more
+
+    def rule(self, *hosts, action="allow", **more):
+        return {"hosts": list(hosts), "ports": self.ports, "action": action,
+                **more}
+
+
+@pytest.fixture(scope="session")
+def policies(forge, origin):
+    return Policies(forge, origin)
+
+
+@pytest.fixture
+def make_session(gateway, tmp_path):
+    """Open sessions on the module's gateway (or another); closed after."""
+    made = []
+
+    def make(policy, repo=None, branch="agent/1", on=None, ttl=600):
+        session = Session(on or gateway, tmp_path / f"s{len(made)}", policy,
+                          repo, branch if repo else "", ttl)
+        made.append(session)
+        return session
+    yield make
+    for session in made:
+        session.close()
+
+
+@pytest.fixture
+def repo(forge):
+    return forge.repo()
+
+
+@pytest.fixture
+def session(make_session, policies, repo):
+    """A session with a repository of its own and the default rights."""
+    return make_session(policies.make(repo=repo), repo)
+
+
+@pytest.fixture
+def work(session):
+    return session.clone()
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    path = tmp_path / "workspace"
+    path.mkdir()
+    return path

@@ -1,0 +1,206 @@
+"""A gateway of the tests' own: its processes, its control API, its CLI."""
+import http.client
+import json
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import time
+import urllib.parse
+
+from forge import SOURCE
+
+BUILD = pathlib.Path(os.environ.get("SALLYPORT_BUILD",
+                                    SOURCE / "build/dev")).resolve()
+PROGRAM = BUILD / "libexec/sallyport/sallyport-gateway"
+CLI = BUILD / "bin/sallyport"
+READY_S = 30
+# A process that ended so was broken, whatever the test was about: a
+# sanitizer, an assert, a system call that its filter did not know.
+CRASH = re.compile(r"killed by signal (?!9\b|15\b)\d+|exited with [1-9]|"
+                   r"SIGSYS|AddressSanitizer|runtime error:|Assertion ")
+
+
+class ApiError(Exception):
+    def __init__(self, status, problem):
+        super().__init__(f"{status}: {problem}")
+        self.status = status
+        self.problem = problem
+
+
+class _Unix(http.client.HTTPConnection):
+    def __init__(self, path, timeout):
+        super().__init__("localhost", timeout=timeout)
+        self._path = str(path)
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
+
+
+def wait_until(what, timeout=10, every=0.02):
+    """Wait for what() to be true, and return it."""
+    end = time.monotonic() + timeout
+    while True:
+        value = what()
+        if value:
+            return value
+        assert time.monotonic() < end, f"{what} was never true"
+        time.sleep(every)
+
+
+class Gateway:
+    def __init__(self, directory, hosts, ca_pem, limits=None):
+        self.dir = pathlib.Path(directory)
+        self.run_dir = self.dir / "run"
+        self.state = self.dir / "state"
+        self.process = None
+        (self.dir / "ca.pem").write_text(ca_pem)
+        # Sanitized processes of any user write here.
+        self.sanitizer = self.dir / "sanitizer"
+        self.sanitizer.mkdir(mode=0o777, exist_ok=True)
+        self.sanitizer.chmod(0o1777)
+        config = {"state": str(self.state), "run": str(self.run_dir),
+                  "dns": {"hosts": hosts},
+                  "tls": {"ca_bundle": str(self.dir / "ca.pem")}}
+        if limits:
+            config["limits"] = limits
+        self.config = self.dir / "gateway.yaml"
+        self.config.write_text(json.dumps(config, indent=1))
+
+    def env(self, **more):
+        log = f"log_path={self.sanitizer}/log"
+        return {"PATH": os.environ["PATH"], "HOME": str(self.dir),
+                "SALLYPORT_RUN": str(self.run_dir),
+                "SALLYPORT_STATE": str(self.state),
+                "ASAN_OPTIONS": f"{log}:quarantine_size_mb=8",
+                "UBSAN_OPTIONS": f"{log}:print_stacktrace=1", **more}
+
+    # ---- life ----
+
+    def start(self):
+        with open(self.dir / "log", "a") as log:
+            self.process = subprocess.Popen(
+                [PROGRAM, "-c", self.config], stdin=subprocess.DEVNULL,
+                stdout=log, stderr=log, env=self.env(), cwd="/",
+                start_new_session=True)
+        wait_until(self.is_ready, READY_S)
+        return self
+
+    def is_ready(self):
+        assert self.process.poll() is None, self.log()[-3000:]
+        try:
+            return all(p["ready"] for p in self.status()["processes"])
+        except (OSError, ApiError, http.client.HTTPException):
+            return False
+
+    def stop(self):
+        if self.process and self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(20)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+                raise AssertionError("the gateway did not end in 20 s")
+
+    def check(self):
+        """Nothing may have crashed, unless a test killed it."""
+        reports = [path.read_text()[:4000]
+                   for path in self.sanitizer.iterdir()]
+        assert not reports, "\n".join(reports)
+        crashes = [line for line in self.log().splitlines()
+                   if CRASH.search(line)]
+        assert not crashes, "\n".join(crashes[:20])
+        if self.process:
+            assert self.process.returncode == 0, self.log()[-2000:]
+
+    def log(self):
+        path = self.dir / "log"
+        return path.read_text(errors="replace") if path.exists() else ""
+
+    # ---- the control API ----
+
+    def call(self, method, path, body=None, kind="application/json",
+             timeout=60):
+        connection = _Unix(self.run_dir / "control.sock", timeout)
+        try:
+            fields = {"Content-Type": kind} if body is not None else {}
+            connection.request(method, path, body=body, headers=fields)
+            answer = connection.getresponse()
+            text = answer.read()
+        finally:
+            connection.close()
+        if not 200 <= answer.status < 300:
+            raise ApiError(answer.status, text.decode(errors="replace"))
+        return text
+
+    def get(self, path):
+        return json.loads(self.call("GET", path))
+
+    def status(self):
+        return self.get("/v1/status")
+
+    def pid(self, role, session=None):
+        """The pid of a process that runs now, or None."""
+        for process in self.status()["processes"]:
+            if process["role"] == role and process["pid"] and (
+                    session is None or process["session"] == session):
+                return process["pid"]
+        return None
+
+    def create(self, policy, repo="", branch="", ttl=600):
+        body = {"policy": policy if isinstance(policy, str)
+                else json.dumps(policy, indent=1),
+                "policy_name": "test", "repo": repo, "branch": branch,
+                "ttl_s": ttl}
+        return json.loads(self.call("POST", "/v1/sessions", json.dumps(body)))
+
+    def end(self, session, reason="revoked"):
+        self.call("DELETE", f"/v1/sessions/{session}?reason={reason}")
+
+    def audit(self, session="", kind="", limit=5000):
+        query = urllib.parse.urlencode(
+            {k: v for k, v in [("session", session), ("kind", kind),
+                               ("limit", limit)] if v})
+        text = self.call("GET", f"/v1/audit?{query}").decode()
+        return [json.loads(line) for line in text.splitlines() if line]
+
+    def put_secret(self, name, value):
+        self.call("PUT", f"/v1/secrets/{name}", value.encode(),
+                  "application/octet-stream")
+
+    # ---- the CLI ----
+
+    def cli(self, *args, stdin=None, timeout=60, cwd=None, **env):
+        return subprocess.run([CLI, *map(str, args)], input=stdin, text=True,
+                              stdin=subprocess.DEVNULL if stdin is None
+                              else None,
+                              capture_output=True, timeout=timeout,
+                              check=False, cwd=cwd or self.dir,
+                              env=self.env(**env))
+
+    def run(self, policy, command, workspace, repo="", branch="",
+            timeout=120, options=(), **env):
+        """`sallyport run`; command is a list, or text for sh."""
+        path = self.dir / "policy.yaml"
+        path.write_text(policy if isinstance(policy, str)
+                        else json.dumps(policy, indent=1))
+        if isinstance(command, str):
+            command = ["sh", "-c", command]
+        args = ["run", "--policy", path, "--workspace", workspace, *options]
+        if repo:
+            args += ["--repo", repo]
+        if branch:
+            args += ["--branch", branch]
+        return self.cli(*args, "--", *command, timeout=timeout,
+                        cwd=workspace, **env)
+
+
+def memory_peak(pid):
+    """Private and shared memory that a process ever had, in bytes."""
+    text = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(r"VmHWM:\s+(\d+)", text)[1]) * 1024
