@@ -21,6 +21,17 @@ static bool is_role(const struct child *child, enum role role,
 	return false;
 }
 
+static void refuse_err(struct rpc_ticket ticket, const struct err *err)
+{
+	enum constraint constraint = CONSTRAINT_internal;
+
+	if (err->code == ERR_TOO_LARGE)
+		constraint = CONSTRAINT_resource_limit;
+	else if (err->code == ERR_DENIED)
+		constraint = CONSTRAINT_session_revoked;
+	rpc_refuse(ticket, (uint16_t)constraint, "%s", err->text);
+}
+
 static void reply_empty(struct rpc_ticket ticket, int fd)
 {
 	const struct wire_empty empty = {0};
@@ -98,7 +109,7 @@ static void answer_session_create(struct rpc_ticket ticket, const void *message,
 	if (!is_role(control, ROLE_CONTROL, ticket))
 		return;
 	if (warden_session_create(control->warden, *fd, &err) < 0)
-		rpc_refuse(ticket, CONSTRAINT_internal, "%s", err.text);
+		refuse_err(ticket, &err);
 	else
 		reply_empty(ticket, -1);
 }
@@ -146,7 +157,7 @@ static void answer_session_attach(struct rpc_ticket ticket, const void *message,
 		return;
 	if (warden_session_attach(session, (enum listener_kind)attach->kind,
 				  take_fd(fd), &err) < 0)
-		rpc_refuse(ticket, CONSTRAINT_internal, "%s", err.text);
+		refuse_err(ticket, &err);
 	else
 		reply_empty(ticket, -1);
 }

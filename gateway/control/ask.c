@@ -1,0 +1,152 @@
+#include "gateway/control/ask.h"
+
+#include <stdlib.h>
+
+#include "common/cleanup.h"
+#include "common/log.h"
+
+#define TOKEN 1000 /* one question, in the bucket's unit */
+
+struct ask {
+	struct control *control;
+	ask_fn *fn;
+	void *owner;
+	uint16_t type;
+	bool is_left;
+	char undo[SESSION_ID_MAX + 1];
+};
+
+/* Half of what each keeper's permit table allows. */
+static unsigned rate_of(uint16_t type)
+{
+	switch (type) {
+	case MSG_SESSION_LIST:
+	case MSG_SESSION_REVOKE:
+	case MSG_SESSION_ATTACH:
+		return 500;
+	case MSG_SESSION_CREATE:
+	case MSG_LEDGER_QUERY:
+	case MSG_LEDGER_VERIFY:
+	case MSG_LEDGER_FOLLOW:
+		return 100;
+	case MSG_PROCESS_LIST:
+		return 50;
+	case MSG_SECRET_PUT:
+	case MSG_SECRET_LIST:
+	case MSG_SECRET_REMOVE:
+		return 25;
+	default:
+		return 10;
+	}
+}
+
+bool ask_rate_take(struct control_rate *rate, unsigned per_second,
+		   uint64_t now_ms)
+{
+	uint64_t full = (uint64_t)per_second * TOKEN;
+	uint64_t waited = now_ms - rate->at_ms;
+
+	if (rate->at_ms == 0 || waited >= 1000)
+		rate->level = full;
+	else
+		rate->level += waited * per_second;
+	if (rate->level > full)
+		rate->level = full;
+	rate->at_ms = now_ms;
+	if (rate->level < TOKEN || rate->open >= per_second)
+		return false;
+	rate->level -= TOKEN;
+	rate->open++;
+	return true;
+}
+
+static struct rpc *channel_to(const struct control *control, enum role role)
+{
+	const struct keeper_peer *peer;
+
+	if (role == ROLE_WARDEN)
+		return control->keeper->warden;
+	peer = keeper_peer_of(control->keeper, role);
+	return peer ? peer->rpc : NULL;
+}
+
+static void on_outcome(struct rpc_outcome *outcome, void *owner)
+{
+	auto_free struct ask *ask = owner;
+	struct err err;
+
+	ask->control->rates[ask->type].open--;
+	if (!ask->is_left) {
+		if (ask->fn)
+			ask->fn(outcome, ask->owner);
+		return;
+	}
+	if (!outcome->err && ask->undo[0] &&
+	    ask_end_session(ask->control, bytes_str(ask->undo), &err) < 0)
+		log_warn("session %s stays without an owner: %s", ask->undo,
+			 err.text);
+}
+
+struct ask *ask_send(struct control *control, const struct question *question,
+		     struct err *err)
+{
+	struct control_rate *rate = &control->rates[question->type];
+	struct rpc *rpc = channel_to(control, question->role);
+	auto_free struct ask *ask = calloc(1, sizeof(*ask));
+	const struct rpc_call call = {
+		.type = question->type,
+		.schema = question->schema,
+		.message = question->message,
+		.fd = question->fd,
+		.reply_schema = question->reply_schema,
+		.timeout_ms = ASK_TIMEOUT_MS,
+		.on_outcome = on_outcome,
+		.owner = ask,
+	};
+
+	if (!rpc || !ask) {
+		(void)err_set(err, ERR_CLOSED, "the %s is not there just now",
+			      role_name(question->role));
+		return NULL;
+	}
+	if (!ask_rate_take(rate, rate_of(question->type),
+			   io_loop_now_ms(control->keeper->loop))) {
+		(void)err_set(err, ERR_TOO_LARGE,
+			      "the %s is asked too often: try again",
+			      role_name(question->role));
+		return NULL;
+	}
+	*ask = (struct ask){.control = control,
+			    .fn = question->fn,
+			    .owner = question->owner,
+			    .type = question->type};
+	if (question->undo.len)
+		memcpy(ask->undo, question->undo.data, question->undo.len);
+	if (rpc_ask(rpc, &call, NULL, err) < 0) {
+		rate->open--;
+		return NULL;
+	}
+	return take_ptr(&ask);
+}
+
+void ask_leave(struct ask *ask)
+{
+	if (ask)
+		ask->is_left = true;
+}
+
+int ask_end_session(struct control *control, struct bytes id, struct err *err)
+{
+	const struct msg_session_ref message = {.id = id,
+						.reason = bytes_str("ended")};
+	const struct question question = {
+		.role = ROLE_WARDEN,
+		.type = MSG_SESSION_REVOKE,
+		.schema = &msg_session_ref_schema,
+		.message = &message,
+		.fd = -1,
+		.reply_schema = &wire_empty_schema,
+	};
+
+	return ask_send(control, &question, err) ? 0 : -1;
+}

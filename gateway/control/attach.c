@@ -1,0 +1,297 @@
+#include "gateway/control/attach.h"
+
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <utlist.h>
+
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "gateway/control/session_check.h"
+
+#define ATTACHES_PER_SECOND 20
+#define ENDINGS_EVERY_MS    100
+
+struct attached {
+	struct control *control;
+	struct rpc *rpc; /* NULL: closed, what it has is ended */
+	struct who who;
+	char sessions[ATTACHED_SESSIONS_MAX][SESSION_ID_MAX + 1];
+	size_t session_count;
+	size_t pending; /* attaches that are under way */
+	struct attached *next, *prev;
+};
+
+/* One attach under way: first whose the session is, then the listener. */
+struct attach {
+	struct attached *attached;
+	struct rpc_ticket ticket;
+	char id[SESSION_ID_MAX + 1];
+	uint8_t kind;
+	int fd;
+};
+
+/* ---- the end of a channel ---- */
+
+static void free_attached(void *owner)
+{
+	free(owner);
+}
+
+static void end_one(struct attached *attached)
+{
+	struct control *control = attached->control;
+	struct err err;
+
+	while (attached->session_count > 0) {
+		const char *id =
+			attached->sessions[attached->session_count - 1];
+
+		if (ask_end_session(control, bytes_str(id), &err) < 0) {
+			log_debug("session %s is ended later: %s", id,
+				  err.text);
+			io_timer_set(control->endings, ENDINGS_EVERY_MS);
+			return;
+		}
+		attached->session_count--;
+	}
+	if (attached->pending > 0)
+		return;
+	DL_DELETE(control->attached, attached);
+	control->attached_count--;
+	if (control->channels)
+		io_listener_pause(control->channels, false);
+	/* Its own channel may still be reading. */
+	if (io_loop_defer(control->keeper->loop, free_attached, attached) < 0)
+		log_error("an attach channel was not freed");
+}
+
+void attach_end_some(struct control *control)
+{
+	struct attached *attached, *next;
+
+	DL_FOREACH_SAFE(control->attached, attached, next)
+	if (!attached->rpc)
+		end_one(attached);
+}
+
+static void on_closed(struct rpc *rpc, const char *why, void *owner)
+{
+	struct attached *attached = owner;
+
+	(void)rpc;
+	log_debug("attach channel of uid %u closed: %s", attached->who.uid,
+		  why);
+	attached->rpc = NULL;
+	end_one(attached);
+}
+
+/* ---- attach ---- */
+
+static void attach_done(struct attach *attach)
+{
+	struct attached *attached = attach->attached;
+
+	if (attach->fd >= 0)
+		(void)close(attach->fd);
+	free(attach);
+	attached->pending--;
+	if (!attached->rpc)
+		end_one(attached);
+}
+
+static void refuse(struct attach *attach, enum constraint constraint,
+		   const char *detail)
+{
+	rpc_refuse(attach->ticket, (uint16_t)constraint, "%s", detail);
+	attach_done(attach);
+}
+
+static void refuse_outcome(struct attach *attach,
+			   const struct rpc_outcome *outcome)
+{
+	const struct rpc_refusal *refusal = outcome->refusal;
+
+	if (outcome->err->code == ERR_DENIED && refusal)
+		rpc_refuse(attach->ticket, refusal->code, "%.*s",
+			   BYTES_ARGS(refusal->detail));
+	else
+		rpc_refuse(attach->ticket, CONSTRAINT_internal, "%s",
+			   outcome->err->text);
+	attach_done(attach);
+}
+
+static bool is_held(const struct attached *attached, const char *id)
+{
+	for (size_t i = 0; i < attached->session_count; i++)
+		if (bytes_is(bytes_str(id), attached->sessions[i]))
+			return true;
+	return false;
+}
+
+static void hold(struct attached *attached, const char *id)
+{
+	if (is_held(attached, id))
+		return;
+	memcpy(attached->sessions[attached->session_count++], id,
+	       SESSION_ID_MAX + 1);
+}
+
+static void on_attached(struct rpc_outcome *outcome, void *owner)
+{
+	const struct wire_empty empty = {0};
+	struct attach *attach = owner;
+
+	if (outcome->err) {
+		refuse_outcome(attach, outcome);
+		return;
+	}
+	rpc_reply(attach->ticket, &wire_empty_schema, &empty, -1);
+	attach_done(attach);
+}
+
+static void ask_attach(struct attach *attach)
+{
+	const struct msg_attach message = {.id = bytes_str(attach->id),
+					   .kind = attach->kind};
+	const struct question question = {
+		.role = ROLE_WARDEN,
+		.type = MSG_SESSION_ATTACH,
+		.schema = &msg_attach_schema,
+		.message = &message,
+		.fd = attach->fd,
+		.reply_schema = &wire_empty_schema,
+		.fn = on_attached,
+		.owner = attach,
+	};
+	struct err err;
+
+	if (!ask_send(attach->attached->control, &question, &err))
+		refuse(attach, CONSTRAINT_limit_rate, err.text);
+}
+
+static void on_session(struct rpc_outcome *outcome, void *owner)
+{
+	struct attach *attach = owner;
+	struct attached *attached = attach->attached;
+	const struct msg_session_list *list = outcome->message;
+
+	if (outcome->err)
+		refuse_outcome(attach, outcome);
+	else if (list->sessions_count == 0)
+		refuse(attach, CONSTRAINT_session_revoked,
+		       "there is no such session");
+	else if (!attached->who.is_admin &&
+		 list->sessions[0].owner_uid != attached->who.uid)
+		refuse(attach, CONSTRAINT_session_revoked,
+		       "this session is somebody else's");
+	else if (attached->session_count == ATTACHED_SESSIONS_MAX &&
+		 !is_held(attached, attach->id))
+		refuse(attach, CONSTRAINT_resource_limit,
+		       "this channel holds enough sessions");
+	else {
+		/* Before the warden is asked: should the channel close now,
+		 * the session must end all the same. */
+		hold(attached, attach->id);
+		ask_attach(attach);
+	}
+}
+
+/* Which kind of socket a listener must be; NULL, or what is wrong. */
+static const char *check_listener(uint8_t kind, int fd)
+{
+	int type = 0, is_listening = 0;
+	socklen_t size = sizeof(type);
+
+	if (kind != LISTENER_TCP && kind != LISTENER_DNS_UDP &&
+	    kind != LISTENER_DNS_TCP)
+		return "this kind of listener is not a session's";
+	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) < 0)
+		return "the descriptor is no socket";
+	if (type != (kind == LISTENER_DNS_UDP ? SOCK_DGRAM : SOCK_STREAM))
+		return "the socket is of another type";
+	size = sizeof(is_listening);
+	if (type == SOCK_STREAM && (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN,
+					       &is_listening, &size) < 0 ||
+				    !is_listening))
+		return "the socket does not listen";
+	return NULL;
+}
+
+static void answer_attach(struct rpc_ticket ticket, const void *message,
+			  int *fd, void *owner)
+{
+	const struct msg_attach *wanted = message;
+	struct attached *attached = owner;
+	const struct msg_session_query query = {.id = wanted->id};
+	struct question question = session_question(&query);
+	const char *wrong = check_listener(wanted->kind, *fd);
+	struct attach *attach;
+	struct err err;
+
+	if (wanted->id.len == 0)
+		wrong = "no session is named";
+	attach = wrong ? NULL : calloc(1, sizeof(*attach));
+	if (!attach) {
+		rpc_refuse(ticket, CONSTRAINT_request_malformed, "%s",
+			   wrong ? wrong : "no memory");
+		return;
+	}
+	*attach = (struct attach){.attached = attached,
+				  .ticket = ticket,
+				  .kind = wanted->kind,
+				  .fd = take_fd(fd)};
+	memcpy(attach->id, wanted->id.data, wanted->id.len);
+	rpc_ticket_hold(ticket);
+	attached->pending++;
+	question.fn = on_session;
+	question.owner = attach;
+	if (!ask_send(attached->control, &question, &err))
+		refuse(attach, CONSTRAINT_limit_rate, err.text);
+}
+
+/* ---- the beginning ---- */
+
+static bool has_room_for(const struct control *control, const struct who *who)
+{
+	const struct attached *attached;
+	size_t count = 0;
+
+	if (who->is_admin)
+		return true;
+	DL_FOREACH(control->attached, attached)
+	count += attached->who.uid == who->uid;
+	return count < CONTROL_ATTACHED_OF_USER_MAX;
+}
+
+void attach_accept(struct control *control, int fd)
+{
+	static const struct rpc_permit permits[] = {
+		{MSG_SESSION_ATTACH, &msg_attach_schema, answer_attach, true,
+		 ATTACHES_PER_SECOND},
+	};
+	auto_fd int channel = fd;
+	auto_free struct attached *attached = calloc(1, sizeof(*attached));
+	const struct rpc_config config = {
+		.permits = permits,
+		.permit_count = ARRAY_SIZE(permits),
+		.owner = attached,
+		.on_closed = on_closed,
+	};
+	struct err err;
+
+	if (!attached ||
+	    who_of(&control->rules, fd, &attached->who, &err) < 0 ||
+	    !has_room_for(control, &attached->who))
+		return;
+	attached->control = control;
+	attached->rpc = rpc_new(control->keeper->loop, take_fd(&channel),
+				&config, &err);
+	if (!attached->rpc) {
+		log_warn("%s", err.text);
+		return;
+	}
+	DL_APPEND(control->attached, attached);
+	if (++control->attached_count >= CONTROL_ATTACHED_MAX)
+		io_listener_pause(control->channels, true);
+	(void)take_ptr(&attached);
+}

@@ -1,0 +1,19 @@
+/*
+ * attach.sock: channels on which the CLI hands over listening sockets of
+ * its sandbox (MSG_SESSION_ATTACH). As long as the channel lives the
+ * session does: when it closes, every session that was attached over it is
+ * ended.
+ */
+#ifndef GATEWAY_CONTROL_ATTACH_H
+#define GATEWAY_CONTROL_ATTACH_H
+
+#include "gateway/control/control.h"
+
+#define ATTACHED_SESSIONS_MAX 8 /* over one channel */
+
+/* Take an accepted SOCK_SEQPACKET connection. */
+void attach_accept(struct control *control, int fd);
+/* End what could not be ended yet. */
+void attach_end_some(struct control *control);
+
+#endif

@@ -1,0 +1,283 @@
+#include <stdlib.h>
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/secret.h"
+#include "gateway/control/ca.h"
+#include "gateway/control/handlers.h"
+#include "gateway/control/json.h"
+#include "gateway/session/lease.h"
+#include "policies/ref.h"
+#include "policies/repo_path.h"
+
+#define TTL_DEFAULT_S	(2 * 60 * 60)
+#define TTL_MAX_S	(7 * 24 * 60 * 60)
+#define NAME_LEN_MAX	64
+#define REPO_LEN_MAX	256
+#define BRANCH_LEN_MAX	128
+#define ERRORS_MAX	(64 * 1024)
+#define SCOPE_ARENA_MAX (32 * 1024 * 1024)
+
+/* What the body asks for; views into its JSON. */
+struct wanted {
+	struct bytes policy, policy_name, repo, branch;
+	json_int_t ttl_s;
+};
+
+struct create_task {
+	char id[SESSION_ID_MAX + 1];
+	char lease[LEASE_SIZE];
+	uint64_t expires_ms;
+	int package_fd; /* -1 once it was given away */
+	struct record record;
+};
+
+static void create_end(struct conn *conn)
+{
+	struct create_task *task = conn->task;
+
+	secret_wipe(task->lease, sizeof(task->lease));
+	if (task->package_fd >= 0)
+		(void)close(task->package_fd);
+}
+
+/* ---- the body ---- */
+
+static bool is_printable(struct bytes text)
+{
+	for (size_t i = 0; i < text.len; i++)
+		if (text.data[i] < 0x20 || text.data[i] > 0x7e)
+			return false;
+	return true;
+}
+
+static bool is_branch(struct bytes branch)
+{
+	char ref[sizeof("refs/heads/") + BRANCH_LEN_MAX];
+
+	(void)snprintf(ref, sizeof(ref), "refs/heads/%.*s", BYTES_ARGS(branch));
+	return branch.len <= BRANCH_LEN_MAX && ref_is_valid(bytes_str(ref));
+}
+
+/* NULL, or what is wrong. */
+static const char *check_wanted(const struct wanted *wanted,
+				struct arena *arena)
+{
+	struct policy_repo repo;
+	static struct err err;
+
+	if (wanted->policy_name.len > NAME_LEN_MAX ||
+	    !is_printable(wanted->policy_name))
+		return "policy_name is at most 64 printable characters";
+	if (wanted->ttl_s < 1 || wanted->ttl_s > TTL_MAX_S)
+		return "ttl_s is 1 to 604800 seconds: seven days";
+	if (wanted->branch.len > 0 && !is_branch(wanted->branch))
+		return "branch is no branch's name, without refs/heads/, of "
+		       "at most 128 characters";
+	if (wanted->repo.len > REPO_LEN_MAX || !is_printable(wanted->repo))
+		return "repo is at most 256 printable characters";
+	if (wanted->repo.len > 0 &&
+	    repo_url_parse(arena, wanted->repo, &repo, &err) < 0) {
+		(void)err_prefix(&err, "repo");
+		return err.text;
+	}
+	return NULL;
+}
+
+static json_t *parse_wanted(struct conn *conn, struct wanted *wanted)
+{
+	struct bytes body = buf_view(&conn->body);
+	const char *policy = "", *name = "", *repo = "", *branch = "";
+	size_t policy_len = 0, name_len = 0, repo_len = 0, branch_len = 0;
+	json_error_t error;
+	json_t *root = json_loadb((const char *)body.data, body.len,
+				  JSON_REJECT_DUPLICATES, &error);
+
+	*wanted = (struct wanted){.ttl_s = TTL_DEFAULT_S};
+	if (root &&
+	    json_unpack_ex(root, &error, JSON_STRICT,
+			   "{s:s%, s?s%, s?s%, s?s%, s?I}", "policy", &policy,
+			   &policy_len, "policy_name", &name, &name_len, "repo",
+			   &repo, &repo_len, "branch", &branch, &branch_len,
+			   "ttl_s", &wanted->ttl_s) < 0) {
+		json_decref(root);
+		root = NULL;
+	}
+	if (!root) {
+		conn_refuse(conn, 400, "the body: %s", error.text);
+		return NULL;
+	}
+	wanted->policy = bytes_from(policy, policy_len);
+	wanted->policy_name = bytes_from(name, name_len);
+	wanted->repo = bytes_from(repo, repo_len);
+	wanted->branch = bytes_from(branch, branch_len);
+	return root;
+}
+
+/* ---- the package ---- */
+
+static struct policy *compile(struct conn *conn, const struct wanted *wanted,
+			      const char *id)
+{
+	auto_type(buf_release) struct buf report;
+	const struct policy_variables variables = {
+		.session_id = bytes_str(id),
+		.branch = wanted->branch,
+		.repo = wanted->repo,
+	};
+	const char *file = arena_str(&conn->arena, wanted->policy_name);
+	struct policy_errors errors = {
+		.out = &report,
+		.file = file && *file ? file : "policy",
+	};
+	struct policy *policy;
+
+	buf_init(&report, ERRORS_MAX);
+	policy = policy_compile(wanted->policy, &variables, &errors);
+	if (!policy)
+		conn_refuse_errors(conn, 422, "the policy does not compile",
+				   buf_view(&report));
+	return policy;
+}
+
+static int seal(struct conn *conn, const struct wanted *wanted,
+		const struct policy *policy, struct create_task *task,
+		struct err *err)
+{
+	uint8_t hash[DIGEST_LEN];
+	auto_type(arena_release) struct arena arena;
+	struct bytes name = wanted->policy_name;
+	struct session_package session = {
+		.id = bytes_str(task->id),
+		.owner_uid = conn->who.uid,
+		.repo = wanted->repo,
+		.branch = wanted->branch,
+		.policy_name = name.len ? name : policy->name,
+		.created_ms = clock_wall_ms(),
+		.lease_hash = bytes_from(hash, sizeof(hash)),
+		.policy_text = wanted->policy,
+	};
+
+	arena_init(&arena, SCOPE_ARENA_MAX);
+	lease_new(task->lease);
+	digest_sha256(bytes_str(task->lease), bytes_from(NULL, 0), hash);
+	task->expires_ms = session.created_ms + (uint64_t)wanted->ttl_s * 1000;
+	session.expires_ms = task->expires_ms;
+	if (scope_from_policy(policy, &arena, &session.scope, err) < 0)
+		return -1;
+	task->package_fd = package_seal(&session, err);
+	return task->package_fd < 0 ? -1 : 0;
+}
+
+static struct create_task *task_new(struct conn *conn)
+{
+	struct create_task *task = arena_alloc(&conn->arena, sizeof(*task));
+	char id[27];
+
+	if (!task) {
+		conn_refuse(conn, 503, "no memory");
+		return NULL;
+	}
+	random_id(id);
+	(void)snprintf(task->id, sizeof(task->id), "s-%s", id);
+	task->package_fd = -1;
+	conn->task = task;
+	conn->on_end = create_end;
+	return task;
+}
+
+/* ---- the steps ---- */
+
+static void on_created(struct conn *conn, const void *message)
+{
+	const struct create_task *task = conn->task;
+	const struct msg_ca *ca = &conn->control->ca;
+
+	(void)message;
+	conn_reply_json(conn, 201,
+			json_pack("{s:s, s:s, s:o, s:o, s:o}", "id", task->id,
+				  "lease", task->lease, "expires",
+				  json_time(task->expires_ms), "ca_pem",
+				  json_text(ca->pem), "ca_pkcs12",
+				  json_base64(ca->pkcs12)));
+}
+
+static void ask_create(struct conn *conn)
+{
+	const struct create_task *task = conn->task;
+	const struct wire_empty empty = {0};
+	struct question question = {
+		.role = ROLE_WARDEN,
+		.type = MSG_SESSION_CREATE,
+		.schema = &wire_empty_schema,
+		.message = &empty,
+		.fd = task->package_fd,
+		.reply_schema = &wire_empty_schema,
+		.undo = bytes_str(task->id),
+	};
+
+	/* What cannot be recorded does not happen. */
+	if (keeper_record(conn->control->keeper, &task->record) < 0) {
+		conn_refuse(conn, 503, "the record could not be kept");
+		return;
+	}
+	conn_ask(conn, &question, on_created);
+}
+
+/* Who created what: the warden's own record has only the session. */
+static void note_record(struct conn *conn, const struct wanted *wanted,
+			struct create_task *task)
+{
+	const char *detail = arena_format(
+		&conn->arena, "uid %u: policy %.*s, repo %.*s, branch %.*s",
+		conn->who.uid, BYTES_ARGS(wanted->policy_name),
+		BYTES_ARGS(wanted->repo), BYTES_ARGS(wanted->branch));
+
+	task->record = (struct record){
+		.kind = RECORD_ADMIN,
+		.allowed = true,
+		.session = bytes_str(task->id),
+		.host = bytes_str("control"),
+		.method = bytes_str("session.create"),
+		.detail = bytes_str(detail),
+	};
+}
+
+static void create(struct conn *conn, const struct wanted *wanted)
+{
+	const char *wrong = check_wanted(wanted, &conn->arena);
+	struct create_task *task;
+	struct policy *policy;
+	struct err err;
+	int sealed;
+
+	if (wrong) {
+		conn_refuse(conn, 422, "%s", wrong);
+		return;
+	}
+	task = task_new(conn);
+	policy = task ? compile(conn, wanted, task->id) : NULL;
+	if (!policy)
+		return;
+	sealed = seal(conn, wanted, policy, task, &err);
+	policy_free(policy);
+	if (sealed < 0) {
+		conn_refuse(conn, 422, "%s", err.text);
+		return;
+	}
+	note_record(conn, wanted, task);
+	buf_release(&conn->body);
+	ca_need(conn, ask_create);
+}
+
+void handle_session_create(struct conn *conn)
+{
+	struct wanted wanted;
+	json_t *root = parse_wanted(conn, &wanted);
+
+	if (!root)
+		return;
+	create(conn, &wanted);
+	json_decref(root);
+}

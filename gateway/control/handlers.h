@@ -1,0 +1,33 @@
+/*
+ * The handlers of the route table. Each answers its request exactly once,
+ * now or later (conn.h).
+ */
+#ifndef GATEWAY_CONTROL_HANDLERS_H
+#define GATEWAY_CONTROL_HANDLERS_H
+
+#include "gateway/control/conn.h"
+
+/* sessions.c */
+void handle_session_list(struct conn *conn);
+void handle_session_show(struct conn *conn);
+void handle_session_end(struct conn *conn);
+/* create.c */
+void handle_session_create(struct conn *conn);
+/* records.c */
+void handle_session_record(struct conn *conn);
+/* audit.c */
+void handle_audit(struct conn *conn);
+/* verify.c */
+void handle_audit_verify(struct conn *conn);
+/* events.c */
+void handle_events(struct conn *conn);
+/* secrets.c */
+void handle_secret_list(struct conn *conn);
+void handle_secret_put(struct conn *conn);
+void handle_secret_remove(struct conn *conn);
+/* status.c */
+void handle_status(struct conn *conn);
+/* ca.c */
+void handle_ca(struct conn *conn);
+
+#endif

@@ -1,0 +1,32 @@
+#include "gateway/control/handlers.h"
+
+#define AUDIT_PARAMS                                                           \
+	(PARAM_AFTER | PARAM_LIMIT | PARAM_SESSION | PARAM_KIND |              \
+	 PARAM_DENIED | PARAM_NEWEST)
+#define EVENT_PARAMS (PARAM_AFTER | PARAM_SESSION | PARAM_DENIED)
+#define RECORD_MAX   (8 * 1024)
+
+const struct route control_routes[] = {
+	{"POST", "/v1/sessions", ROUTE_ANYONE, 0, CONN_BODY_MAX, false,
+	 handle_session_create},
+	{"GET", "/v1/sessions", ROUTE_ANYONE, 0, 0, false, handle_session_list},
+	{"GET", "/v1/sessions/{}", ROUTE_OWNER, 0, 0, false,
+	 handle_session_show},
+	{"DELETE", "/v1/sessions/{}", ROUTE_OWNER, PARAM_REASON, 0, false,
+	 handle_session_end},
+	{"POST", "/v1/sessions/{}/records", ROUTE_OWNER, 0, RECORD_MAX, false,
+	 handle_session_record},
+	{"GET", "/v1/audit", ROUTE_OWNER, AUDIT_PARAMS, 0, false, handle_audit},
+	{"GET", "/v1/audit/verify", ROUTE_ADMIN, 0, 0, false,
+	 handle_audit_verify},
+	{"GET", "/v1/events", ROUTE_OWNER, EVENT_PARAMS, 0, false,
+	 handle_events},
+	{"GET", "/v1/secrets", ROUTE_ADMIN, 0, 0, false, handle_secret_list},
+	{"PUT", "/v1/secrets/{}", ROUTE_ADMIN, 0, SECRET_VALUE_MAX, true,
+	 handle_secret_put},
+	{"DELETE", "/v1/secrets/{}", ROUTE_ADMIN, 0, 0, false,
+	 handle_secret_remove},
+	{"GET", "/v1/status", ROUTE_ADMIN, 0, 0, false, handle_status},
+	{"GET", "/v1/ca", ROUTE_ANYONE, 0, 0, false, handle_ca},
+	{NULL, NULL, ROUTE_ADMIN, 0, 0, false, NULL},
+};

@@ -1,0 +1,133 @@
+#include "common/secret.h"
+#include "gateway/control/handlers.h"
+#include "gateway/control/json.h"
+
+static void record_change(struct conn *conn, const char *verb)
+{
+	const char *detail =
+		arena_format(&conn->arena, "uid %u", conn->who.uid);
+	const struct record record = {
+		.kind = RECORD_ADMIN,
+		.allowed = true,
+		.host = conn->name,
+		.method = bytes_str(verb),
+		.detail = bytes_str(detail),
+	};
+
+	(void)keeper_record(conn->control->keeper, &record);
+}
+
+static void on_changed(struct conn *conn, const void *message)
+{
+	(void)message;
+	conn_reply_empty(conn);
+}
+
+static bool is_name_too_long(struct conn *conn)
+{
+	if (conn->name.len <= SECRET_NAME_MAX)
+		return false;
+	conn_refuse(conn, 400, "a secret's name has at most %d characters",
+		    SECRET_NAME_MAX);
+	return true;
+}
+
+/* ---- list ---- */
+
+static void on_list(struct conn *conn, const void *message)
+{
+	const struct msg_secret_list *list = message;
+	json_t *rows = json_array();
+
+	for (size_t i = 0; i < list->secrets_count; i++) {
+		const struct msg_secret_entry *entry = &list->secrets[i];
+
+		(void)json_array_append_new(
+			rows, json_pack("{s:o, s:o, s:o, s:o}", "name",
+					json_text(entry->name), "created",
+					json_time(entry->created_ms), "changed",
+					json_time(entry->changed_ms), "used",
+					json_time(entry->used_ms)));
+	}
+	conn_reply_json(conn, 200, json_pack("{s:o}", "secrets", rows));
+}
+
+void handle_secret_list(struct conn *conn)
+{
+	const struct wire_empty empty = {0};
+	struct question question = {
+		.role = ROLE_VAULT,
+		.type = MSG_SECRET_LIST,
+		.schema = &wire_empty_schema,
+		.message = &empty,
+		.fd = -1,
+		.reply_schema = &msg_secret_list_schema,
+	};
+
+	conn_ask(conn, &question, on_list);
+}
+
+/* ---- put ---- */
+
+/* The body, which is then wiped where it was. */
+static int take_value(struct conn *conn, struct secret *value, struct err *err)
+{
+	int taken;
+
+	secret_init(value);
+	taken = secret_set(value, buf_view(&conn->body), err);
+	secret_wipe(conn->body.data, conn->body.end);
+	buf_clear(&conn->body);
+	return taken;
+}
+
+void handle_secret_put(struct conn *conn)
+{
+	struct secret value;
+	struct msg_secret message = {.name = conn->name};
+	struct question question = {
+		.role = ROLE_VAULT,
+		.type = MSG_SECRET_PUT,
+		.schema = &msg_secret_schema,
+		.message = &message,
+		.fd = -1,
+		.reply_schema = &wire_empty_schema,
+	};
+	struct err err;
+
+	if (is_name_too_long(conn))
+		return;
+	if (buf_len(&conn->body) == 0) {
+		conn_refuse(conn, 400, "the secret is empty");
+		return;
+	}
+	if (take_value(conn, &value, &err) < 0) {
+		conn_refuse(conn, 503, "%s", err.text);
+		return;
+	}
+	record_change(conn, "secret.put");
+	message.value = secret_view(&value);
+	/* The channel copies it, and wipes its copy once it is sent. */
+	conn_ask(conn, &question, on_changed);
+	secret_release(&value);
+}
+
+/* ---- remove ---- */
+
+void handle_secret_remove(struct conn *conn)
+{
+	const struct msg_secret_name message = {.name = conn->name};
+	struct question question = {
+		.role = ROLE_VAULT,
+		.type = MSG_SECRET_REMOVE,
+		.schema = &msg_secret_name_schema,
+		.message = &message,
+		.fd = -1,
+		.reply_schema = &wire_empty_schema,
+	};
+
+	if (is_name_too_long(conn))
+		return;
+	record_change(conn, "secret.remove");
+	conn_ask(conn, &question, on_changed);
+}
