@@ -4,6 +4,7 @@
  * addresses that it checked itself. It reads DNS answers and nothing else.
  */
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <utlist.h>
 
 #include "common/cleanup.h"
@@ -12,6 +13,7 @@
 #include "gateway/keeper/keeper.h"
 
 #define DIALS_PER_SECOND 50000
+#define OTHER_FILES_MAX	 128 /* log, loop, DNS, other channels */
 
 struct dialer_process {
 	struct dialer dialer;
@@ -79,6 +81,19 @@ static void on_session_close(struct keeper *keeper, struct session *session,
 	}
 }
 
+/* A channel for each edge and every socket that may be connecting, as far as
+ * this host lets us. */
+static size_t files_wanted(const struct gateway_config *config)
+{
+	size_t wanted = OTHER_FILES_MAX + config->sessions_max +
+			DIALS_MAX * CONNECT_ADDRESSES_MAX;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_max < wanted)
+		return (size_t)limit.rlim_max;
+	return wanted;
+}
+
 static int prepare(struct keeper *keeper, struct confine_spec *confine,
 		   struct err *err)
 {
@@ -86,6 +101,7 @@ static int prepare(struct keeper *keeper, struct confine_spec *confine,
 	struct dialer *dialer = &process->dialer;
 
 	confine->may_connect = true;
+	confine->files_max = files_wanted(&keeper->config);
 	dialer->loop = keeper->loop;
 	dialer->sessions = &keeper->sessions;
 	dialer->answer = answer_edge;
@@ -104,9 +120,8 @@ int main(void)
 	};
 	/* Sockets of its own, and c-ares's. */
 	static const char *const syscalls[] = {
-		"socket",      "connect",     "setsockopt",   "getsockopt",
-		"getsockname", "getpeername", "bind",	      "sendto",
-		"recvfrom",    "writev",      "gettimeofday", NULL,
+		"socket", "connect",  "setsockopt", "getsockopt", "getsockname",
+		"sendto", "recvfrom", "writev",	    NULL,
 	};
 	static const struct keeper_spec spec = {
 		.role = ROLE_DIALER,

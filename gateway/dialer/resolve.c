@@ -10,6 +10,9 @@
 #include "gateway/dialer/servers.h"
 #include "policies/host.h"
 
+/* The cases of uthash's function fall through on purpose. */
+#pragma GCC diagnostic ignored "-Wimplicit-fallthrough"
+
 enum name_state {
 	NAME_ASKED, /* DNS is working on it */
 	NAME_LATE,  /* given up, but c-ares still works on it */

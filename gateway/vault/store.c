@@ -6,6 +6,9 @@
 #include "common/cleanup.h"
 #include "gateway/vault/database.h"
 
+/* The cases of uthash's function fall through on purpose. */
+#pragma GCC diagnostic ignored "-Wimplicit-fallthrough"
+
 struct vault_use {
 	char name[SECRET_NAME_MAX + 1];
 	uint64_t at_ms;

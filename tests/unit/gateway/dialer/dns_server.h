@@ -20,11 +20,9 @@
 
 #include "common/cleanup.h"
 #include "gateway/dialer/address.h"
+#include "tests/unit/gateway/dialer/dns_message.h"
 
 #define DNS_ROWS_MAX 24
-#define DNS_A	     1
-#define DNS_CNAME    5
-#define DNS_AAAA     28
 
 enum dns_mood {
 	DNS_HONEST,
@@ -58,60 +56,6 @@ struct dns_server {
 	atomic_int unknown;		/* questions for other names */
 };
 
-struct dns_message {
-	uint8_t bytes[1500];
-	size_t len;
-};
-
-static inline void dns_put(struct dns_message *message, const void *bytes,
-			   size_t len)
-{
-	assert_true(message->len + len <= sizeof(message->bytes));
-	memcpy(message->bytes + message->len, bytes, len);
-	message->len += len;
-}
-
-static inline void dns_put16(struct dns_message *message, unsigned number)
-{
-	const uint8_t bytes[] = {(uint8_t)(number >> 8), (uint8_t)number};
-
-	dns_put(message, bytes, sizeof(bytes));
-}
-
-static inline void dns_put_name(struct dns_message *message, const char *name)
-{
-	struct bytes rest = bytes_str(name), label;
-	bool more;
-
-	do {
-		uint8_t len;
-
-		more = bytes_split(&rest, '.', &label);
-		len = (uint8_t)label.len;
-		dns_put(message, &len, 1);
-		dns_put(message, label.data, label.len);
-	} while (more);
-	dns_put(message, "", 1);
-}
-
-/* owner: NULL: the name in question. */
-static inline void dns_put_record(struct dns_message *message,
-				  const char *owner, unsigned type,
-				  unsigned ttl, const void *data, size_t len)
-{
-	if (owner)
-		dns_put_name(message, owner);
-	else
-		dns_put16(message, 0xc00c);
-	dns_put16(message, type);
-	dns_put16(message, 1);
-	dns_put16(message, ttl >> 16);
-	dns_put16(message, ttl);
-	dns_put16(message, (unsigned)len);
-	dns_put(message, data, len);
-	message->bytes[7]++;
-}
-
 static inline void dns_put_addresses(struct dns_message *message,
 				     const struct dns_row *row, unsigned type,
 				     bool is_first)
@@ -132,28 +76,6 @@ static inline void dns_put_addresses(struct dns_message *message,
 							   : row->cname,
 			       type, row->ttl, raw, type == DNS_A ? 4 : 16);
 	}
-}
-
-/* The question's name as text, and its end. */
-static inline size_t dns_read_question(const uint8_t *query, size_t len,
-				       char name[256], unsigned *type)
-{
-	size_t at = 12, out = 0;
-
-	while (at < len && query[at] != 0) {
-		size_t label = query[at++];
-
-		assert_true(at + label < len && out + label + 1 < 256);
-		if (out)
-			name[out++] = '.';
-		memcpy(name + out, query + at, label);
-		out += label;
-		at += label;
-	}
-	name[out] = '\0';
-	assert_true(at + 5 <= len);
-	*type = (unsigned)query[at + 1] << 8 | query[at + 2];
-	return at + 5;
 }
 
 static inline void dns_answer(struct dns_server *server, size_t index,

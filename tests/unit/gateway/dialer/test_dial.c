@@ -198,72 +198,72 @@ static void dial(const char *session, const char *host, uint16_t to)
 			 answers[0].constraint == CONSTRAINT_none);
 }
 
+/* Ports that are known at run time only. */
+#define OPEN   65535
+#define CLOSED 65534
+
+static const struct {
+	const char *session, *host;
+	uint16_t port;
+	enum constraint constraint;
+	const char *says; /* in the address or the detail */
+} cases[] = {
+	{"s-1", "good.example", OPEN, CONSTRAINT_none, "127.0.0.1"},
+	{"s-1", "fixed.example", OPEN, CONSTRAINT_none, "127.0.0.1"},
+	{"s-1", "mixed.example", OPEN, CONSTRAINT_none, "127.0.0.1"},
+	{"s-1", "127.0.0.1", OPEN, CONSTRAINT_none, "127.0.0.1"},
+	{"s-1", "localhost", OPEN, CONSTRAINT_none, "127.0.0.1"},
+	{"s-2", "good.example", OPEN, CONSTRAINT_session_revoked,
+	 "good.example"},
+	{"", "good.example", OPEN, CONSTRAINT_session_revoked, ""},
+	{"s-old", "good.example", OPEN, CONSTRAINT_lease_expired, ""},
+	{"s-1", "good.test", OPEN, CONSTRAINT_host_not_allowed, "good.test"},
+	{"s-1", "example", OPEN, CONSTRAINT_host_not_allowed, ""},
+	{"s-1", "127.0.0.2", OPEN, CONSTRAINT_host_not_allowed, ""},
+	{"s-1", "good.example", 1, CONSTRAINT_port_not_allowed, "port 1"},
+	{"s-1", "good.example", 0, CONSTRAINT_request_malformed, ""},
+	{"s-1", "Good.example", OPEN, CONSTRAINT_request_malformed, ""},
+	{"s-1", "good.example.", OPEN, CONSTRAINT_request_malformed, ""},
+	{"s-1", "0x7f.1", OPEN, CONSTRAINT_request_malformed, ""},
+	{"s-1", "[::1]", OPEN, CONSTRAINT_request_malformed, ""},
+	{"s-1", "a b.example", OPEN, CONSTRAINT_request_malformed, ""},
+	{"s-1", "", OPEN, CONSTRAINT_request_malformed, ""},
+	{"s-1", "private.example", OPEN, CONSTRAINT_address_forbidden,
+	 "private.example resolves to 10.0.0.1"},
+	{"s-1", "loop.example", OPEN, CONSTRAINT_address_forbidden,
+	 "127.9.0.1"},
+	{"s-1", "mapped.example", OPEN, CONSTRAINT_address_forbidden,
+	 "10.0.0.1"},
+	{"s-1", "nat64.example", OPEN, CONSTRAINT_address_forbidden,
+	 "64:ff9b::a00:1"},
+	{"s-1", "six.example", OPEN, CONSTRAINT_address_forbidden, "::1"},
+	{"s-1", "meta.example", OPEN, CONSTRAINT_address_forbidden,
+	 "169.254.169.254"},
+	{"s-1", "any.example", OPEN, CONSTRAINT_address_forbidden, "0.0.0.0"},
+	{"s-1", "fixedbad.example", OPEN, CONSTRAINT_address_forbidden,
+	 "10.0.0.1"},
+	{"s-1", "127.9.0.1", OPEN, CONSTRAINT_address_forbidden, "127.9.0.1"},
+	{"s-1", "10.0.0.1", OPEN, CONSTRAINT_address_forbidden, ""},
+	{"s-1", "169.254.169.254", OPEN, CONSTRAINT_address_forbidden, ""},
+	{"s-1", "::1", OPEN, CONSTRAINT_address_forbidden, "::1"},
+	{"s-strict", "good.example", OPEN, CONSTRAINT_address_forbidden,
+	 "127.0.0.1"},
+	{"s-strict", "localhost", OPEN, CONSTRAINT_address_forbidden, "::1"},
+	{"s-1", "nxdomain.example", OPEN, CONSTRAINT_dns_failed,
+	 "nxdomain.example did not resolve"},
+	{"s-1", "good.example", CLOSED, CONSTRAINT_connect_failed,
+	 "good.example (127.0.0.1)"},
+};
+
 static void dialer_connects_or_names_the_constraint(void **state)
 {
-	const struct {
-		const char *session, *host;
-		uint16_t port;
-		enum constraint constraint;
-		const char *says; /* in the address or the detail */
-	} cases[] = {
-		{"s-1", "good.example", port, CONSTRAINT_none, "127.0.0.1"},
-		{"s-1", "fixed.example", port, CONSTRAINT_none, "127.0.0.1"},
-		{"s-1", "mixed.example", port, CONSTRAINT_none, "127.0.0.1"},
-		{"s-1", "127.0.0.1", port, CONSTRAINT_none, "127.0.0.1"},
-		{"s-1", "localhost", port, CONSTRAINT_none, "127.0.0.1"},
-		{"s-2", "good.example", port, CONSTRAINT_session_revoked,
-		 "good.example"},
-		{"", "good.example", port, CONSTRAINT_session_revoked, ""},
-		{"s-old", "good.example", port, CONSTRAINT_lease_expired, ""},
-		{"s-1", "good.test", port, CONSTRAINT_host_not_allowed,
-		 "good.test"},
-		{"s-1", "example", port, CONSTRAINT_host_not_allowed, ""},
-		{"s-1", "127.0.0.2", port, CONSTRAINT_host_not_allowed, ""},
-		{"s-1", "good.example", 1, CONSTRAINT_port_not_allowed,
-		 "port 1"},
-		{"s-1", "good.example", 0, CONSTRAINT_request_malformed, ""},
-		{"s-1", "Good.example", port, CONSTRAINT_request_malformed, ""},
-		{"s-1", "good.example.", port, CONSTRAINT_request_malformed,
-		 ""},
-		{"s-1", "0x7f.1", port, CONSTRAINT_request_malformed, ""},
-		{"s-1", "[::1]", port, CONSTRAINT_request_malformed, ""},
-		{"s-1", "a b.example", port, CONSTRAINT_request_malformed, ""},
-		{"s-1", "", port, CONSTRAINT_request_malformed, ""},
-		{"s-1", "private.example", port, CONSTRAINT_address_forbidden,
-		 "private.example resolves to 10.0.0.1"},
-		{"s-1", "loop.example", port, CONSTRAINT_address_forbidden,
-		 "127.9.0.1"},
-		{"s-1", "mapped.example", port, CONSTRAINT_address_forbidden,
-		 "10.0.0.1"},
-		{"s-1", "nat64.example", port, CONSTRAINT_address_forbidden,
-		 "64:ff9b::a00:1"},
-		{"s-1", "six.example", port, CONSTRAINT_address_forbidden,
-		 "::1"},
-		{"s-1", "meta.example", port, CONSTRAINT_address_forbidden,
-		 "169.254.169.254"},
-		{"s-1", "any.example", port, CONSTRAINT_address_forbidden,
-		 "0.0.0.0"},
-		{"s-1", "fixedbad.example", port, CONSTRAINT_address_forbidden,
-		 "10.0.0.1"},
-		{"s-1", "127.9.0.1", port, CONSTRAINT_address_forbidden,
-		 "127.9.0.1"},
-		{"s-1", "10.0.0.1", port, CONSTRAINT_address_forbidden, ""},
-		{"s-1", "169.254.169.254", port, CONSTRAINT_address_forbidden,
-		 ""},
-		{"s-1", "::1", port, CONSTRAINT_address_forbidden, "::1"},
-		{"s-strict", "good.example", port, CONSTRAINT_address_forbidden,
-		 "127.0.0.1"},
-		{"s-strict", "localhost", port, CONSTRAINT_address_forbidden,
-		 "::1"},
-		{"s-1", "nxdomain.example", port, CONSTRAINT_dns_failed,
-		 "nxdomain.example did not resolve"},
-		{"s-1", "good.example", closed_port, CONSTRAINT_connect_failed,
-		 "good.example (127.0.0.1)"},
-	};
-
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		dial(cases[i].session, cases[i].host, cases[i].port);
+		uint16_t to = cases[i].port;
+
+		if (to == OPEN || to == CLOSED)
+			to = to == OPEN ? port : closed_port;
+		dial(cases[i].session, cases[i].host, to);
 		if (answers[0].constraint != cases[i].constraint)
 			fail_msg("%s: %s (%s)", cases[i].host,
 				 constraint_name(answers[0].constraint),
