@@ -46,7 +46,7 @@ static const struct keeper_service services[] = {
 
 /* Beside confine's base set: sockets come as descriptors, none is made but
  * a leg's pair; memory for tokens is locked. */
-static const char *const syscalls[] = {"socketpair", "mlock", "mremap", NULL};
+static const char *const syscalls[] = {"socketpair", "shutdown", "mlock", NULL};
 
 const struct keeper_spec courier_spec = {
 	.role = ROLE_COURIER,
