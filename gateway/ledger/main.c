@@ -12,6 +12,7 @@
 #include "gateway/keeper/keeper.h"
 #include "gateway/ledger/batch.h"
 #include "gateway/ledger/follow.h"
+#include "gateway/ledger/permit.h"
 
 /* How often the head is logged, as an anchor outside the store. */
 #define ANCHOR_EVERY_MS	   (3600 * 1000)
@@ -30,28 +31,6 @@ struct ledger {
 
 /* ---- records ---- */
 
-/* What an edge can know of: a captured one must not forge the rest. */
-static bool edge_may_say(uint8_t kind)
-{
-	return kind == RECORD_CONNECTION || kind == RECORD_REQUEST ||
-	       kind == RECORD_RESPONSE || kind == RECORD_PUSH ||
-	       kind == RECORD_PUSH_REPORT || kind == RECORD_DNS;
-}
-
-static const char *check_records(const struct keeper_peer *peer,
-				 const struct msg_records *records)
-{
-	for (size_t i = 0; i < records->records_count; i++) {
-		const struct record *record = &records->records[i];
-
-		if (record->constraint >= CONSTRAINT_MAX)
-			return "a record with an unknown constraint";
-		if (peer->role == ROLE_EDGE && !edge_may_say(record->kind))
-			return "a record of a kind that is not an edge's";
-	}
-	return NULL;
-}
-
 /* Whose records they are: an edge speaks for its session alone. */
 static const char *session_of(const struct keeper_peer *peer)
 {
@@ -63,7 +42,7 @@ static void answer_records(struct rpc_ticket ticket, const void *message,
 {
 	struct keeper_peer *peer = owner;
 	struct ledger *ledger = peer->keeper->owner;
-	const char *why = check_records(peer, message);
+	const char *why = permit_check(peer->role, message);
 
 	(void)ticket;
 	(void)fd;
@@ -78,7 +57,7 @@ static void answer_durable(struct rpc_ticket ticket, const void *message,
 {
 	struct keeper_peer *peer = owner;
 	struct ledger *ledger = peer->keeper->owner;
-	const char *why = check_records(peer, message);
+	const char *why = permit_check(peer->role, message);
 
 	(void)fd;
 	rpc_ticket_hold(ticket);
