@@ -33,8 +33,12 @@ static enum step step_connect(struct conn *conn, enum lane_event event)
 			    "CONNECT names no host that can exist");
 		return STEP_DENY;
 	}
+	/* target is filled in again from what stands in wanted: they share no
+	 * memory. */
+	memcpy(conn->arrival.host, conn->target.host,
+	       sizeof(conn->arrival.host));
 	conn->wanted = (struct wanted){
-		.host = conn->target.host,
+		.host = conn->arrival.host,
 		.kind = conn->target.kind,
 		.port = conn->target.port,
 		.from_connect = true,
@@ -67,10 +71,13 @@ static bool may_tunnel(const struct conn *conn)
 
 static void decide_the_target(struct conn *conn)
 {
+	/* What is wanted may stand in conn->target itself. */
+	struct target target;
 	enum constraint mismatch =
-		target_from(&conn->wanted, &conn->hello, &conn->target);
+		target_from(&conn->wanted, &conn->hello, &target);
 	enum constraint over = edge_over(conn->edge);
 
+	conn->target = target;
 	conn->target_verdict = target_check(conn->edge->policy, &conn->target);
 	if (over != CONSTRAINT_none || mismatch != CONSTRAINT_none)
 		conn->target_verdict = (struct verdict){
