@@ -71,7 +71,7 @@ static void print_row(const json_t *row)
 	(void)printf("%-24s %-5s %-14s %s%s%s", json_text(row, "time"),
 		     json_is_false(json_object_get(row, "allowed")) ? "deny"
 								    : "allow",
-		     json_text(row, "kind"), method, method[0] ? " " : "",
+		     json_text(row, "activity"), method, method[0] ? " " : "",
 		     json_text(row, "host"));
 	if (port)
 		(void)printf(":%lld", (long long)port);

@@ -18,7 +18,7 @@
 
 static void tell(const json_t *row)
 {
-	const char *kind = json_text(row, "kind");
+	const char *kind = json_text(row, "activity");
 	const char *method = json_text(row, "method");
 	const char *detail = json_text(row, "detail");
 
