@@ -26,13 +26,12 @@ def pytest_configure(config):
             raise pytest.UsageError(f"{program} is not built")
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item, call):
-    report = yield
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item):
+    report = (yield).get_result()
     if report.skipped:
         report.outcome = "failed"
         report.longrepr = f"{item.nodeid}: a test may not be skipped"
-    return report
 
 
 def _addresses():

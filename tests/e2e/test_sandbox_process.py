@@ -142,6 +142,18 @@ def user_ids():
     return set(os.listdir(path)) if os.path.exists(path) else set()
 
 
+def test_cgroups_of_killed_callers_are_removed_by_the_next(box):
+    options = ["--memory", "100000000"]
+    before = groups()
+    child = box.start("/bin/sh", "-c", "echo ready; sleep 60",
+                      options=options)
+    assert child.stdout.readline() == "ready\n"
+    child.kill()
+    child.communicate()
+    assert wait_until(lambda: box.sh("true", options=options) and
+                      groups() <= before)
+
+
 def groups():
     return {path for path, _, _ in os.walk("/sys/fs/cgroup")
             if "sallyport" in path}

@@ -1,0 +1,108 @@
+"""The ledger: everything is in it, and it shows when it was touched."""
+import json
+import sqlite3
+
+import pytest
+
+
+def busy(gateway, make_session, policies, repo):
+    session = make_session(policies.make(repo=repo), repo, on=gateway)
+    work = session.clone()
+    work.commit()
+    work.push("HEAD:agent/1")
+    work.push("HEAD:main")
+    return session
+
+
+def test_what_happened_is_there_in_order(own_gateway, make_session, policies,
+                                         repo):
+    session = busy(own_gateway, make_session, policies, repo)
+    rows = own_gateway.audit(session.id)
+    kinds = {row["activity"] for row in rows}
+    assert {"session.created", "connection", "request", "push",
+            "secret.use"} <= kinds
+    numbers = [row["sequence"] for row in rows]
+    assert numbers == sorted(numbers)
+    denied = [row for row in rows if not row["allowed"]]
+    assert denied and all(row["constraint"] for row in denied)
+
+
+def test_a_credentials_use_is_recorded_before_the_forge_hears_of_it(
+        own_gateway, make_session, policies, repo):
+    session = busy(own_gateway, make_session, policies, repo)
+    uses = own_gateway.audit(session.id, "secret.use")
+    heard = [line for line in repo.forge.log_of(repo.name)
+             if "auth=basic" in line]
+    assert len(uses) >= len(heard) > 0
+
+
+def test_verify_finds_an_untouched_ledger_intact(own_gateway, make_session,
+                                                 policies, repo):
+    busy(own_gateway, make_session, policies, repo)
+    done = own_gateway.cli("audit", "verify", "-o", "json")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["intact"] is True
+
+
+def _tables(connection):
+    return [name for (name,) in connection.execute(
+        "select name from sqlite_master where type='table'")]
+
+
+@pytest.mark.parametrize("change", [
+    "update {t} set {text} = replace({text}, 'agent/1', 'agent/2') "
+    "where {text} like '%agent/1%'",
+    "delete from {t} where rowid = 3"])
+def test_verify_finds_what_was_changed(own_gateway, make_session, policies,
+                                       repo, change):
+    busy(own_gateway, make_session, policies, repo)
+    own_gateway.stop()
+    files = [path for path in own_gateway.state.rglob("*")
+             if path.is_file() and path.parent.name == "ledger"
+             and path.read_bytes()[:6] == b"SQLite"]
+    assert len(files) == 1
+    with sqlite3.connect(files[0]) as ledger:
+        table = max(_tables(ledger), key=lambda name: ledger.execute(
+            f"select count(*) from {name}").fetchone()[0])
+        columns = ledger.execute(f"pragma table_info({table})").fetchall()
+        texts = [c[1] for c in columns if ledger.execute(
+            f"select 1 from {table} where {c[1]} like '%agent/1%'"
+        ).fetchone()]
+        done = ledger.execute(change.format(t=table, text=texts[0]))
+        assert done.rowcount > 0
+    ledger.close()
+    own_gateway.start()
+    done = own_gateway.cli("audit", "verify")
+    assert done.returncode == 1, done.stdout
+    assert "BROKEN" in done.stdout
+
+
+def test_tail_shows_denials_with_their_reason(own_gateway, make_session,
+                                              policies, repo):
+    session = busy(own_gateway, make_session, policies, repo)
+    done = own_gateway.cli("audit", "tail", "--session", session.id,
+                           "--denied")
+    assert done.returncode == 0
+    assert "refs/heads/main" in done.stdout
+    assert "push_ref_not_allowed" in done.stdout
+    assert "allow " not in done.stdout
+
+
+def test_push_list(own_gateway, make_session, policies, repo):
+    session = busy(own_gateway, make_session, policies, repo)
+    done = own_gateway.cli("push", "list", "--session", session.id, "-o",
+                           "json")
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(row["path"], row["allowed"]) for row in rows] == [
+        ("refs/heads/agent/1", True), ("refs/heads/main", False)]
+
+
+def test_the_ledger_outlives_a_restart(own_gateway, make_session, policies,
+                                       repo):
+    session = busy(own_gateway, make_session, policies, repo)
+    before = own_gateway.audit(session.id)
+    own_gateway.stop()
+    own_gateway.start()
+    after = own_gateway.audit(session.id)
+    assert after[:len(before)] == before
+    assert own_gateway.cli("audit", "verify").returncode == 0

@@ -1,0 +1,224 @@
+"""kill -9 of every process, idle and in the middle of a push: it comes back,
+it is recorded, and nothing is lost or let through."""
+import os
+import pathlib
+import signal
+import threading
+import time
+
+import gitwire
+import pytest
+from gateway import wait_until
+from gitwire import ZERO, Report
+
+OWN = "refs/heads/agent/1"
+KEEPERS = ["ledger", "vault", "minter", "dialer", "courier", "control"]
+
+
+def kill(gateway, role, session=None):
+    pid = gateway.pid(role, session)
+    os.kill(pid, signal.SIGKILL)
+    return pid
+
+
+def is_back(gateway, role, old, session=None):
+    def look():
+        try:
+            return gateway.is_ready() and gateway.pid(role, session) not in (
+                None, old)
+        except (OSError, AssertionError, ValueError):
+            return False
+    wait_until(look, 30)
+
+
+def recorded(gateway, role):
+    rows = wait_until(lambda: [
+        row for row in gateway.audit(kind="process")
+        if role in row.get("host", "") + row.get("detail", "")
+        and "signal 9" in row.get("detail", "")])
+    return rows[-1]
+
+
+@pytest.mark.parametrize("role", KEEPERS)
+def test_a_killed_keeper_comes_back_and_serves(own_gateway, make_session,
+                                               policies, repo, role):
+    session = make_session(policies.make(repo=repo), repo, on=own_gateway)
+    work = session.clone()
+    work.commit()
+    old = kill(own_gateway, role)
+    is_back(own_gateway, role, old)
+    if role == "control":
+        # Who attached lost its connection: its session ended with it.
+        session = make_session(policies.make(repo=repo), repo, on=own_gateway)
+        work.session = session
+    assert work.push("HEAD:agent/1").returncode == 0
+    recorded(own_gateway, role)
+    assert own_gateway.cli("audit", "verify").returncode == 0
+
+
+def test_a_killed_edge_takes_only_its_own_connections(
+        own_gateway, make_session, policies, origin):
+    rule = policies.rule("good.example", paths=["/**"])
+    one = make_session(policies.make([rule]), on=own_gateway)
+    other = make_session(policies.make([rule]), on=own_gateway)
+    host = f"good.example{origin.suffix}"
+    streams = []
+    for session in (one, other):
+        stream = session.connect_tls("good.example", origin.port)
+        stream.sendall(f"GET /drip HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+        stream.recv(300)
+        streams.append(stream)
+    old = kill(own_gateway, "edge", one.id)
+    streams[0].settimeout(10)
+    try:
+        while streams[0].recv(1000):
+            pass
+    except OSError:
+        pass
+    streams[1].settimeout(5)
+    assert streams[1].recv(1)
+    is_back(own_gateway, "edge", old, one.id)
+    assert one.curl(origin.url("/echo")).status == 200
+    assert other.edge() and own_gateway.get(
+        f"/v1/sessions/{one.id}")["edge_restarts"] == 1
+    recorded(own_gateway, "edge")
+    for stream in streams:
+        stream.close()
+
+
+def test_connects_wait_while_an_edge_restarts(own_gateway, make_session,
+                                              policies, origin):
+    rule = policies.rule("good.example", paths=["/**"])
+    session = make_session(policies.make([rule]), on=own_gateway)
+    kill(own_gateway, "edge", session.id)
+    assert session.curl(origin.url("/echo")).status == 200
+
+
+def half_sent(session, work, old):
+    """A push of which half is sent; the rest of its bytes."""
+    tip = work.out("rev-parse", "HEAD")
+    without = [old] if old != ZERO else ["origin/main"]
+    body = (gitwire.commands([(old, tip, OWN)])
+            + gitwire.pack(work, [tip], without))
+    slow = gitwire.SlowPush(session)
+    slow.send(body[:len(body) // 2])
+    time.sleep(0.3)
+    return slow, body[len(body) // 2:], tip
+
+
+def outcome(slow, rest):
+    """What the client learns: True landed, False refused, None nothing."""
+    try:
+        slow.send(rest)
+        status, answer = slow.finish()
+    except (OSError, ValueError):
+        return None
+    finally:
+        slow.close()
+    return status == 200 and Report(answer).landed == [OWN]
+
+
+@pytest.mark.parametrize("role", [*KEEPERS, "edge"])
+@pytest.mark.parametrize("update", [False, True], ids=["create", "update"])
+def test_a_push_during_which_a_process_is_killed(own_gateway, make_session,
+                                                 policies, repo, role,
+                                                 update):
+    session = make_session(policies.make(repo=repo), repo, on=own_gateway)
+    work = session.clone()
+    old = ZERO
+    if update:
+        old = work.commit("one")
+        assert work.push("HEAD:agent/1").returncode == 0
+    work.commit("two", content=os.urandom(500000))
+    slow, rest, tip = half_sent(session, work, old)
+    pid = kill(own_gateway, role, session.id if role == "edge" else None)
+    is_back(own_gateway, role, pid, session.id if role == "edge" else None) \
+        if role != "control" else wait_until(own_gateway.is_ready, 30)
+    told = outcome(slow, rest)
+    now = repo.tip("agent/1")
+    # All of it or nothing of it; and never less than was told.
+    assert now in (tip, None if old == ZERO else old)
+    if told:
+        assert now == tip
+    if told is False:
+        assert now != tip
+    recorded(own_gateway, role)
+    assert own_gateway.cli("audit", "verify").returncode == 0
+    if role == "control":
+        session = make_session(policies.make(repo=repo), repo, on=own_gateway)
+        work.session = session
+    assert work.push("HEAD:agent/1").returncode == 0
+    assert repo.tip("agent/1") == tip
+
+
+def children_named(pid, name):
+    """Children of a process by their program's name (15 characters)."""
+    found = []
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        try:
+            for child in (task / "children").read_text().split():
+                comm = pathlib.Path(f"/proc/{child}/comm").read_text()
+                if comm.strip() == name[:15]:
+                    found.append(int(child))
+        except OSError:
+            pass
+    return found
+
+
+def test_a_push_whose_packcheck_is_killed_is_refused(
+        own_gateway, make_session, policies, repo):
+    session = make_session(policies.make(repo=repo), repo, on=own_gateway)
+    work = session.clone()
+    first = work.commit("one")
+    assert work.push("HEAD:agent/1").returncode == 0
+    tip = work.commit("two", content=os.urandom(40 * 1024 * 1024))
+    killed = []
+    stop = threading.Event()
+
+    def hunt():
+        while not stop.is_set() and not killed:
+            for pid in children_named(own_gateway.process.pid,
+                                      "sallyport-packcheck"):
+                os.kill(pid, signal.SIGKILL)
+                killed.append(pid)
+    hunter = threading.Thread(target=hunt)
+    hunter.start()
+    done = work.push("HEAD:agent/1")
+    stop.set()
+    hunter.join()
+    assert killed
+    assert done.returncode != 0 and "rejected" in done.stderr, done.stderr
+    assert repo.tip("agent/1") == first
+    assert work.push("HEAD:agent/1").returncode == 0
+    assert repo.tip("agent/1") == tip
+
+
+def test_when_the_warden_is_killed_all_end_and_nothing_is_lost(
+        own_gateway, make_session, policies, repo):
+    session = make_session(policies.make(repo=repo), repo, on=own_gateway)
+    work = session.clone()
+    work.commit("one", content=os.urandom(500000))
+    rows = own_gateway.audit(session.id)
+    slow, rest, tip = half_sent(session, work, ZERO)
+    pids = [p["pid"] for p in own_gateway.status()["processes"] if p["pid"]]
+    own_gateway.process.kill()
+    own_gateway.process.wait()
+    wait_until(lambda: not any(_runs(pid) for pid in pids))
+    assert outcome(slow, rest) is None
+    assert repo.tip("agent/1") is None
+    own_gateway.start()
+    after = own_gateway.audit(session.id)
+    assert after[:len(rows)] == rows
+    assert own_gateway.cli("audit", "verify").returncode == 0
+    session = make_session(policies.make(repo=repo), repo, on=own_gateway)
+    work.session = session
+    assert work.push("HEAD:agent/1").returncode == 0
+    assert repo.tip("agent/1") == tip
+
+
+def _runs(pid):
+    try:
+        return "Z" not in pathlib.Path(
+            f"/proc/{pid}/stat").read_text().split(")")[1].split()[0]
+    except OSError:
+        return False

@@ -1,0 +1,162 @@
+"""Sessions end: by time, by revocation, by the end of who attached."""
+import time
+
+import gitwire
+import pytest
+from gateway import ApiError, wait_until
+from gitwire import ZERO
+from session import read_head
+from wire import Attachment, Refused, LISTENER_TCP
+
+
+@pytest.fixture
+def web(make_session, policies):
+    def make(ttl=600):
+        rule = policies.rule("good.example", paths=["/**"])
+        return make_session(policies.make([rule]), ttl=ttl)
+    return make
+
+
+def drip(session, origin):
+    """A response that flows; its TLS connection."""
+    stream = session.connect_tls("good.example", origin.port)
+    stream.sendall(f"GET /drip HTTP/1.1\r\nHost: good.example{origin.suffix}"
+                   "\r\n\r\n".encode())
+    assert b" 200 " in read_head(stream)
+    assert stream.recv(1) == b"."
+    return stream
+
+
+def seconds_until_closed(stream):
+    began = time.monotonic()
+    stream.settimeout(20)
+    try:
+        while stream.recv(65536):
+            pass
+    except OSError:
+        pass
+    return time.monotonic() - began
+
+
+def test_a_live_stream_goes_on_as_long_as_the_session(web, origin):
+    session = web()
+    stream = drip(session, origin)
+    stream.settimeout(5)
+    for _ in range(20):
+        assert stream.recv(1) == b"."
+    stream.close()
+
+
+def test_revoking_ends_live_streams_within_a_second(web, origin, gateway):
+    session = web()
+    stream = drip(session, origin)
+    began = time.monotonic()
+    gateway.end(session.id)
+    seconds_until_closed(stream)
+    assert time.monotonic() - began < 1
+
+
+def test_a_revoked_session_says_so(web, origin, gateway):
+    session = web()
+    assert session.curl(origin.url("/echo")).status == 200
+    done = gateway.cli("session", "revoke", session.id)
+    assert done.returncode == 0, done.stderr
+    answer = session.curl(origin.url("/echo"))
+    assert answer.status == 403
+    assert answer.json["constraint"] == "session_revoked"
+    row = gateway.audit(session.id, "session.ended")[-1]
+    assert "revoked" in str(row)
+
+
+def test_revoking_one_session_leaves_the_others(web, origin, gateway):
+    one, other = web(), web()
+    stream = drip(other, origin)
+    gateway.end(one.id)
+    stream.settimeout(5)
+    for _ in range(5):
+        assert stream.recv(1) == b"."
+    stream.close()
+
+
+def test_an_expired_lease_says_so_and_ends_streams(web, origin):
+    session = web(ttl=4)
+    stream = drip(session, origin)
+    assert session.curl(origin.url("/echo")).status == 200
+    assert seconds_until_closed(stream) < 6
+    answer = session.curl(origin.url("/echo"))
+    assert answer.status == 403
+    assert answer.json["constraint"] == "lease_expired"
+
+
+def test_a_push_of_an_expired_session_is_refused(make_session, policies,
+                                                 repo):
+    session = make_session(policies.make(repo=repo), repo, ttl=5)
+    work = session.clone()
+    work.commit()
+    time.sleep(5.5)
+    done = work.push("HEAD:agent/1")
+    assert done.returncode != 0
+    assert repo.tip("agent/1") is None
+
+
+def test_a_push_in_flight_is_cut_off_by_revoking(make_session, policies, repo,
+                                                 gateway):
+    session = make_session(policies.make(repo=repo), repo)
+    work = session.clone()
+    tip = work.commit(content="x" * 400000)
+    body = (gitwire.commands([(ZERO, tip, "refs/heads/agent/1")])
+            + gitwire.pack(work, [tip], ["origin/main"]))
+    slow = gitwire.SlowPush(session)
+    slow.send(body[:-10])
+    gateway.end(session.id)
+    with pytest.raises((OSError, ValueError)):
+        slow.send(body[-10:])
+        slow.finish()
+        raise AssertionError("the push was answered")
+    time.sleep(0.5)
+    assert repo.tip("agent/1") is None
+
+
+def test_a_session_ends_with_the_connection_that_attached_it(web, origin,
+                                                             gateway):
+    session = web()
+    assert gateway.get(f"/v1/sessions/{session.id}")["id"] == session.id
+    session.close()
+
+    def gone():
+        try:
+            gateway.get(f"/v1/sessions/{session.id}")
+            return False
+        except ApiError as error:
+            return error.status == 404
+    wait_until(gone)
+    assert "ended" in str(gateway.audit(session.id, "session.ended")[-1])
+
+
+def test_nothing_is_attached_to_a_session_that_is_not_there(gateway):
+    import socket
+    attachment = Attachment(gateway.run_dir / "attach.sock")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        with pytest.raises(Refused):
+            attachment.attach("s-" + "a" * 26, LISTENER_TCP, listener)
+    attachment.close()
+
+
+def test_a_wrong_lease_is_refused_and_the_right_one_is_not(web, origin):
+    """The socket is the identity; a lease that is given must be its own."""
+    session = web()
+    wrong = "ghp_" + "0" * 36
+    answer = session.curl(origin.plain_url("/echo", "good.example"),
+                          "--proxy-user", f"x:{wrong}")
+    assert answer.status == 407
+    assert answer.json["constraint"] == "lease_invalid"
+    answer = session.curl(origin.plain_url("/echo", "good.example"),
+                          "--proxy-user", f"x:{session.lease}")
+    assert answer.status == 200
+
+
+@pytest.mark.parametrize("ttl", [0, -1, 8 * 24 * 3600])
+def test_a_lease_has_a_bounded_life(gateway, policies, ttl):
+    with pytest.raises(ApiError) as caught:
+        gateway.create(policies.make(), ttl=ttl)
+    assert caught.value.status in (400, 422)

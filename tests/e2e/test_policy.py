@@ -1,0 +1,123 @@
+"""Policies that are wrong are refused, with every error in its place."""
+import json
+
+import pytest
+
+GOOD = """\
+version: 1
+network:
+  rules:
+    - name: read
+      hosts: [example.com]
+      methods: [GET]
+      action: allow
+"""
+WRONG = {
+    "an unknown key": (GOOD.replace("hosts:", "host:"), ":5:7:", "hosts"),
+    "a key that is not supported yet": (
+        GOOD.replace("methods: [GET]", "query: {a: b}"), ":6:7:",
+        "not supported yet"),
+    "bad YAML": (GOOD.replace("[GET]", "[GET"), ":", ""),
+    "an anchor": (GOOD.replace("[GET]", "&a [GET]"), ":6:", "anchor"),
+    "a key twice": (GOOD + "version: 1\n", ":8:", ""),
+    "a public suffix": (GOOD.replace("example.com", '"*.co.uk"'), ":5:",
+                        "suffix"),
+    "a rule without an action": (GOOD.replace("      action: allow\n", ""),
+                                 ":4:", "action"),
+    "no version": (GOOD.replace("version: 1\n", ""), ":1:", "version"),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_check_names_the_place_and_shows_a_caret(gateway, tmp_path, kind):
+    text, place, word = WRONG[kind]
+    path = tmp_path / "p.yaml"
+    path.write_text(text)
+    done = gateway.cli("policy", "check", path)
+    assert done.returncode == 3
+    assert f"{path}{place}" in done.stderr, done.stderr
+    assert "^" in done.stderr
+    assert word in done.stderr
+
+
+def test_check_accepts_the_same_without_the_error(gateway, tmp_path):
+    path = tmp_path / "p.yaml"
+    path.write_text(GOOD)
+    done = gateway.cli("policy", "check", path)
+    assert done.returncode == 0 and "ok" in done.stdout
+
+
+def test_check_finds_every_error_at_once(gateway, tmp_path):
+    path = tmp_path / "p.yaml"
+    path.write_text(GOOD.replace("hosts:", "host:")
+                    .replace("[GET]", "[FETCH]"))
+    done = gateway.cli("policy", "check", path)
+    assert done.returncode == 3 and done.stderr.count("^") >= 2
+
+
+def test_a_near_miss_is_told(gateway, tmp_path):
+    path = tmp_path / "p.yaml"
+    path.write_text(GOOD.replace("hosts:", "hostss:"))
+    done = gateway.cli("policy", "check", path)
+    assert "did you mean" in done.stderr and "hosts" in done.stderr
+
+
+def test_run_refuses_a_wrong_policy_before_anything_starts(gateway,
+                                                           workspace):
+    marker = workspace / "marker"
+    done = gateway.run(GOOD.replace("hosts:", "host:"), ["touch", str(marker)],
+                       workspace)
+    assert done.returncode == 3 and "^" in done.stderr
+    assert not marker.exists()
+
+
+def test_a_session_with_a_wrong_policy_is_refused_by_the_api(gateway):
+    from gateway import ApiError
+    with pytest.raises(ApiError) as caught:
+        gateway.create(GOOD.replace("hosts:", "host:"))
+    assert caught.value.status == 422
+    assert "^" in json.loads(caught.value.problem)["errors"]
+    assert gateway.create(GOOD)["id"].startswith("s-")
+
+
+TESTS = [("GET", "https://example.com/", 0, "allow"),
+         ("POST", "https://example.com/", 10, "method_not_allowed"),
+         ("GET", "https://example.org/", 10, "host_not_allowed"),
+         ("GET", "https://example.com:8/", 10, "port_not_allowed"),
+         ("GET", "http://example.com/a", 0, "allow")]
+
+
+@pytest.mark.parametrize("method,url,code,text", TESTS)
+def test_policy_test_says_what_would_be_decided(gateway, tmp_path, method,
+                                                url, code, text):
+    path = tmp_path / "p.yaml"
+    path.write_text(GOOD)
+    done = gateway.cli("policy", "test", "--policy", path, method, url)
+    assert done.returncode == code, done.stderr
+    assert text in done.stdout
+
+
+@pytest.mark.parametrize("preset,url", [
+    ("github", "https://github.com/"), ("npm", "https://registry.npmjs.org/x"),
+    ("pypi", "https://pypi.org/simple/"), ("debian", "http://deb.debian.org/")])
+def test_presets(gateway, tmp_path, preset, url):
+    path = tmp_path / "p.yaml"
+    path.write_text(f"version: 1\nextends: [{preset}]\n")
+    assert gateway.cli("policy", "test", "--policy", path, "GET",
+                       url).returncode == 0
+    assert gateway.cli("policy", "test", "--policy", path, "DELETE",
+                       url).returncode == 10
+
+
+def test_gateway_yaml_is_checked_like_a_policy(gateway, tmp_path):
+    import subprocess
+    from gateway import PROGRAM
+    path = tmp_path / "gateway.yaml"
+    path.write_text("dns: {host: {}}\n")
+    done = subprocess.run([PROGRAM, "-t", "-c", path], capture_output=True,
+                          text=True, check=False, env=gateway.env())
+    assert done.returncode == 3 and "^" in done.stderr
+    path.write_text("dns: {hosts: {a.example: 192.0.2.1}}\n")
+    done = subprocess.run([PROGRAM, "-t", "-c", path], capture_output=True,
+                          text=True, check=False, env=gateway.env())
+    assert done.returncode == 0

@@ -1,0 +1,175 @@
+"""The real token goes to the forge, and nowhere else."""
+import base64
+import os
+import pathlib
+
+import pytest
+
+
+def spellings(token):
+    """How a token could be written down."""
+    plain = token.encode()
+    yield plain
+    yield plain.hex().encode()
+    yield plain.hex().upper().encode()
+    for shift in range(3):
+        text = base64.b64encode(b"\0" * shift + plain)
+        # Without what depends on the neighbours.
+        yield text[4 if shift else 0:-4]
+    basic = base64.b64encode(b"x-access-token:" + plain)
+    yield basic[20:-4]
+
+
+def holds(data, token):
+    return any(text in data for text in spellings(token))
+
+
+def files_below(*paths):
+    for path in paths:
+        for name in pathlib.Path(path).rglob("*"):
+            if name.is_file() and not name.is_symlink():
+                yield name, name.read_bytes()
+
+
+def test_the_search_itself_finds_tokens():
+    token = "ghp_0123456789abcdef"
+    pair = base64.b64encode(f"x-access-token:{token}".encode())
+    for text in (token.encode(), token.encode().hex().encode(), pair,
+                 base64.b64encode(b"ab" + token.encode() + b"cd"),
+                 base64.b64encode(b"a" + token.encode() + b"bc")):
+        assert holds(b"-- " + text + b" --", token)
+    assert not holds(b"ghp_ is a prefix of tokens", token)
+
+
+def test_the_token_reaches_the_forge_and_no_file(own_gateway, make_session,
+                                                 policies, repo, forge):
+    """At rest it is sealed; logs, ledger and sockets never see it."""
+    session = make_session(policies.make(repo=repo), repo, on=own_gateway)
+    work = session.clone()
+    work.commit()
+    assert work.push("HEAD:agent/1").returncode == 0
+    own_gateway.stop()
+    assert any(b"auth=basic" in line.encode() for line in
+               forge.log_of(repo.name))
+    seen = 0
+    for name, data in files_below(own_gateway.dir, session.dir):
+        assert not holds(data, forge.token), name
+        seen += 1
+    assert seen > 20
+    key = list(own_gateway.state.rglob("vault.key"))
+    assert len(key) == 1 and key[0].stat().st_mode & 0o777 == 0o600
+    assert own_gateway.state.stat().st_mode & 0o777 == 0o700
+
+
+def test_no_process_that_parses_holds_it(own_gateway, make_session, policies,
+                                         repo, forge):
+    """Only where we may look: root reads its processes' memory."""
+    session = make_session(policies.make(repo=repo), repo, on=own_gateway)
+    work = session.clone()
+    work.commit()
+    assert work.push("HEAD:agent/1").returncode == 0
+    for process in own_gateway.status()["processes"]:
+        environ = pathlib.Path(f"/proc/{process['pid']}/environ")
+        cmdline = pathlib.Path(f"/proc/{process['pid']}/cmdline")
+        assert not holds(cmdline.read_bytes(), forge.token)
+        if os.getuid() == 0:
+            assert not holds(environ.read_bytes(), forge.token)
+        if os.getuid() == 0 and process["role"] not in ("vault", "courier"):
+            assert not holds(memory_of(process["pid"]), forge.token), \
+                process["role"]
+
+
+def memory_of(pid):
+    """What is mapped privately and writable."""
+    data = b""
+    maps = pathlib.Path(f"/proc/{pid}/maps").read_text()
+    with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+        for line in maps.splitlines():
+            where, rights, *_ = line.split()
+            start, end = (int(x, 16) for x in where.split("-"))
+            if not rights.startswith("rw") or end - start > 1 << 30:
+                continue
+            try:
+                memory.seek(start)
+                data += memory.read(end - start)
+            except OSError:
+                pass
+    return data
+
+
+def test_the_cli_never_shows_a_value(own_gateway):
+    value = "ghp_" + "s3cr3t" * 6
+    done = own_gateway.cli("secret", "put", "mine", stdin=value + "\n")
+    assert done.returncode == 0, done.stderr
+    listed = own_gateway.cli("secret", "list")
+    assert "mine" in listed.stdout and value not in listed.stdout
+    assert own_gateway.cli("secret", "rm", "mine").returncode == 0
+    assert "mine" not in own_gateway.cli("secret", "list").stdout
+    assert own_gateway.cli("secret", "rm", "mine").returncode == 6
+
+
+def test_the_clients_own_credentials_are_dropped(session, repo, forge):
+    """A stranger's token would otherwise push as the stranger."""
+    answer = session.curl(repo.url + "/info/refs?service=git-upload-pack",
+                          "-u", "x-access-token:stolen")
+    assert answer.status == 200
+    assert "user=x-access-token" in forge.log_of(repo.name)[-1]
+
+
+def test_a_bearer_for_the_api(make_session, policies, forge, repo):
+    policy = policies.make([policies.rule("api.github.com", methods=["GET"],
+                                          credential="forge")], repo=repo)
+    session = make_session(policy, repo)
+    url = f"https://api.github.com{forge.suffix}/zen"
+    assert session.curl(url).status == 200
+    assert "auth=bearer" in forge.log_of("/zen")[-1]
+    row = session.audit("secret.use")[-1]
+    assert row["credential"] == "forge" and row["host"] == "api.github.com"
+
+
+def test_without_the_credential_the_forge_says_no(make_session, policies,
+                                                  forge):
+    session = make_session(policies.make(
+        [policies.rule("api.github.com", methods=["GET"])]))
+    assert session.curl(
+        f"https://api.github.com{forge.suffix}/zen").status == 401
+
+
+def test_a_secret_that_is_not_there_is_named(make_session, policies, repo):
+    policy = policies.make(repo=repo)
+    policy["credentials"][0]["secret"] = "nobody-put-it"
+    session = make_session(policy, repo)
+    answer = session.curl(repo.url + "/info/refs?service=git-upload-pack")
+    assert answer.status == 502
+    assert answer.json["constraint"] == "credential_unavailable"
+
+
+def test_a_reflected_token_is_not_passed_on(make_session, policies, gateway,
+                                            origin):
+    token = "ghp_reflected0123456789abcdef0123456789"
+    gateway.put_secret("reflected", token)
+    policy = policies.make([policies.rule("good.example", credential="c")])
+    policy["credentials"] = [{"name": "c", "secret": "reflected",
+                              "attach": "bearer", "hosts": ["good.example"]}]
+    session = make_session(policy)
+    answer = session.curl(origin.url("/reflect"))
+    assert not holds(answer.body, token)
+    assert session.curl(origin.url("/status/200")).status == 200
+
+
+def test_a_credential_never_goes_over_plain_http(make_session, policies,
+                                                 gateway, origin):
+    gateway.put_secret("plain", "ghp_plain0123456789")
+    rule = policies.rule("good.example", credential="c")
+    policy = policies.make([rule])
+    policy["credentials"] = [{"name": "c", "secret": "plain",
+                              "attach": "bearer", "hosts": ["good.example"]}]
+    answer = make_session(policy).curl(origin.plain_url("/", "good.example"))
+    assert answer.status == 403
+    assert answer.json["constraint"] == "scheme_not_allowed"
+
+
+@pytest.mark.parametrize("name", ["a/b", "..", "", "a b", "x" * 200])
+def test_names_of_secrets_are_names(own_gateway, name):
+    assert own_gateway.cli("secret", "put", name,
+                           stdin="value").returncode == 2

@@ -1,0 +1,145 @@
+"""Upstream certificates are verified, always; names must agree."""
+import socket
+import ssl
+
+import pytest
+from gateway import wait_until
+from session import read_head
+
+WRONG = {
+    "expired.example": "expired",
+    "future.example": "not yet valid",
+    "wrong-host.example": "hostname mismatch",
+    "self-signed.example": "self-signed",
+    "untrusted.example": "unable to get local issuer",
+    "no-san.example": "hostname mismatch|subjectAltName",
+    "ca-leaf.example": "CA",
+    "no-usage.example": "purpose|serverAuth|extended key usage",
+    "weak-key.example": "key too weak|too small|RSA",
+    "sha1.example": "md too weak|SHA-1|digest|signature",
+}
+
+
+@pytest.fixture
+def web(make_session, policies):
+    def make(*hosts, **more):
+        more.setdefault("paths", ["/**"])
+        return make_session(policies.make([policies.rule(*hosts, **more)]))
+    return make
+
+
+@pytest.mark.parametrize("host", WRONG)
+def test_a_wrong_certificate_is_refused_by_name(web, origin, host):
+    session = web(host)
+    seen = len(origin.tls.requests)
+    answer = session.curl(origin.url("/", host))
+    assert answer.status == 502, answer.head + answer.text
+    problem = answer.json
+    assert problem["constraint"] == "tls_upstream_invalid"
+    assert any(word.lower() in problem["detail"].lower()
+               for word in WRONG[host].split("|")), problem["detail"]
+    assert len(origin.tls.requests) == seen
+    row = wait_until(lambda: session.audit("response"))[-1]
+    assert row["constraint"] == "tls_upstream_invalid"
+
+
+@pytest.mark.parametrize("host", ["good.example", "other.example"])
+def test_a_right_certificate_passes(web, origin, host):
+    assert web(host).curl(origin.url("/", host)).status == 200
+
+
+def test_a_credential_is_never_sent_over_a_wrong_certificate(
+        make_session, policies, gateway, origin):
+    gateway.put_secret("other", "not-a-real-token-0123456789")
+    policy = policies.make([policies.rule("expired.example", credential="c")])
+    policy["credentials"] = [{"name": "c", "secret": "other",
+                              "attach": "bearer",
+                              "hosts": ["expired.example"]}]
+    seen = len(origin.tls.requests)
+    answer = make_session(policy).curl(origin.url("/", "expired.example"))
+    assert answer.status == 502
+    assert answer.json["constraint"] == "tls_upstream_invalid"
+    assert len(origin.tls.requests) == seen
+
+
+def test_the_sni_must_be_the_host_of_connect(web, origin):
+    session = web("good.example", "other.example")
+    with pytest.raises((ssl.SSLError, ConnectionError)) as caught:
+        stream = session.connect_tls("good.example", origin.port,
+                                     "other.example")
+        stream.sendall(b"GET / HTTP/1.1\r\nHost: other.example\r\n\r\n")
+        head = read_head(stream)
+        assert b"host_mismatch" in head
+        raise ConnectionError(head)
+    assert caught
+    row = session.audit("connection")[-1]
+    assert not row["allowed"] and row["constraint"] == "host_mismatch"
+
+
+def test_the_same_sni_passes(web, origin):
+    session = web("good.example", "other.example")
+    stream = session.connect_tls("good.example", origin.port)
+    stream.sendall(f"GET /echo HTTP/1.1\r\nHost: good.example{origin.suffix}"
+                   "\r\n\r\n".encode())
+    assert b" 200 " in read_head(stream)
+    stream.close()
+
+
+def test_a_client_without_sni_is_refused(web, origin):
+    session = web("good.example")
+    plain = session.connect()
+    plain.sendall(f"CONNECT good.example:{origin.port} HTTP/1.1\r\n"
+                  f"Host: good.example:{origin.port}\r\n\r\n".encode())
+    read_head(plain)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    try:
+        stream = context.wrap_socket(plain)
+        stream.sendall(b"GET / HTTP/1.1\r\nHost: good.example\r\n\r\n")
+        assert b"sni_missing" in read_head(stream)
+    except (ssl.SSLError, ConnectionError):
+        pass
+    plain.close()
+    row = session.audit("connection")[-1]
+    assert not row["allowed"] and row["constraint"] == "sni_missing"
+
+
+def test_alpn_says_http_1_1(web, origin):
+    session = web("good.example")
+    plain = session.connect()
+    plain.sendall(f"CONNECT good.example:{origin.port} HTTP/1.1\r\n"
+                  f"Host: good.example:{origin.port}\r\n\r\n".encode())
+    read_head(plain)
+    context = ssl.create_default_context(cafile=session.ca)
+    context.set_alpn_protocols(["h2", "http/1.1"])
+    stream = context.wrap_socket(plain, server_hostname="good.example")
+    assert stream.selected_alpn_protocol() == "http/1.1"
+    stream.close()
+
+
+def test_the_minted_certificate_is_short_lived_and_for_one_name(web, origin):
+    session = web("good.example")
+    stream = session.connect_tls("good.example", origin.port)
+    leaf = stream.getpeercert()
+    assert leaf["subjectAltName"] == (("DNS", "good.example"),)
+    start = ssl.cert_time_to_seconds(leaf["notBefore"])
+    end = ssl.cert_time_to_seconds(leaf["notAfter"])
+    assert end - start <= 2 * 24 * 3600
+    stream.close()
+
+
+def test_old_tls_is_refused(web, origin):
+    session = web("good.example")
+    plain = session.connect()
+    plain.sendall(f"CONNECT good.example:{origin.port} HTTP/1.1\r\n"
+                  f"Host: good.example:{origin.port}\r\n\r\n".encode())
+    read_head(plain)
+    context = ssl.create_default_context(cafile=session.ca)
+    context.set_ciphers("DEFAULT@SECLEVEL=0")
+    context.minimum_version = ssl.TLSVersion.TLSv1
+    context.maximum_version = ssl.TLSVersion.TLSv1_1
+    with pytest.raises((ssl.SSLError, ConnectionError, socket.timeout)):
+        context.wrap_socket(plain, server_hostname="good.example")
+    plain.close()
+    assert session.curl(origin.url("/echo")).status == 200
