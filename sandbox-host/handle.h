@@ -4,6 +4,8 @@
 #ifndef SANDBOX_HOST_HANDLE_H
 #define SANDBOX_HOST_HANDLE_H
 
+#include <signal.h>
+
 #include "sandbox-host/identity.h"
 #include "sandbox-host/limits.h"
 #include "sandbox-host/notify.h"
@@ -25,6 +27,13 @@ struct sandbox {
 	int control;
 	int root; /* "/" inside, until the reporter has it; -1 */
 	uint64_t time_ms, start_ms;
+	int signals; /* signalfd from sandbox_go() on; -1 */
+	sigset_t old_mask;
 };
+
+/* Take the caller's signals: from now on they are the command's. 0, or -1. */
+int supervise_begin(struct sandbox *sandbox, struct err *err);
+/* Give them back. */
+void supervise_end(struct sandbox *sandbox);
 
 #endif

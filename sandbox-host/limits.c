@@ -1,7 +1,9 @@
 #include "sandbox-host/limits.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +14,7 @@
 
 #include "common/cleanup.h"
 
+#define GROUP_PREFIX	"sallyport-" /* and the pid of its maker */
 #define CGROUP_ROOT	"/sys/fs/cgroup"
 #define REMOVE_TRIES	50
 #define REMOVE_PAUSE_NS 2000000
@@ -78,15 +81,40 @@ static bool own_group(const char *controller, char out[PATH_MAX])
 	return found;
 }
 
+/* Remove the groups of callers that were killed. */
+static void sweep(const char *directory)
+{
+	DIR *dir = opendir(directory);
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir))) {
+		const char *name = entry->d_name;
+		long pid =
+			strncmp(name, GROUP_PREFIX, strlen(GROUP_PREFIX))
+				? 0
+				: strtol(name + strlen(GROUP_PREFIX), NULL, 10);
+
+		if (pid > 0 && kill((pid_t)pid, 0) < 0 && errno == ESRCH)
+			(void)unlinkat(dirfd(dir), name, AT_REMOVEDIR);
+	}
+	if (dir)
+		(void)closedir(dir);
+}
+
 static char *new_group(struct limits *limits, const char *root,
 		       const char *parent)
 {
 	static unsigned serial;
 	char *group = limits->groups[limits->group_count];
-	int len = snprintf(group, PATH_MAX, "%s%s/sallyport-%d-%u", root,
-			   strcmp(parent, "/") ? parent : "", (int)getpid(),
-			   serial++);
+	char directory[PATH_MAX];
+	int len = snprintf(directory, sizeof(directory), "%s%s", root,
+			   strcmp(parent, "/") ? parent : "");
 
+	if (len < 0 || len >= PATH_MAX)
+		return NULL;
+	sweep(directory);
+	len = snprintf(group, PATH_MAX, "%s/" GROUP_PREFIX "%d-%u", directory,
+		       (int)getpid(), serial++);
 	if (len < 0 || len >= PATH_MAX || mkdir(group, 0755) < 0)
 		return NULL;
 	limits->group_count++;

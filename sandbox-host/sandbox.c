@@ -156,6 +156,7 @@ struct sandbox *sandbox_start(const struct sandbox_spec *spec,
 	sandbox->pidfd = -1;
 	sandbox->control = -1;
 	sandbox->root = -1;
+	sandbox->signals = -1;
 	sandbox->identity.lock = -1;
 	sandbox->notify = (struct notify){.fd = -1, .root = -1};
 	sandbox->time_ms = spec->limits.time_ms;
@@ -183,6 +184,9 @@ int sandbox_go(struct sandbox *sandbox, struct err *err)
 
 	assert(sandbox->notify.fd < 0 && root >= 0);
 	say_notes(sandbox);
+	/* Before the command can be ready for any. */
+	if (supervise_begin(sandbox, err) < 0)
+		return -1;
 	if (control_send(sandbox->control, &message, NULL, 0, err) < 0 ||
 	    control_expect(sandbox->control, CONTROL_NOTIFY, &fd, &count, err) <
 		    0)
@@ -218,6 +222,7 @@ void sandbox_free(struct sandbox *sandbox)
 	notify_close(&sandbox->notify);
 	end(sandbox);
 	terminal_close(&sandbox->terminal);
+	supervise_end(sandbox);
 	limits_release(&sandbox->limits);
 	identity_give_back(&sandbox->identity);
 	seccomp_release_program(&sandbox->program);

@@ -120,7 +120,9 @@ struct sandbox;
 struct sandbox *sandbox_start(const struct sandbox_spec *spec,
 			      struct sandbox_listeners *listeners,
 			      struct err *err);
-/* Let the command be exec'ed. 0, or -1. */
+/* Let the command be exec'ed. From here to the end of sandbox_wait() the
+ * caller's INT, TERM, HUP, QUIT, USR1, USR2, WINCH and CONT are blocked and
+ * belong to the command. 0, or -1. */
 int sandbox_go(struct sandbox *sandbox, struct err *err);
 /* Wait for its end: signals that reach this process go to it, denials are
  * reported, the terminal is relayed, the time limit holds. *exit_code: the

@@ -28,8 +28,6 @@ enum slot {
 /* One wait, while it lasts. */
 struct watch {
 	struct sandbox *sandbox;
-	int signals;
-	sigset_t old_mask;
 	bool has_ended;	 /* init is gone */
 	bool has_status; /* the command's exit code is known */
 	int exit_code;
@@ -68,7 +66,7 @@ static void serve_signals(struct watch *watch)
 	struct control_message message = {.kind = CONTROL_SIGNAL};
 	struct signalfd_siginfo info;
 
-	if (read(watch->signals, &info, sizeof(info)) != sizeof(info))
+	if (read(watch->sandbox->signals, &info, sizeof(info)) != sizeof(info))
 		return;
 	/* A pty tells its foreground group by itself. */
 	if (info.ssi_signo == SIGWINCH &&
@@ -110,7 +108,7 @@ static void turn(struct watch *watch)
 	struct pollfd fds[SLOT_MAX] = {
 		[SLOT_CONTROL] = {.fd = sandbox->control, .events = POLLIN},
 		[SLOT_NOTIFY] = {.fd = sandbox->notify.fd, .events = POLLIN},
-		[SLOT_SIGNALS] = {.fd = watch->signals, .events = POLLIN},
+		[SLOT_SIGNALS] = {.fd = sandbox->signals, .events = POLLIN},
 	};
 
 	terminal_poll(&sandbox->terminal, &fds[SLOT_TERMINAL]);
@@ -127,31 +125,39 @@ static void turn(struct watch *watch)
 		serve_control(watch);
 }
 
-static int watch_signals(struct watch *watch, struct err *err)
+int supervise_begin(struct sandbox *sandbox, struct err *err)
 {
 	sigset_t set;
 
 	sigemptyset(&set);
 	for (size_t i = 0; i < ARRAY_SIZE(forwarded); i++)
 		sigaddset(&set, forwarded[i]);
-	if (sigprocmask(SIG_BLOCK, &set, &watch->old_mask) < 0)
+	if (sigprocmask(SIG_BLOCK, &set, &sandbox->old_mask) < 0)
 		return err_system(err, "wait: block signals");
-	watch->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (watch->signals >= 0)
+	sandbox->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (sandbox->signals >= 0)
 		return 0;
 	err_system(err, "wait: watch signals");
-	(void)sigprocmask(SIG_SETMASK, &watch->old_mask, NULL);
+	(void)sigprocmask(SIG_SETMASK, &sandbox->old_mask, NULL);
 	return -1;
+}
+
+void supervise_end(struct sandbox *sandbox)
+{
+	if (sandbox->signals < 0)
+		return;
+	(void)close(sandbox->signals);
+	sandbox->signals = -1;
+	(void)sigprocmask(SIG_SETMASK, &sandbox->old_mask, NULL);
 }
 
 int sandbox_wait(struct sandbox *sandbox, int *exit_code, struct err *err)
 {
-	struct watch watch = {
-		.sandbox = sandbox, .signals = -1, .exit_code = 128 + SIGKILL};
+	struct watch watch = {.sandbox = sandbox, .exit_code = 128 + SIGKILL};
 	siginfo_t info;
 
-	if (watch_signals(&watch, err) < 0)
-		return -1;
+	if (sandbox->signals < 0)
+		return err_set(err, ERR_INVALID, "wait: nothing was started");
 	while (!watch.has_ended)
 		turn(&watch);
 	terminal_drain(&sandbox->terminal);
@@ -162,8 +168,7 @@ int sandbox_wait(struct sandbox *sandbox, int *exit_code, struct err *err)
 	sandbox->pid = -1;
 	limits_report(&sandbox->limits, &sandbox->report);
 	report_flush(&sandbox->report);
-	(void)close(watch.signals);
-	(void)sigprocmask(SIG_SETMASK, &watch.old_mask, NULL);
+	supervise_end(sandbox);
 	*exit_code = watch.exit_code;
 	return 0;
 }
