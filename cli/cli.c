@@ -8,7 +8,7 @@
 
 #include "common/cleanup.h"
 
-int cli_fail(enum exit_code code, const char *format, ...)
+int cli_fail(int code, const char *format, ...)
 {
 	va_list args;
 

@@ -43,8 +43,9 @@ struct command {
 extern const struct command commands[];
 extern const size_t command_count;
 
-/* Tell "sallyport: text" on stderr and return code. */
-int cli_fail(enum exit_code code, const char *format, ...)
+/* Tell "sallyport: text" on stderr and return code: an exit_code, or one of
+ * the sandbox's own. */
+int cli_fail(int code, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* The same for an err: its code chooses the exit code. */
 int cli_fail_err(const struct err *err);

@@ -16,30 +16,53 @@
 /* After the command: the ledger commits within some ms. */
 #define LAST_WORDS_MS 60
 
-static void tell(const json_t *row)
+/* What was told last of a connection: the request on it that fails for the
+ * same reason says nothing new. */
+struct told {
+	char host[256];
+	char constraint[64];
+};
+
+static bool is_told(struct told *told, const json_t *row)
 {
-	const char *kind = json_text(row, "activity");
-	const char *method = json_text(row, "method");
+	const char *host = json_text(row, "host");
+	const char *constraint = json_text(row, "constraint");
+	bool same = !strcmp(told->host, host) &&
+		    !strcmp(told->constraint, constraint);
+
+	if (!strcmp(json_text(row, "activity"), "connection")) {
+		(void)snprintf(told->host, sizeof(told->host), "%s", host);
+		(void)snprintf(told->constraint, sizeof(told->constraint), "%s",
+			       constraint);
+	}
+	return same;
+}
+
+static void tell(struct told *told, const json_t *row)
+{
+	const char *what = json_text(row, "method");
 	const char *detail = json_text(row, "detail");
 
 	if (!json_is_false(json_object_get(row, "allowed")) ||
-	    !strcmp(kind, "sandbox"))
+	    !strcmp(json_text(row, "activity"), "sandbox") ||
+	    is_told(told, row))
 		return;
-	(void)fprintf(stderr, "sallyport: denied %s%s%s%s%s: %s%s%s%s%s%s\n",
-		      kind, method[0] ? " " : "", method,
-		      json_text(row, "host")[0] ? " " : "",
-		      json_text(row, "host"), json_text(row, "constraint"),
-		      json_text(row, "path")[0] ? " " : "",
-		      json_text(row, "path"),
-		      json_text(row, "rule")[0] ? " by " : "",
-		      json_text(row, "rule"), "");
-	if (detail[0])
-		(void)fprintf(stderr, "sallyport:   %s\n", detail);
+	(void)fprintf(stderr, "sallyport: denied %s %s%s: %s (rule %s)%s%s\n",
+		      what[0] ? what : json_text(row, "activity"),
+		      json_text(row, "host"), json_text(row, "path"),
+		      json_text(row, "constraint"), json_text(row, "rule"),
+		      detail[0] ? ": " : "", detail);
 }
+
+struct listener {
+	FILE *events;
+	struct told told;
+};
 
 static bool on_line(struct bytes line, void *owner)
 {
-	FILE *events = owner;
+	struct listener *listener = owner;
+	FILE *events = listener->events;
 	json_t *row;
 
 	if (line.len == 0)
@@ -49,7 +72,7 @@ static bool on_line(struct bytes line, void *owner)
 		(void)fflush(events);
 	}
 	row = json_loadb((const char *)line.data, line.len, 0, NULL);
-	tell(row);
+	tell(&listener->told, row);
 	json_decref(row);
 	return true;
 }
@@ -59,13 +82,15 @@ static void follow(const char *session, const char *events_path)
 	char path[128];
 	struct client client;
 	struct err err;
-	FILE *events = events_path ? fopen(events_path, "we") : NULL;
+	struct listener listener = {
+		.events = events_path ? fopen(events_path, "we") : NULL,
+	};
 
 	(void)signal(SIGINT, SIG_IGN);
 	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
 	(void)snprintf(path, sizeof(path), "/v1/events?session=%s", session);
 	if (client_open(&client, &err) == 0)
-		(void)client_follow(&client, path, on_line, events, &err);
+		(void)client_follow(&client, path, on_line, &listener, &err);
 	_exit(0);
 }
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -230,6 +231,18 @@ static int open_all(struct warden *warden, struct err *err)
 
 /* ---- life ---- */
 
+/* A thousand sessions are thousands of channels: the soft limit is made for
+ * programs that use select(2). */
+static void raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
 static void on_sigchld(void *owner)
 {
 	children_reap(owner);
@@ -377,6 +390,7 @@ int main(int argc, char **argv)
 	}
 	(void)signal(SIGPIPE, SIG_IGN);
 	secret_protect_process();
+	raise_descriptor_limit();
 	if (!warden.config.gateway.uid_base)
 		log_info("not root: every process runs as uid %d",
 			 (int)getuid());
