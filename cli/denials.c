@@ -47,11 +47,12 @@ static void tell(struct told *told, const json_t *row)
 	    !strcmp(json_text(row, "activity"), "sandbox") ||
 	    is_told(told, row))
 		return;
-	(void)fprintf(stderr, "sallyport: denied %s %s%s: %s (rule %s)%s%s\n",
+	(void)fprintf(stderr, "sallyport: denied %s %s%s%s: %s (rule %s)%s%s\n",
 		      what[0] ? what : json_text(row, "activity"),
-		      json_text(row, "host"), json_text(row, "path"),
-		      json_text(row, "constraint"), json_text(row, "rule"),
-		      detail[0] ? ": " : "", detail);
+		      json_text(row, "host"),
+		      json_text(row, "path")[0] == 'r' ? " " : "",
+		      json_text(row, "path"), json_text(row, "constraint"),
+		      json_text(row, "rule"), detail[0] ? ": " : "", detail);
 }
 
 struct listener {

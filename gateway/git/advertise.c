@@ -38,8 +38,11 @@ static int full(struct advertise *adv, struct err *err)
 static bool is_plain_capability(struct bytes token)
 {
 	static const char *const kept[] = {
-		"report-status", "report-status-v2", "quiet",  "atomic",
-		"ofs-delta",	 "side-band-64k",    "no-thin"};
+		"report-status", "report-status-v2", "quiet", "atomic",
+		"ofs-delta", "side-band-64k", "no-thin",
+		/* Also where the session may not: without it git refuses by
+		 * itself and gives no reason; with it ours is heard. */
+		"delete-refs"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
 		if (bytes_is(token, kept[i]))
@@ -48,10 +51,8 @@ static bool is_plain_capability(struct bytes token)
 }
 
 /* May this capability of upstream's be offered to the client? */
-static bool is_kept(const struct advertise *adv, struct bytes token)
+static bool is_kept(struct bytes token)
 {
-	if (bytes_is(token, "delete-refs"))
-		return (adv->repo->verbs & VERB_DELETE) != 0;
 	if (bytes_starts_with(token, bytes_str("agent=")))
 		return packets_is_token(token, AGENT_MAX);
 	return bytes_starts_with(token, bytes_str(OBJECT_FORMAT)) ||
@@ -88,7 +89,7 @@ static int add_capabilities(const struct advertise *adv,
 
 	while (more) {
 		more = bytes_split(&capabilities, ' ', &token);
-		if (!is_kept(adv, token))
+		if (!is_kept(token))
 			continue;
 		if (bytes_is(token, "no-thin"))
 			no_thin = false;

@@ -318,6 +318,8 @@ static void fetch_understands_what_real_git_offers(void **state)
 	(void)state;
 	run_commit(dir, "one");
 	RUN_GIT(dir, "config", "uploadpack.allowFilter", "true");
+	/* Not offered by itself from git 2.46 on. */
+	RUN_GIT(dir, "config", "transfer.advertiseObjectInfo", "true");
 	assert_int_equal(setenv("GIT_PROTOCOL", "version=2", 1), 0);
 	buf_init(&body, RUN_OUTPUT_MAX);
 	buf_init(&out, RUN_OUTPUT_MAX);
