@@ -34,6 +34,7 @@ void git_work_release(struct conn *conn)
 
 	if (!work)
 		return;
+	git_record_unheard(conn);
 	conn->git = NULL;
 	inflater_free(work->inflater);
 	fetch_request_release(&work->fetch);

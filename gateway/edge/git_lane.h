@@ -53,7 +53,8 @@ struct git_work {
 	int pack_fd; /* spooled; -1 */
 	uint64_t pack_len;
 	uint64_t pack_sent;
-	bool is_sent; /* the body's end was told to upstream */
+	bool is_sent;	  /* the body's end was told to upstream */
+	bool owes_report; /* upstream has the commands, and said nothing yet */
 	bool is_drained;
 	struct report_reader report;
 	bool has_report;
@@ -108,6 +109,9 @@ enum step git_step_send(struct conn *conn, enum lane_event event);
 enum step git_refuse_push(struct conn *conn);
 /* Record every update of the push as decided. -1: it cannot be kept. */
 int git_record_push(struct conn *conn);
+
+/* The push ends: record it when what became of it was never heard. */
+void git_record_unheard(struct conn *conn);
 
 /* Reply with a whole body. 0, or -1. */
 int git_reply(struct conn *conn, unsigned status, const char *type,

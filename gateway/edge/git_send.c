@@ -63,7 +63,7 @@ static int send_commands(struct conn *conn)
 		conn_refuse(conn, CONSTRAINT_internal,
 			    "the push could not be sent on");
 	else
-		conn->is_ready = true;
+		conn->is_ready = work->owes_report = true;
 	return result;
 }
 
@@ -223,34 +223,55 @@ static int pass_report(struct conn *conn)
 	return 0;
 }
 
+static struct record report_record(const struct conn *conn,
+				   const struct push_update *update)
+{
+	return (struct record){
+		.kind = RECORD_PUSH_REPORT,
+		.request_id = bytes_str(conn->request_id),
+		.rule = update->verdict.rule,
+		.host = bytes_str(conn->target.host),
+		.port = conn->target.port,
+		.method = bytes_str("unknown"),
+		.path = update->ref,
+		.bytes_up = conn->bytes_up,
+		.old_oid = update->old_oid,
+		.new_oid = update->new_oid,
+	};
+}
+
 static void record_report(struct conn *conn)
 {
-	const struct git_work *work = conn->git;
+	struct git_work *work = conn->git;
 	const struct push *push = &work->commands.push;
 
+	work->owes_report = false;
 	for (size_t i = 0; i < push->update_count; i++) {
-		const struct push_update *update = &push->updates[i];
-		enum report_outcome outcome = work->report.outcomes[i];
-		const struct record record = {
-			.kind = RECORD_PUSH_REPORT,
-			.allowed = outcome == REPORT_OK,
-			.request_id = bytes_str(conn->request_id),
-			.rule = update->verdict.rule,
-			.host = bytes_str(conn->target.host),
-			.port = conn->target.port,
-			.method = bytes_str(outcome == REPORT_OK   ? "ok"
-					    : outcome == REPORT_NG ? "ng"
-								   : "unknown"),
-			.path = update->ref,
-			.status = 200,
-			.bytes_up = conn->bytes_up,
-			.detail = outcome == REPORT_NG
-					  ? work->report.first_reason
-					  : bytes_from(NULL, 0),
-			.old_oid = update->old_oid,
-			.new_oid = update->new_oid,
-		};
+		struct record record = report_record(conn, &push->updates[i]);
 
+		record.status = 200;
+		if (work->report.outcomes[i] == REPORT_OK) {
+			record.allowed = true;
+			record.method = bytes_str("ok");
+		} else if (work->report.outcomes[i] == REPORT_NG) {
+			record.method = bytes_str("ng");
+			record.detail = work->report.first_reason;
+		}
+		(void)edge_record(conn->edge, &record);
+	}
+}
+
+void git_record_unheard(struct conn *conn)
+{
+	const struct push *push = &conn->git->commands.push;
+
+	if (!conn->git->owes_report)
+		return;
+	conn->git->owes_report = false;
+	for (size_t i = 0; i < push->update_count; i++) {
+		struct record record = report_record(conn, &push->updates[i]);
+
+		record.detail = bytes_str("ended before upstream's report");
 		(void)edge_record(conn->edge, &record);
 	}
 }
@@ -273,6 +294,7 @@ static enum step failed(struct conn *conn)
 {
 	if (conn->has_replied)
 		return STEP_OTHER;
+	conn->git->owes_report = false;
 	return git_refuse_push(conn);
 }
 
