@@ -80,9 +80,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Length", "100000")
         self.end_headers()
-        for _ in range(600):
-            self.wfile.write(b".")
-            time.sleep(0.1)
+        self.server.dripping += 1
+        try:
+            for _ in range(600):
+                self.wfile.write(b".")
+                time.sleep(0.1)
+        finally:
+            self.server.dripping -= 1
 
     def _raw(self, text):
         self.wfile.write(text)
@@ -123,6 +127,7 @@ class _Server(http.server.ThreadingHTTPServer):
         self.context = context
         self.requests = []
         self.connections = 0
+        self.dripping = 0
         self._numbers = {}
         super().__init__((address, port), Handler)
 

@@ -8,6 +8,7 @@ import ssl
 import subprocess
 
 from forge import git_env
+from gateway import wait_until
 from wire import (LISTENER_DNS_TCP, LISTENER_DNS_UDP, LISTENER_TCP,
                   Attachment)
 
@@ -73,6 +74,14 @@ class Session:
 
     def audit(self, kind=""):
         return self.gateway.audit(self.id, kind)
+
+    def row(self, kind, **wanted):
+        """The newest record of a kind with these values; waits for it, as
+        records are stored a moment after what they tell."""
+        def look():
+            return [row for row in self.audit(kind)
+                    if all(row.get(k) == v for k, v in wanted.items())]
+        return wait_until(look)[-1]
 
     # ---- curl ----
 

@@ -4,7 +4,7 @@ import os
 
 import gitwire
 import pytest
-from gateway import memory_peak, wait_until
+from gateway import memory_peak
 from gitwire import ZERO
 
 MIB = 1024 * 1024
@@ -37,11 +37,11 @@ def test_own_branch_is_created_and_recorded(work, session, repo):
     tip = work.commit()
     landed(work.push("HEAD:agent/1"))
     assert repo.tip("agent/1") == tip
-    row = session.audit("push")[-1]
-    assert row["allowed"] and row["path"] == OWN and row["method"] == "create"
+    row = session.row("push", path=OWN)
+    assert row["allowed"] and row["method"] == "create"
     assert row["new_oid"] == tip
-    report = wait_until(lambda: session.audit("push.report"))[-1]
-    assert report["allowed"]
+    report = session.row("push.report", path=OWN)
+    assert report["allowed"] and report["method"] == "ok"
 
 
 def test_own_branch_is_fast_forwarded(work, session, repo):
@@ -50,7 +50,7 @@ def test_own_branch_is_fast_forwarded(work, session, repo):
     tip = work.commit("two")
     landed(work.push("HEAD:agent/1"))
     assert repo.tip("agent/1") == tip
-    assert session.audit("push")[-1]["method"] == "fast-forward"
+    assert session.row("push", new_oid=tip)["method"] == "fast-forward"
 
 
 def test_main_is_refused_with_the_reason_and_what_to_type(work, session,
@@ -63,8 +63,8 @@ def test_main_is_refused_with_the_reason_and_what_to_type(work, session,
         done.stderr
     assert "try: git push origin HEAD:agent/1" in done.stderr
     assert repo.tip("main") == before
-    row = session.audit("push")[-1]
-    assert not row["allowed"]
+    row = session.row("push", allowed=False)
+    assert row["path"] == "refs/heads/main"
     assert row["constraint"] == "push_ref_not_allowed"
     assert not repo.forge.log_of(f"POST /{repo.name}/git-receive-pack")
 
@@ -419,8 +419,8 @@ def test_a_client_that_vanishes_leaves_nothing(work, session, repo):
     slow = gitwire.SlowPush(session)
     slow.send(body[:len(body) // 2])
     slow.close()
-    wait_until(lambda: [row for row in session.audit("response")
-                        if row["path"].endswith("git-receive-pack")])
+    row = session.row("push.report", path=OWN)
+    assert not row["allowed"] and row["method"] == "unknown"
     assert repo.tip("agent/1") is None
     landed(work.push("HEAD:agent/1"))
     assert repo.tip("agent/1") == tip

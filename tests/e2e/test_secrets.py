@@ -123,8 +123,8 @@ def test_a_bearer_for_the_api(make_session, policies, forge, repo):
     url = f"https://api.github.com{forge.suffix}/zen"
     assert session.curl(url).status == 200
     assert "auth=bearer" in forge.log_of("/zen")[-1]
-    row = session.audit("secret.use")[-1]
-    assert row["credential"] == "forge" and row["host"] == "api.github.com"
+    row = session.row("secret.use", host="api.github.com")
+    assert row["credential"] == "forge"
 
 
 def test_without_the_credential_the_forge_says_no(make_session, policies,

@@ -3,7 +3,6 @@ import socket
 import ssl
 
 import pytest
-from gateway import wait_until
 from session import read_head
 
 WRONG = {
@@ -39,8 +38,7 @@ def test_a_wrong_certificate_is_refused_by_name(web, origin, host):
     assert any(word.lower() in problem["detail"].lower()
                for word in WRONG[host].split("|")), problem["detail"]
     assert len(origin.tls.requests) == seen
-    row = wait_until(lambda: session.audit("response"))[-1]
-    assert row["constraint"] == "tls_upstream_invalid"
+    assert session.row("response", constraint="tls_upstream_invalid")
 
 
 @pytest.mark.parametrize("host", ["good.example", "other.example"])
@@ -72,8 +70,8 @@ def test_the_sni_must_be_the_host_of_connect(web, origin):
         assert b"host_mismatch" in head
         raise ConnectionError(head)
     assert caught
-    row = session.audit("connection")[-1]
-    assert not row["allowed"] and row["constraint"] == "host_mismatch"
+    assert session.row("connection", allowed=False)["constraint"] == \
+        "host_mismatch"
 
 
 def test_the_same_sni_passes(web, origin):
@@ -101,8 +99,8 @@ def test_a_client_without_sni_is_refused(web, origin):
     except (ssl.SSLError, ConnectionError):
         pass
     plain.close()
-    row = session.audit("connection")[-1]
-    assert not row["allowed"] and row["constraint"] == "sni_missing"
+    assert session.row("connection", allowed=False)["constraint"] == \
+        "sni_missing"
 
 
 def test_alpn_says_http_1_1(web, origin):
