@@ -5,6 +5,8 @@ add_library(sp_base INTERFACE)
 target_link_libraries(sp_base INTERFACE sp_warnings sp_hardening sp_sanitizers)
 target_include_directories(sp_base INTERFACE ${CMAKE_SOURCE_DIR}
 	${CMAKE_BINARY_DIR})
+target_compile_options(sp_base INTERFACE
+	-include ${CMAKE_SOURCE_DIR}/common/banned.h)
 target_compile_definitions(sp_base INTERFACE _GNU_SOURCE
 	SP_VERSION="${PROJECT_VERSION}")
 
