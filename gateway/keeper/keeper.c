@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <time.h>
 #include <utlist.h>
 
 #include "common/cleanup.h"
@@ -251,6 +252,9 @@ static int keeper_begin(struct keeper *keeper, struct err *err)
 		confine_spec.uid = keeper->config.uid_base + spec->role;
 		confine_spec.gid = confine_spec.uid;
 	}
+	/* The first localtime_r() or gmtime_r() of a process, a library's
+	 * too, opens /etc/localtime: a confined one would die of it. */
+	tzset();
 	if (spec->prepare && spec->prepare(keeper, &confine_spec, err) < 0)
 		return -1;
 	if (confine(&confine_spec, err) < 0)
