@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <seccomp.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
 
 #include "common/cleanup.h"
@@ -87,11 +88,21 @@ static int set_attributes(scmp_filter_ctx filter, struct err *err)
 	return 0;
 }
 
+/* From 2.41 on glibc keeps random state in memory for each thread, which its
+ * first call makes with calls that nobody needs later. */
+static void make_random_state(void)
+{
+	uint8_t byte;
+
+	(void)getrandom(&byte, sizeof(byte), GRND_NONBLOCK);
+}
+
 int confine_seccomp(const struct confine_spec *spec, struct err *err)
 {
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_KILL_PROCESS);
 	int done = -1, loaded;
 
+	make_random_state();
 	if (!filter)
 		return err_set(err, ERR_SYSTEM,
 			       "filter system calls: no memory");
