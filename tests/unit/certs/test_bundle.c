@@ -81,10 +81,13 @@ static void truststore_says_what_java_needs_to_trust_it(void **state)
 	STACK_OF(PKCS7) * safes;
 	STACK_OF(PKCS12_SAFEBAG) * bags;
 	const ASN1_TYPE *value;
-	int nid = OBJ_create("2.16.840.1.113894.746875.1.1", "trustedKeyUsage",
-			     "trustedKeyUsage");
+	int nid = OBJ_txt2nid("2.16.840.1.113894.746875.1.1");
 
 	(void)state;
+	/* OpenSSL knows it from 3.2 on. */
+	if (nid == NID_undef)
+		nid = OBJ_create("2.16.840.1.113894.746875.1.1",
+				 "trustedKeyUsage", "trustedKeyUsage");
 	assert_int_equal(ca_make(NOW_MS, &ca, NULL), 0);
 	store = store_of(&ca);
 	safes = PKCS12_unpack_authsafes(store);

@@ -129,8 +129,9 @@ static void text_parse_takes_what_looks_alike(void **state)
 		"a: \xc3\xbc\n",
 		"{a: 1}\r\n",
 		"[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]",
-		"\xef\xbb\xbf"
-		"a: 1\n",
+		/* Two literals: \xbf would go on into the 'a'. */
+		("\xef\xbb\xbf"
+		 "a: 1\n"),
 	};
 
 	(void)state;

@@ -29,7 +29,7 @@ enum dns_mood {
 	DNS_SILENT,
 	DNS_TRUNCATED,
 	DNS_OTHER_ID,	/* the answer has another id */
-	DNS_OTHER_NAME, /* the answer is about another name */
+	DNS_OTHER_NAME, /* the answer is to a question for another name */
 	DNS_GARBAGE,
 	DNS_EMPTY, /* a datagram without a byte */
 	DNS_LOOP   /* a compressed name that points at itself */
@@ -71,10 +71,8 @@ static inline void dns_put_addresses(struct dns_message *message,
 		assert_int_equal(inet_pton(type == DNS_A ? AF_INET : AF_INET6,
 					   *list, raw),
 				 1);
-		dns_put_record(message,
-			       row->mood == DNS_OTHER_NAME ? "other.example"
-							   : row->cname,
-			       type, row->ttl, raw, type == DNS_A ? 4 : 16);
+		dns_put_record(message, row->cname, type, row->ttl, raw,
+			       type == DNS_A ? 4 : 16);
 	}
 }
 
@@ -92,6 +90,7 @@ static inline void dns_answer(struct dns_server *server, size_t index,
 		return;
 	dns_put(out, query, question_end);
 	out->bytes[0] ^= row->mood == DNS_OTHER_ID ? 0xff : 0;
+	out->bytes[13] ^= row->mood == DNS_OTHER_NAME ? 1 : 0;
 	out->bytes[2] = row->mood == DNS_TRUNCATED ? 0x87 : 0x85;
 	out->bytes[3] = (uint8_t)(0x80 | row->rcode);
 	memset(out->bytes + 6, 0, 6);

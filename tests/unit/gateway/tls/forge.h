@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "common/buf.h"
+#include "tests/unit/gateway/tls/forge_version.h"
 
 #define FORGE_HOST "good.test"
 #define FORGE_DAY  86400
@@ -139,6 +140,9 @@ static inline struct forged forge(const struct recipe *recipe,
 			"keyid");
 	assert_true(X509_sign(forged.cert, by ? by->key : forged.key,
 			      recipe->digest) > 0);
+	if (recipe->version != X509_VERSION_3)
+		forge_version(&forged.cert, recipe->version,
+			      by ? by->key : forged.key, recipe->digest);
 	return forged;
 }
 
