@@ -3,7 +3,6 @@
 #include <utlist.h>
 
 #include "common/cleanup.h"
-#include "common/clock.h"
 #include "common/log.h"
 #include "gateway/warden/warden.h"
 
@@ -277,25 +276,4 @@ void warden_child_closed(struct rpc *rpc, const char *why, void *owner)
 	child->rpc = NULL;
 	if (child->pid && child->role != ROLE_PACKCHECK)
 		(void)kill(child->pid, SIGKILL);
-}
-
-void warden_record(struct warden *warden, enum record_kind kind,
-		   const struct child *child, const char *detail)
-{
-	const struct record record = {
-		.time_ms = clock_wall_ms(),
-		.kind = (uint8_t)kind,
-		.allowed = true,
-		.session = bytes_str(
-			child && child->session ? child->session->id : ""),
-		.host = bytes_str(child ? role_name(child->role) : "warden"),
-		.detail = bytes_str(detail),
-	};
-	const struct msg_records message = {&record, 1};
-	struct err err;
-
-	if (warden->ledger &&
-	    rpc_tell(warden->ledger, MSG_RECORDS, &msg_records_schema, &message,
-		     -1, &err) < 0)
-		log_warn("record lost: %s", err.text);
 }

@@ -270,15 +270,16 @@ void child_end(struct child *child)
 		child_free(child);
 }
 
-static unsigned restart_delay(const struct child *child)
+/* At once, but for one that ends again and again as soon as it starts. */
+static unsigned restart_delay(struct child *child)
 {
 	unsigned delay = 1;
 	uint64_t lived =
 		io_loop_now_ms(child->warden->loop) - child->started_ms;
 
-	if (child->restarts == 0 || lived > RESTART_FORGIVEN_MS)
-		return 1;
-	for (unsigned i = 0; i < child->restarts && delay < 4096; i++)
+	child->quick_ends =
+		lived < RESTART_FORGIVEN_MS ? child->quick_ends + 1 : 0;
+	for (unsigned i = 1; i < child->quick_ends && delay < 4096; i++)
 		delay *= 4;
 	return delay < RESTART_DELAY_MAX_MS ? delay : RESTART_DELAY_MAX_MS;
 }

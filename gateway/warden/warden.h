@@ -21,8 +21,9 @@
 #define LISTENERS_MAX	       8 /* of one session */
 #define PACKCHECKS_MAX	       8 /* at one time */
 #define RESTART_DELAY_MAX_MS   5000
-#define RESTART_FORGIVEN_MS    60000
+#define RESTART_FORGIVEN_MS    1000
 #define REVOKED_EDGE_LINGER_MS 300000
+#define WARDEN_RECORDS_MAX     256
 
 struct warden;
 struct warden_session;
@@ -35,6 +36,7 @@ struct child {
 	struct rpc *rpc;		/* NULL: not running */
 	bool is_ready;
 	unsigned restarts;
+	unsigned quick_ends; /* one after the other */
 	uint64_t started_ms; /* monotonic */
 	struct io_timer *restart_timer;
 	unsigned scratch; /* packcheck: number of its directory */
@@ -122,8 +124,13 @@ extern const struct rpc_permit warden_permits[];
 extern const size_t warden_permit_count;
 void warden_child_closed(struct rpc *rpc, const char *why, void *owner);
 
-/* Record something of the warden's own; dropped when no ledger is there. */
+/* ---- record.c ---- */
+
+/* Tell the ledger something of the warden's own; while none is there the
+ * first WARDEN_RECORDS_MAX wait. */
 void warden_record(struct warden *warden, enum record_kind kind,
 		   const struct child *child, const char *detail);
+/* A ledger is there: tell it what waits. */
+void warden_records_flush(struct warden *warden);
 
 #endif

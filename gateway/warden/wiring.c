@@ -58,11 +58,23 @@ static int wire_pair(struct child *a, struct child *b, struct err *err)
 	return tell_peer(b, a, end_b, err);
 }
 
+static void own_ledger_closed(struct rpc *rpc, const char *why, void *owner)
+{
+	struct warden *warden = owner;
+
+	log_warn("the ledger is away: %s", why);
+	if (warden->ledger == rpc)
+		warden->ledger = NULL;
+}
+
 /* The warden's own channel to the ledger: it is a peer like any other. */
 static int wire_own_ledger(struct warden *warden, struct child *ledger,
 			   struct err *err)
 {
-	static const struct rpc_config config;
+	const struct rpc_config config = {
+		.owner = warden,
+		.on_closed = own_ledger_closed,
+	};
 	const struct msg_peer message = {.role = ROLE_WARDEN};
 	auto_fd int theirs = -1;
 	int fds[2];
@@ -76,8 +88,11 @@ static int wire_own_ledger(struct warden *warden, struct child *ledger,
 	warden->ledger = rpc_new(warden->loop, fds[0], &config, err);
 	if (!warden->ledger)
 		return -1;
-	return rpc_tell(ledger->rpc, MSG_PEER, &msg_peer_schema, &message,
-			theirs, err);
+	if (rpc_tell(ledger->rpc, MSG_PEER, &msg_peer_schema, &message, theirs,
+		     err) < 0)
+		return -1;
+	warden_records_flush(warden);
+	return 0;
 }
 
 int wire_session(struct child *child, const struct warden_session *session,
@@ -141,10 +156,16 @@ int wire_child(struct child *child, struct err *err)
 	if (keeps_sessions(child->role) && wire_sessions(child, err) < 0)
 		return -1;
 	DL_FOREACH(child->warden->children, other)
-	if (other != child && other->rpc &&
-	    is_wired(child->role, other->role) &&
-	    wire_pair(child, other, err) < 0)
-		return -1;
+	{
+		if (other == child || !other->rpc ||
+		    !is_wired(child->role, other->role))
+			continue;
+		/* One of the two is just ending: the next one in its place is
+		 * wired when it starts. */
+		if (wire_pair(child, other, err) < 0)
+			log_warn("wire %s and %s: %s", role_name(child->role),
+				 role_name(other->role), err->text);
+	}
 	if (child->role == ROLE_EDGE)
 		return wire_own_session(child, err);
 	if (child->role == ROLE_LEDGER)
