@@ -94,7 +94,7 @@ static void make_random_state(void)
 {
 	uint8_t byte;
 
-	(void)getrandom(&byte, sizeof(byte), GRND_NONBLOCK);
+	(void)!getrandom(&byte, sizeof(byte), GRND_NONBLOCK);
 }
 
 int confine_seccomp(const struct confine_spec *spec, struct err *err)
