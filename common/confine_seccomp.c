@@ -90,19 +90,23 @@ static int set_attributes(scmp_filter_ctx filter, struct err *err)
 
 /* From 2.41 on glibc keeps random state in memory for each thread, which its
  * first call makes with calls that nobody needs later. */
-static void make_random_state(void)
+static int make_random_state(struct err *err)
 {
 	uint8_t byte;
 
-	(void)!getrandom(&byte, sizeof(byte), GRND_NONBLOCK);
+	if (getrandom(&byte, sizeof(byte), 0) < 0)
+		return err_system(err, "read random bytes");
+	return 0;
 }
 
 int confine_seccomp(const struct confine_spec *spec, struct err *err)
 {
-	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_KILL_PROCESS);
+	scmp_filter_ctx filter;
 	int done = -1, loaded;
 
-	make_random_state();
+	if (make_random_state(err) < 0)
+		return -1;
+	filter = seccomp_init(SCMP_ACT_KILL_PROCESS);
 	if (!filter)
 		return err_set(err, ERR_SYSTEM,
 			       "filter system calls: no memory");
