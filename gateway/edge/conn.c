@@ -28,6 +28,7 @@ static void conn_free(struct conn *conn)
 static void let_go(struct conn *conn)
 {
 	conn->is_closed = true;
+	conn_record_end(conn);
 	if (conn->ask) {
 		conn->ask->conn = NULL;
 		conn->ask = NULL;
@@ -169,6 +170,7 @@ void conn_accept(int fd, const struct sockaddr_storage *peer,
 
 void conn_reset_request(struct conn *conn)
 {
+	conn_record_end(conn);
 	conn_put_upstream(conn);
 	git_work_release(conn);
 	arena_reset(&conn->arena);
@@ -176,6 +178,8 @@ void conn_reset_request(struct conn *conn)
 	memset(&conn->request, 0, sizeof(conn->request));
 	memset(&conn->verdict, 0, sizeof(conn->verdict));
 	memset(&conn->refusal, 0, sizeof(conn->refusal));
+	conn->on_record = RECORD_IS_DUE;
+	conn->reply_status = 0;
 	conn->request_id[0] = '\0';
 	conn->body_done = false;
 	conn->bytes_up = conn->bytes_down = 0;

@@ -70,6 +70,10 @@ struct conn {
 	struct bytes proxy_authorization;
 	struct verdict verdict;
 	struct refusal refusal; /* set before STEP_DENY */
+	/* What is on record of the request: then how it ends is recorded as
+	 * well, once. */
+	enum { RECORD_IS_DUE, RECORD_IS_OPEN, RECORD_IS_DONE } on_record;
+	unsigned reply_status; /* 0: no response head went to the client */
 	char request_id[REQUEST_ID_SIZE];
 	unsigned requests;
 	struct body_decoder body; /* of the request */
@@ -120,16 +124,18 @@ void conn_refuse(struct conn *conn, enum constraint constraint,
 void conn_refuse_target(struct conn *conn);
 void conn_refuse_request(struct conn *conn);
 void conn_refuse_upstream(struct conn *conn);
-/* Write conn->refusal as a response and record it. 0, or -1. */
+/* Record conn->refusal, as the request's decision or as its end, and write
+ * it as a response. 0, or -1. */
 int conn_write_refusal(struct conn *conn);
 
 /* ---- record.c ---- */
 
-/* Record the decision on the target, on the request, and how it ended. -1:
- * it cannot be kept. */
+/* Record the decision on the target, and on the request. -1: it cannot be
+ * kept; the refusal then says so. */
 int conn_record_target(struct conn *conn);
 int conn_record_request(struct conn *conn, const struct verdict *verdict);
-int conn_record_response(struct conn *conn, unsigned status);
+/* Record how what was allowed ended, unless that is done. */
+void conn_record_end(struct conn *conn);
 
 /* ---- ask.c ---- */
 

@@ -3,6 +3,8 @@
 #include "common/cleanup.h"
 #include "gateway/edge/conn.h"
 
+#define RETRY_AFTER_S 60
+
 void conn_refuse(struct conn *conn, enum constraint constraint,
 		 const char *format, ...)
 {
@@ -47,20 +49,37 @@ static bool must_close(const struct conn *conn)
 	       !conn->request.keep_alive;
 }
 
+/* A denial that cannot be recorded stays one, for another reason. */
+static void record_refusal(struct conn *conn)
+{
+	struct verdict verdict = conn->verdict;
+
+	verdict.kind = VERDICT_DENY;
+	verdict.constraint = conn->refusal.constraint;
+	if (verdict.reason.len == 0)
+		verdict.reason = conn->refusal.detail;
+	if (conn->on_record == RECORD_IS_DUE)
+		(void)conn_record_request(conn, &verdict);
+	else
+		conn_record_end(conn);
+}
+
 int conn_write_refusal(struct conn *conn)
 {
 	auto_type(buf_release) struct buf out;
-	const struct problem problem = {
+	struct problem problem = {
 		.refusal = &conn->refusal,
 		.session = bytes_str(conn->edge->session_id),
 		.request_id = bytes_str(conn->request_id),
 		.is_head = bytes_is(conn->request.method, "HEAD"),
 		.close = must_close(conn),
-		.retry_after_s =
-			conn->refusal.constraint == CONSTRAINT_limit_rate ? 60
-									  : 0,
 	};
 
+	conn->reply_status = constraint_status(conn->refusal.constraint);
+	record_refusal(conn);
+	conn->reply_status = constraint_status(conn->refusal.constraint);
+	if (conn->refusal.constraint == CONSTRAINT_limit_rate)
+		problem.retry_after_s = RETRY_AFTER_S;
 	conn->close_after = problem.close;
 	conn->has_replied = true;
 	buf_init(&out, PROBLEM_BYTES_MAX);

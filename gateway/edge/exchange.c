@@ -167,10 +167,8 @@ static enum step on_head(struct conn *conn)
 	auto_type(buf_release) struct buf out;
 	struct response reply;
 
-	if (conn->check_reply && conn->check_reply(conn) < 0) {
-		(void)conn_record_response(conn, response->status);
+	if (conn->check_reply && conn->check_reply(conn) < 0)
 		return STEP_DENY;
-	}
 	edit_response(response, conn->verdict.credential.len > 0);
 	reply = *response;
 	if (conn->filter_down && reply.framing == FRAMING_LENGTH)
@@ -182,6 +180,7 @@ static enum step on_head(struct conn *conn)
 	    io_write(conn->client, buf_view(&out)) < 0)
 		return STEP_END;
 	conn->has_replied = true;
+	conn->reply_status = reply.status;
 	return STEP_STAY;
 }
 
@@ -217,19 +216,23 @@ static int feed_down(struct conn *conn, struct bytes span, bool is_end)
 	if (result < 0) {
 		conn_refuse(conn, CONSTRAINT_response_malformed, "%s",
 			    err.text);
-		(void)conn_record_response(conn, 0);
 		return -1;
 	}
 	return send_body(conn, buf_view(&out));
 }
 
+/* The head was sent: all that is left is to end the connection without the
+ * body's end. */
+static enum step cut_off(struct conn *conn)
+{
+	conn_close(conn);
+	return STEP_STAY;
+}
+
 static enum step on_body(struct conn *conn)
 {
-	/* The head was sent: all that is left is to cut it off. */
-	if (feed_down(conn, upstream_span(conn->up), false) < 0) {
-		conn_close(conn);
-		return STEP_STAY;
-	}
+	if (feed_down(conn, upstream_span(conn->up), false) < 0)
+		return cut_off(conn);
 	if (io_is_full(conn->client))
 		upstream_pause(conn->up);
 	return STEP_STAY;
@@ -241,10 +244,8 @@ static enum step on_end(struct conn *conn)
 
 	if (feed_down(conn, bytes_from(NULL, 0), true) < 0 ||
 	    (conn->reply_framing == FRAMING_CHUNKED &&
-	     io_write(conn->client, bytes_str(CHUNK_LAST)) < 0)) {
-		conn_close(conn);
-		return STEP_STAY;
-	}
+	     io_write(conn->client, bytes_str(CHUNK_LAST)) < 0))
+		return cut_off(conn);
 	if (!conn->body_done)
 		conn->close_after = true;
 	keep = keeps_alive(conn);
@@ -255,12 +256,7 @@ static enum step on_end(struct conn *conn)
 static enum step on_failed(struct conn *conn)
 {
 	conn_refuse_upstream(conn);
-	(void)conn_record_response(conn,
-				   constraint_status(conn->refusal.constraint));
-	if (!conn->has_replied)
-		return STEP_DENY;
-	conn_close(conn);
-	return STEP_STAY;
+	return conn->has_replied ? cut_off(conn) : STEP_DENY;
 }
 
 enum step exchange_step(struct conn *conn, enum lane_event event)

@@ -120,6 +120,7 @@ int git_reply(struct conn *conn, unsigned status, const char *type,
 	buf_init(&out, HEAD_BYTES_MAX);
 	conn->reply_framing = FRAMING_LENGTH;
 	conn->has_replied = true;
+	conn->reply_status = status;
 	if (write_response(&out, &response, conn->request.keep_alive) < 0 ||
 	    io_write(conn->client, buf_view(&out)) < 0)
 		return -1;
@@ -191,11 +192,8 @@ static enum step step_begin(struct conn *conn, enum lane_event event)
 
 	(void)event;
 	conn->verdict = decide_endpoint(work);
-	if (conn_record_request(conn, &conn->verdict) < 0) {
-		conn_refuse(conn, CONSTRAINT_audit_unavailable, "%s",
-			    constraint_text(CONSTRAINT_audit_unavailable));
+	if (conn_record_request(conn, &conn->verdict) < 0)
 		return STEP_DENY;
-	}
 	if (conn->verdict.kind == VERDICT_ALLOW)
 		return STEP_NEXT;
 	if (!is_info_refs(work->endpoint)) {

@@ -203,6 +203,7 @@ static int begin_report(struct conn *conn)
 	conn->reply_framing = reply.framing;
 	buf_init(&out, 2 * HEAD_BYTES_MAX);
 	conn->has_replied = true;
+	conn->reply_status = reply.status;
 	if (write_response(&out, &reply, conn->request.keep_alive) < 0)
 		return -1;
 	return io_write(conn->client, buf_view(&out));

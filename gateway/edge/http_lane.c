@@ -104,7 +104,11 @@ static enum step step_target(struct conn *conn, enum lane_event event)
 	conn->is_inner = true;
 	conn->has_target = true;
 	if (conn_record_target(conn) < 0)
-		return STEP_END;
+		conn->target_verdict = (struct verdict){
+			.kind = VERDICT_DENY,
+			.constraint = CONSTRAINT_audit_unavailable,
+			.rule = bytes_str("gateway"),
+		};
 	if (may_tunnel(conn) && conn->hello.kind != HELLO_HTTP)
 		return STEP_OTHER;
 	if (conn->hello.kind == HELLO_TLS || conn->hello.kind == HELLO_HTTP)
@@ -249,6 +253,10 @@ static enum step parse_head(struct conn *conn, size_t head_len)
 	}
 	buf_consume(in, head_len);
 	conn->requests++;
+	/* An empty body is none: nothing is waited for. */
+	if (conn->request.framing == FRAMING_LENGTH &&
+	    conn->request.body_len == 0)
+		conn->request.framing = FRAMING_NONE;
 	body_decoder_init(&conn->body, conn->request.framing,
 			  conn->request.body_len);
 	conn->body_done = conn->request.framing == FRAMING_NONE;
@@ -317,36 +325,22 @@ static bool is_refused_already(struct conn *conn)
 	return true;
 }
 
-static enum step deny_recorded(struct conn *conn)
-{
-	struct verdict verdict = conn->verdict;
-
-	verdict.kind = VERDICT_DENY;
-	verdict.constraint = conn->refusal.constraint;
-	if (verdict.reason.len == 0)
-		verdict.reason = conn->refusal.detail;
-	return conn_record_request(conn, &verdict) < 0 ? STEP_END : STEP_DENY;
-}
-
 /* NEXT: exchange it; OTHER: it is git's. */
 static enum step step_decide(struct conn *conn, enum lane_event event)
 {
 	(void)event;
 	if (find_target(conn) < 0 || is_refused_already(conn))
-		return deny_recorded(conn);
+		return STEP_DENY;
 	if (git_is_ours(conn))
 		return STEP_OTHER;
 	conn->verdict = request_check(conn->edge->policy, &conn->target,
 				      &conn->request);
 	if (conn->verdict.kind != VERDICT_ALLOW) {
 		conn_refuse_request(conn);
-		return deny_recorded(conn);
-	}
-	if (conn_record_request(conn, &conn->verdict) < 0) {
-		conn_refuse(conn, CONSTRAINT_audit_unavailable, "%s",
-			    constraint_text(CONSTRAINT_audit_unavailable));
 		return STEP_DENY;
 	}
+	if (conn_record_request(conn, &conn->verdict) < 0)
+		return STEP_DENY;
 	(void)edit_request(&conn->request, conn->verdict.credential.len > 0);
 	return STEP_NEXT;
 }

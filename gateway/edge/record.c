@@ -11,6 +11,15 @@ static struct record base_record(const struct conn *conn, enum record_kind kind)
 	};
 }
 
+static int kept(struct conn *conn, const struct record *record)
+{
+	if (edge_record(conn->edge, record) == 0)
+		return 0;
+	conn_refuse(conn, CONSTRAINT_audit_unavailable, "%s",
+		    constraint_text(CONSTRAINT_audit_unavailable));
+	return -1;
+}
+
 int conn_record_target(struct conn *conn)
 {
 	const struct verdict *verdict = &conn->target_verdict;
@@ -20,7 +29,7 @@ int conn_record_target(struct conn *conn)
 	record.constraint = (uint16_t)verdict->constraint;
 	record.rule = verdict->rule;
 	record.detail = verdict->reason;
-	return edge_record(conn->edge, &record);
+	return kept(conn, &record);
 }
 
 int conn_record_request(struct conn *conn, const struct verdict *verdict)
@@ -34,21 +43,32 @@ int conn_record_request(struct conn *conn, const struct verdict *verdict)
 	record.method = conn->request.method;
 	record.path = conn->request.path;
 	record.credential = verdict->credential;
-	return edge_record(conn->edge, &record);
+	conn->on_record = RECORD_IS_DONE;
+	if (kept(conn, &record) < 0)
+		return -1;
+	if (record.allowed)
+		conn->on_record = RECORD_IS_OPEN;
+	return 0;
 }
 
-int conn_record_response(struct conn *conn, unsigned status)
+/* What has happened has happened: a record that cannot be kept changes
+ * nothing here. */
+void conn_record_end(struct conn *conn)
 {
 	struct record record = base_record(conn, RECORD_RESPONSE);
+
+	if (conn->on_record != RECORD_IS_OPEN)
+		return;
+	conn->on_record = RECORD_IS_DONE;
 
 	record.allowed = conn->refusal.constraint == CONSTRAINT_none;
 	record.constraint = (uint16_t)conn->refusal.constraint;
 	record.rule = conn->verdict.rule;
 	record.method = conn->request.method;
 	record.path = conn->request.path;
-	record.status = (uint16_t)status;
+	record.status = (uint16_t)conn->reply_status;
 	record.bytes_up = conn->bytes_up;
 	record.bytes_down = conn->bytes_down;
 	record.detail = conn->refusal.detail;
-	return edge_record(conn->edge, &record);
+	(void)edge_record(conn->edge, &record);
 }

@@ -42,7 +42,6 @@ static void on_dialed(struct dial_outcome *outcome, void *owner)
 	if (outcome->fd < 0) {
 		conn_refuse(conn, outcome->constraint, "%.*s",
 			    BYTES_ARGS(outcome->detail));
-		(void)conn_record_response(conn, 0);
 	} else {
 		conn->peer =
 			io_new(conn->edge->keeper->loop, take_fd(&outcome->fd),
@@ -57,6 +56,8 @@ static enum step step_dial(struct conn *conn, enum lane_event event)
 	struct err err;
 
 	if (event == EV_ENTER) {
+		/* The target's decision is what its end belongs to. */
+		conn->on_record = RECORD_IS_OPEN;
 		conn->dial = dial_start(conn->edge->keeper, &conn->target,
 					on_dialed, conn, &err);
 		if (conn->dial)
