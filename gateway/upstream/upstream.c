@@ -68,6 +68,14 @@ void upstream_ready(struct upstream *up)
 	up->fn(up, UPSTREAM_READY, up->owner);
 }
 
+/* While our body is on its way upstream owes nothing but to take it. */
+static void await(struct upstream *up)
+{
+	bool is_owed = !up->body_is_open || io_is_full(up->io);
+
+	io_deadline(up->io, is_owed ? UPSTREAM_RESPONSE_MS : 0);
+}
+
 /* ---- events of the connection ---- */
 
 static void on_failed(struct upstream *up)
@@ -126,7 +134,7 @@ static int take_in(struct upstream *up)
 
 static void on_data(struct upstream *up)
 {
-	io_deadline(up->io, UPSTREAM_RESPONSE_MS);
+	await(up);
 	(void)take_in(up);
 }
 
@@ -173,8 +181,10 @@ void upstream_on_io(struct io *io, enum io_event event, void *owner)
 		on_eof(up);
 		break;
 	case IO_DRAINED:
-		if (up->body_is_open)
+		if (up->body_is_open) {
+			await(up);
 			up->fn(up, UPSTREAM_DRAINED, up->owner);
+		}
 		break;
 	case IO_FAILED:
 		on_failed(up);
@@ -325,6 +335,7 @@ int upstream_send(struct upstream *up, const struct request *request,
 		return -1;
 	up->body_is_open = request->framing != FRAMING_NONE;
 	upstream_expect_response(up, request->method);
+	await(up);
 	/* A leg's request ends with a frame even without a body. */
 	if (!up->body_is_open && up->kind == &upstream_leg &&
 	    up->kind->body_end(up) < 0)
@@ -332,14 +343,25 @@ int upstream_send(struct upstream *up, const struct request *request,
 	return 0;
 }
 
+/* What could not be written, because the connection just died, is lost with
+ * it: FAILED comes later in the turn, after what upstream had to say. */
+static int written(const struct upstream *up, int result)
+{
+	return result < 0 && io_error(up->io)->code == ERR_NONE ? -1 : 0;
+}
+
 int upstream_body(struct upstream *up, struct bytes bytes)
 {
+	int result;
+
 	if (!up->body_is_open || up->state == UP_FAILED ||
 	    up->state == UP_CLOSED)
 		return -1;
 	if (bytes.len == 0)
 		return 0;
-	return up->kind->body(up, bytes);
+	result = up->kind->body(up, bytes);
+	await(up);
+	return written(up, result);
 }
 
 int upstream_body_end(struct upstream *up)
@@ -347,7 +369,8 @@ int upstream_body_end(struct upstream *up)
 	if (!up->body_is_open)
 		return -1;
 	up->body_is_open = false;
-	return up->kind->body_end(up);
+	await(up);
+	return written(up, up->kind->body_end(up));
 }
 
 bool upstream_is_full(const struct upstream *up)
@@ -369,6 +392,7 @@ void upstream_pause(struct upstream *up)
 {
 	up->is_paused = true;
 	io_read_stop(up->io);
+	io_deadline(up->io, 0);
 }
 
 void upstream_resume(struct upstream *up)

@@ -32,7 +32,7 @@
 #define UPSTREAM_IDLE_MAX	 64 /* kept connections of a session */
 #define UPSTREAM_IDLE_MS	 15000
 #define UPSTREAM_CONNECT_MS	 15000	/* TLS handshake, or the leg */
-#define UPSTREAM_RESPONSE_MS	 300000 /* silence while we wait */
+#define UPSTREAM_RESPONSE_MS	 300000 /* silence, or a body not taken */
 #define UPSTREAM_BINDING_MAX_LEN 128
 
 enum upstream_event {
@@ -76,7 +76,9 @@ int upstream_send(struct upstream *up, const struct request *request,
 /* Send a push: only with a binding. The body is the pack. 0, or -1. */
 int upstream_send_push(struct upstream *up, const struct leg_push *push,
 		       struct err *err);
-/* Send bytes of the body, all of them queued. 0, or -1 (then put it). */
+/* Send bytes of the body, all of them queued. 0, or -1 (then put it). 0 also
+ * when the connection turns out to be dead: FAILED, or what upstream said
+ * before it closed, then comes later. */
 int upstream_body(struct upstream *up, struct bytes bytes);
 int upstream_body_end(struct upstream *up);
 /* Must the body pause until UPSTREAM_DRAINED? */
