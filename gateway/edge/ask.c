@@ -1,3 +1,4 @@
+#include <assert.h>
 #include <stdlib.h>
 
 #include "common/cleanup.h"
@@ -15,6 +16,13 @@ static void on_outcome(struct rpc_outcome *outcome, void *owner)
 	lane_deliver(conn, EV_ANSWER);
 }
 
+void conn_cancel_ask(struct conn *conn)
+{
+	if (conn->ask)
+		conn->ask->conn = NULL;
+	conn->ask = NULL;
+}
+
 int conn_ask(struct conn *conn, struct rpc *rpc, const struct rpc_call *call,
 	     void (*take)(struct conn *conn, struct rpc_outcome *outcome))
 {
@@ -22,6 +30,7 @@ int conn_ask(struct conn *conn, struct rpc *rpc, const struct rpc_call *call,
 	struct rpc_call full = *call;
 	struct err err;
 
+	assert(!conn->ask);
 	if (!rpc || !ask) {
 		conn_refuse(conn, CONSTRAINT_internal,
 			    "a part of the gateway is being restarted");

@@ -29,10 +29,7 @@ static void let_go(struct conn *conn)
 {
 	conn->is_closed = true;
 	conn_record_end(conn);
-	if (conn->ask) {
-		conn->ask->conn = NULL;
-		conn->ask = NULL;
-	}
+	conn_cancel_ask(conn);
 	if (conn->dial) {
 		dial_cancel(conn->dial);
 		conn->dial = NULL;
@@ -67,7 +64,11 @@ void conns_close(struct edge *edge)
 	struct conn *conn, *next;
 
 	DL_FOREACH_SAFE(edge->conns, conn, next)
-	conn_close(conn);
+	{
+		conn_close(conn);
+		/* Also what only sends its last bytes. */
+		io_close(conn->client);
+	}
 }
 
 /* ---- events of the client ---- */

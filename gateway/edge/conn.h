@@ -33,8 +33,11 @@
 #define DEADLINE_HANDSHAKE_MS 15000
 #define DEADLINE_ASK_MS	      20000
 #define DEADLINE_BODY_MS      300000
-#define DEADLINE_LINGER_MS    10000
-#define LINGER_BYTES_MAX      (1024 * 1024)
+/* Where an upstream is waited for: its own deadline comes first, and says
+ * who was silent. */
+#define DEADLINE_UPSTREAM_MS (UPSTREAM_RESPONSE_MS + 10000)
+#define DEADLINE_LINGER_MS   10000
+#define LINGER_BYTES_MAX     (1024 * 1024)
 
 /* What changes a body on its way: bytes in, bytes appended to out. Filters
  * are the git lane's; state is theirs. */
@@ -143,10 +146,12 @@ struct ask {
 	struct conn *conn; /* NULL: nobody waits any more */
 	void (*take)(struct conn *conn, struct rpc_outcome *outcome);
 };
-/* Ask rpc (NULL: nobody there); the outcome goes to take, then EV_ANSWER is
- * delivered. 0, or -1: refusal set. */
+/* Ask rpc, one thing at a time (NULL: nobody there); the outcome goes to take,
+ * then EV_ANSWER is delivered. 0, or -1: refusal set. */
 int conn_ask(struct conn *conn, struct rpc *rpc, const struct rpc_call *call,
 	     void (*take)(struct conn *conn, struct rpc_outcome *outcome));
+/* Nobody waits any more. */
+void conn_cancel_ask(struct conn *conn);
 
 /* ---- exchange.c: one request and its response, both streamed ---- */
 

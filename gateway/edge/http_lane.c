@@ -400,8 +400,8 @@ const struct lane_state http_states[] = {
 	[AT_EXCHANGE] = {"exchange", exchange_step,
 			 ON_CLIENT | EV_BIT(EV_DRAINED) | EV_BIT(EV_UP_READY) |
 				 EV_BIT(EV_UP_DRAINED) | EV_UP_RESPONSE,
-			 DEADLINE_BODY_MS, DEADLINE_PROGRESS, AT_HEAD, AT_END,
-			 AT_DENY},
+			 DEADLINE_UPSTREAM_MS, DEADLINE_PROGRESS, AT_HEAD,
+			 AT_END, AT_DENY},
 	[AT_DENY] = {"deny", step_deny, 0, DEADLINE_LINGER_MS, DEADLINE_FIXED,
 		     AT_LINGER, AT_HEAD, AT_END},
 	[AT_LINGER] = {"linger", step_linger, ON_CLIENT, DEADLINE_LINGER_MS,

@@ -98,6 +98,7 @@ void lane_timeout(struct conn *conn)
 		conn_close(conn);
 		return;
 	}
+	conn_cancel_ask(conn);
 	conn_refuse(conn, CONSTRAINT_timeout, "nothing happened for %u s",
 		    state->deadline_ms / 1000);
 	conn->close_after = true;
