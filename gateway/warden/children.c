@@ -270,10 +270,13 @@ void child_end(struct child *child)
 		child_free(child);
 }
 
-/* At once, but for one that ends again and again as soon as it starts. */
+/* At once, but for one that ends again and again as soon as it starts: it
+ * waits longer and longer, above all when it never came to serve. */
 static unsigned restart_delay(struct child *child)
 {
 	unsigned delay = 1;
+	unsigned max = child->is_ready ? RESTART_READY_DELAY_MAX_MS
+				       : RESTART_DELAY_MAX_MS;
 	uint64_t lived =
 		io_loop_now_ms(child->warden->loop) - child->started_ms;
 
@@ -281,7 +284,7 @@ static unsigned restart_delay(struct child *child)
 		lived < RESTART_FORGIVEN_MS ? child->quick_ends + 1 : 0;
 	for (unsigned i = 1; i < child->quick_ends && delay < 4096; i++)
 		delay *= 4;
-	return delay < RESTART_DELAY_MAX_MS ? delay : RESTART_DELAY_MAX_MS;
+	return delay < max ? delay : max;
 }
 
 static bool should_live(const struct child *child)
@@ -305,7 +308,6 @@ static void child_exited(struct child *child, int status)
 		(void)snprintf(detail, sizeof(detail), "exited with %d",
 			       WEXITSTATUS(status));
 	child->pid = 0;
-	child->is_ready = false;
 	if (child->rpc) {
 		rpc_close(child->rpc);
 		child->rpc = NULL;
@@ -317,6 +319,7 @@ static void child_exited(struct child *child, int status)
 	log_error("%s %s", role_name(child->role), detail);
 	warden_record(child->warden, RECORD_PROCESS, child, detail);
 	io_timer_set(child->restart_timer, restart_delay(child));
+	child->is_ready = false;
 }
 
 void children_reap(struct warden *warden)

@@ -18,12 +18,13 @@
 #include "gateway/flow/package.h"
 #include "gateway/warden/config.h"
 
-#define LISTENERS_MAX	       8 /* of one session */
-#define PACKCHECKS_MAX	       8 /* at one time */
-#define RESTART_DELAY_MAX_MS   5000
-#define RESTART_FORGIVEN_MS    1000
-#define REVOKED_EDGE_LINGER_MS 300000
-#define WARDEN_RECORDS_MAX     256
+#define LISTENERS_MAX		   8 /* of one session */
+#define PACKCHECKS_MAX		   8 /* at one time */
+#define RESTART_DELAY_MAX_MS	   5000
+#define RESTART_READY_DELAY_MAX_MS 100
+#define RESTART_FORGIVEN_MS	   1000
+#define REVOKED_EDGE_LINGER_MS	   300000
+#define WARDEN_RECORDS_MAX	   256
 
 struct warden;
 struct warden_session;
