@@ -156,8 +156,10 @@ static enum step on_ready(struct conn *conn)
 
 static bool keeps_alive(const struct conn *conn)
 {
-	return conn->request.keep_alive && !conn->close_after &&
-	       !conn->is_eof && conn->reply_framing != FRAMING_TO_CLOSE &&
+	bool may_come = !conn->is_eof || buf_len(io_in(conn->client)) > 0;
+
+	return conn->request.keep_alive && !conn->close_after && may_come &&
+	       conn->reply_framing != FRAMING_TO_CLOSE &&
 	       conn->requests < CONN_REQUESTS_MAX;
 }
 
@@ -253,8 +255,25 @@ static enum step on_end(struct conn *conn)
 	return keep ? STEP_NEXT : STEP_OTHER;
 }
 
+/* RFC 9110 9.2.2: what may be sent again, when nobody asked for it. */
+static bool is_repeatable(const struct request *request)
+{
+	static const char *const methods[] = {"GET", "HEAD", "OPTIONS", "PUT",
+					      "DELETE"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(methods); i++)
+		if (bytes_is(request->method, methods[i]))
+			return request->framing == FRAMING_NONE;
+	return false;
+}
+
+/* Each try takes a kept connection away, and a new one is never stale. */
 static enum step on_failed(struct conn *conn)
 {
+	if (upstream_was_stale(conn->up) && is_repeatable(&conn->request))
+		return conn_get_upstream(conn, conn->verdict.credential) < 0
+			       ? STEP_DENY
+			       : STEP_STAY;
 	conn_refuse_upstream(conn);
 	return conn->has_replied ? cut_off(conn) : STEP_DENY;
 }

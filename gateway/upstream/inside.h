@@ -58,9 +58,11 @@ struct upstream {
 	struct leg_asking *asking;
 	struct buf raw; /* leg: upstream's bytes, out of their frames */
 	bool has_ended; /* the stream ended in order */
+	bool is_over;	/* no byte comes any more, whether in order or not */
 	bool is_paused;
 	bool is_parsing;
 	bool is_reused;
+	bool has_said;	      /* anything in answer to this request */
 	bool is_ready_due;    /* a deferred READY still holds it */
 	bool body_is_open;    /* our body is not complete yet */
 	enum framing framing; /* of our body, direct */

@@ -8,7 +8,7 @@ void upstream_expect_response(struct upstream *up, struct bytes method)
 	memcpy(up->method, method.data, len);
 	up->method[len] = '\0';
 	up->interim = 0;
-	up->has_ended = false;
+	up->has_said = false;
 	arena_reset(&up->arena);
 	guard_init(&up->guard, GUARD_RESPONSE);
 	up->state = UP_HEAD;
@@ -22,6 +22,7 @@ static int parse_head(struct upstream *up)
 	struct http_fault fault;
 	size_t head_len;
 
+	up->has_said |= buf_len(source) > 0;
 	switch (guard_scan(&up->guard, buf_view(source), &head_len)) {
 	case GUARD_MORE:
 		return 0;

@@ -102,10 +102,26 @@ static void on_timeout(struct upstream *up)
 			      UPSTREAM_RESPONSE_MS / 1000);
 }
 
+static void fail_closed(struct upstream *up)
+{
+	upstream_fail(up, CONSTRAINT_upstream_closed,
+		      "%s closed the connection", up->target.host);
+}
+
+/* Something came before a request was sent: at the latest now it is known
+ * that this connection was kept too long. */
+static void fail_unasked(struct upstream *up)
+{
+	if (buf_len(up->kind->source(up)) > 0)
+		upstream_fail(up, CONSTRAINT_response_malformed,
+			      "bytes before a request");
+	else if (up->has_ended || up->is_over)
+		fail_closed(up);
+}
+
 /* Bring what arrived through the response parser. A leg's frames pass a
- * buffer of their own on the way, so one pass may not take them all. -1: up
- * failed or is not ours any more. */
-static int take_in(struct upstream *up)
+ * buffer of their own on the way, so one pass may not take them all. */
+static void take_in(struct upstream *up)
 {
 	struct err err;
 	size_t before;
@@ -115,27 +131,24 @@ static int take_in(struct upstream *up)
 		if (up->kind->receive(up, &err) < 0) {
 			upstream_fail(up, CONSTRAINT_internal, "%.200s",
 				      err.text);
-			return -1;
+			return;
 		}
-		/* A response nobody asked for. */
-		if (up->state == UP_READY &&
-		    buf_len(up->kind->source(up)) > 0) {
-			upstream_fail(up, CONSTRAINT_response_malformed,
-				      "bytes before a request");
-			return -1;
-		}
+		if (up->state == UP_READY)
+			fail_unasked(up);
 		upstream_parse(up);
 		if (up->state != UP_HEAD && up->state != UP_BODY)
-			return -1;
+			return;
 	} while (!up->is_paused && buf_len(io_in(up->io)) < before &&
 		 buf_len(io_in(up->io)) > 0);
-	return 0;
+	/* Also a leg that ended without LEG_EOF. */
+	if (up->is_over && !up->is_paused)
+		fail_closed(up);
 }
 
 static void on_data(struct upstream *up)
 {
 	await(up);
-	(void)take_in(up);
+	take_in(up);
 }
 
 static void on_idle_event(struct upstream *up, enum io_event event)
@@ -147,13 +160,10 @@ static void on_idle_event(struct upstream *up, enum io_event event)
 
 static void on_eof(struct upstream *up)
 {
-	up->response.keep_alive = false;
+	up->is_over = true;
 	if (up->kind == &upstream_direct)
 		up->has_ended = true;
-	/* A leg that ends without LEG_EOF is a truncation. */
-	if (take_in(up) == 0 && !up->is_paused)
-		upstream_fail(up, CONSTRAINT_upstream_closed,
-			      "%s closed the connection", up->target.host);
+	take_in(up);
 }
 
 void upstream_on_io(struct io *io, enum io_event event, void *owner)
@@ -265,6 +275,7 @@ static struct upstream *take_idle(struct upstream_pool *pool,
 	io_deadline(up->io, 0);
 	up->state = UP_READY;
 	up->is_reused = true;
+	up->has_said = false;
 	return up;
 }
 
@@ -414,12 +425,19 @@ const char *upstream_address(const struct upstream *up)
 	return up->address;
 }
 
+bool upstream_was_stale(const struct upstream *up)
+{
+	return up->state == UP_FAILED && up->is_reused && !up->has_said &&
+	       up->constraint == CONSTRAINT_upstream_closed;
+}
+
 /* ---- put ---- */
 
 static bool is_fit_for_more(const struct upstream *up)
 {
 	return up->state == UP_DONE && up->response.keep_alive &&
-	       !up->body_is_open && !up->has_ended && !up->is_paused &&
+	       !up->body_is_open && !up->has_ended && !up->is_over &&
+	       !up->is_paused && buf_len(io_in(up->io)) == 0 &&
 	       up->pool->idle_count < UPSTREAM_IDLE_MAX;
 }
 

@@ -95,6 +95,10 @@ struct upstream_fault {
 	const char *detail;
 };
 struct upstream_fault upstream_fault(const struct upstream *up);
+/* Did it fail because a kept connection was closed by the other side before
+ * it said a word about this request? Then a request that may be repeated
+ * can be, on another one. */
+bool upstream_was_stale(const struct upstream *up);
 /* What was dialled, "" if nothing was. */
 const char *upstream_address(const struct upstream *up);
 
