@@ -15,7 +15,9 @@ source_dir=$(cd "$(dirname "$0")/.." && pwd)
 readonly source_dir build=$source_dir/build/release
 readonly sallyport=$build/bin/sallyport
 readonly gateway=$build/libexec/sallyport/sallyport-gateway
-readonly branch=agent/42 address=127.0.0.2
+readonly branch=agent/42
+# Of our own among the loopback addresses: another run may be under way.
+readonly address=127.$((64 + $$ / 256 % 128)).$(($$ % 256)).2
 
 step() {
 	printf '\n== %s\n' "$*"
