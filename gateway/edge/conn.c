@@ -36,10 +36,6 @@ static void let_go(struct conn *conn)
 	}
 	conn_put_upstream(conn);
 	git_work_release(conn);
-	if (conn->peer) {
-		io_close(conn->peer);
-		conn->peer = NULL;
-	}
 }
 
 void conn_close(struct conn *conn)
@@ -47,6 +43,8 @@ void conn_close(struct conn *conn)
 	if (conn->is_closed)
 		return;
 	let_go(conn);
+	if (conn->peer)
+		io_close(conn->peer);
 	io_close(conn->client);
 }
 
@@ -55,6 +53,8 @@ void conn_finish(struct conn *conn)
 	if (conn->is_closed)
 		return;
 	let_go(conn);
+	if (conn->peer)
+		io_close_flushed(conn->peer, TUNNEL_FLUSH_MS);
 	io_end(conn->client);
 	io_close_flushed(conn->client, DEADLINE_LINGER_MS);
 }

@@ -38,6 +38,8 @@
 #define DEADLINE_UPSTREAM_MS (UPSTREAM_RESPONSE_MS + 10000)
 #define DEADLINE_LINGER_MS   10000
 #define LINGER_BYTES_MAX     (1024 * 1024)
+/* Of a tunnel that ended, to its peer. */
+#define TUNNEL_FLUSH_MS 1000
 
 /* What changes a body on its way: bytes in, bytes appended to out. Filters
  * are the git lane's; state is theirs. */

@@ -92,7 +92,7 @@ bool git_is_ours(struct conn *conn)
 		return false;
 	conn->git = work_new(conn);
 	if (!conn->git)
-		return false;
+		return true;
 	conn->git->endpoint = endpoint;
 	conn->git->repo = repo;
 	conn->git->url_path = url_path_of(conn->request.path, endpoint);
@@ -116,6 +116,7 @@ int git_reply(struct conn *conn, unsigned status, const char *type,
 		.body_len = body.len,
 	};
 	auto_type(buf_release) struct buf out;
+	bool is_head = bytes_is(conn->request.method, "HEAD");
 
 	buf_init(&out, HEAD_BYTES_MAX);
 	conn->reply_framing = FRAMING_LENGTH;
@@ -124,7 +125,7 @@ int git_reply(struct conn *conn, unsigned status, const char *type,
 	if (write_response(&out, &response, conn->request.keep_alive) < 0 ||
 	    io_write(conn->client, buf_view(&out)) < 0)
 		return -1;
-	return io_write(conn->client, body);
+	return is_head ? 0 : io_write(conn->client, body);
 }
 
 /* ---- BEGIN, OPEN ---- */
@@ -185,18 +186,24 @@ static bool is_info_refs(enum git_endpoint endpoint)
 	       endpoint == GIT_ADVERTISE_WRITE || endpoint == GIT_DUMB;
 }
 
-/* NEXT: allowed; OTHER: refused, in git's words. */
+/* NEXT: allowed; OTHER: refused, in git's words; DENY: in HTTP's, and where
+ * a body still comes that this answer would not wait for. */
 static enum step step_begin(struct conn *conn, enum lane_event event)
 {
 	struct git_work *work = conn->git;
 
 	(void)event;
+	if (!work) {
+		conn_refuse(conn, CONSTRAINT_internal, "memory is out");
+		return STEP_DENY;
+	}
 	conn->verdict = decide_endpoint(work);
 	if (conn_record_request(conn, &conn->verdict) < 0)
 		return STEP_DENY;
 	if (conn->verdict.kind == VERDICT_ALLOW)
 		return STEP_NEXT;
-	if (!is_info_refs(work->endpoint)) {
+	if (!is_info_refs(work->endpoint) || !conn->body_done ||
+	    !conn->request.keep_alive) {
 		conn_refuse(conn, conn->verdict.constraint, "%s",
 			    constraint_text(conn->verdict.constraint));
 		return STEP_DENY;
@@ -226,23 +233,23 @@ const struct lane_state git_states[] = {
 			     DEADLINE_BODY_MS, DEADLINE_PROGRESS, AT_GIT_TIPS,
 			     AT_HEAD, AT_GIT_REFUSE},
 	[AT_GIT_TIPS] = {"git_tips", git_step_tips, ON_UP, DEADLINE_UPSTREAM_MS,
-			 DEADLINE_PROGRESS, AT_GIT_DECIDE, AT_END,
+			 DEADLINE_PROGRESS, AT_GIT_DECIDE, AT_NONE,
 			 AT_GIT_REFUSE},
 	[AT_GIT_DECIDE] = {"git_decide", git_step_decide, 0, DEADLINE_HEAD_MS,
 			   DEADLINE_FIXED, AT_GIT_SEND, AT_GIT_SPOOL,
 			   AT_GIT_REFUSE},
 	[AT_GIT_SPOOL] = {"git_spool", git_step_spool, ON_CLIENT,
 			  DEADLINE_BODY_MS, DEADLINE_PROGRESS, AT_GIT_PROVE,
-			  AT_END, AT_GIT_REFUSE},
+			  AT_NONE, AT_GIT_REFUSE},
 	[AT_GIT_PROVE] = {"git_prove", git_step_prove, EV_BIT(EV_ANSWER),
 			  DEADLINE_BODY_MS, DEADLINE_FIXED, AT_GIT_SEND,
 			  AT_GIT_CAPABILITIES, AT_GIT_REFUSE},
 	[AT_GIT_CAPABILITIES] = {"git_capabilities", git_step_capabilities,
 				 ON_UP, DEADLINE_UPSTREAM_MS, DEADLINE_PROGRESS,
-				 AT_GIT_ANCESTRY, AT_END, AT_GIT_REFUSE},
+				 AT_GIT_ANCESTRY, AT_NONE, AT_GIT_REFUSE},
 	[AT_GIT_ANCESTRY] = {"git_ancestry", git_step_ancestry, ON_UP,
 			     DEADLINE_UPSTREAM_MS, DEADLINE_PROGRESS,
-			     AT_GIT_PROVE, AT_END, AT_GIT_REFUSE},
+			     AT_GIT_PROVE, AT_NONE, AT_GIT_REFUSE},
 	[AT_GIT_SEND] = {"git_send", git_step_send,
 			 ON_CLIENT | ON_UP | EV_BIT(EV_DRAINED) |
 				 EV_BIT(EV_UP_DRAINED),
@@ -250,5 +257,5 @@ const struct lane_state git_states[] = {
 			 AT_END, AT_GIT_REFUSE},
 	[AT_GIT_REFUSE] = {"git_refuse", git_step_refuse, ON_CLIENT,
 			   DEADLINE_BODY_MS, DEADLINE_PROGRESS, AT_HEAD, AT_END,
-			   AT_END},
+			   AT_NONE},
 };

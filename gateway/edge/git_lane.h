@@ -49,6 +49,7 @@ struct git_work {
 	enum commands_result parsed;
 	struct buf held; /* of the pack, arrived with the commands */
 	struct ruling ruling;
+	bool is_refused; /* for a reason that is not one ref's */
 	struct pack_gate gate;
 	int pack_fd; /* spooled; -1 */
 	uint64_t pack_len;
@@ -76,7 +77,7 @@ struct git_work {
 };
 
 /* Is the request for a git endpoint of a repository of the policy? Then
- * conn->git is set up. */
+ * conn->git is set up, or NULL when memory is out. */
 bool git_is_ours(struct conn *conn);
 void git_work_release(struct conn *conn);
 

@@ -334,6 +334,12 @@ enum step git_step_capabilities(struct conn *conn, enum lane_event event)
 				    err.text);
 		break;
 	case EV_UP_END:
+		result = fetch_advertise_end(&work->fetch_adv, &err);
+		if (result < 0) {
+			conn_refuse(conn, CONSTRAINT_response_malformed, "%s",
+				    err.text);
+			break;
+		}
 		work->knows_filter = true;
 		work->has_filter = work->fetch_adv.has_filter;
 		conn_put_upstream(conn);
@@ -385,9 +391,11 @@ static int take_ancestry(struct conn *conn)
 	struct err err;
 
 	buf_init(&pack, span.len + 1);
-	if (ancestry_reader_feed(&work->reader, span, &pack, &err) == 0 &&
-	    write_all(work->ancestry_fd, buf_view(&pack)) == 0)
-		return 0;
+	if (ancestry_reader_feed(&work->reader, span, &pack, &err) == 0) {
+		if (write_all(work->ancestry_fd, buf_view(&pack)) == 0)
+			return 0;
+		(void)err_system(&err, "keep it");
+	}
 	conn_refuse(conn, CONSTRAINT_push_not_fast_forward,
 		    "the ancestry could not be fetched: %s", err.text);
 	return -1;

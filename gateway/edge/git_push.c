@@ -32,10 +32,11 @@ static bool commands_are_read(struct conn *conn)
 /* The 4-byte probe: git asks whether a large push may come at all. */
 static enum step answer_probe(struct conn *conn)
 {
-	return git_reply(conn, 200, git_answer_type(GIT_RECEIVE_PACK),
-			 bytes_from(NULL, 0)) < 0
-		       ? STEP_END
-		       : STEP_OTHER;
+	if (git_reply(conn, 200, git_answer_type(GIT_RECEIVE_PACK),
+		      bytes_from(NULL, 0)) < 0 ||
+	    !conn->request.keep_alive)
+		return STEP_END;
+	return STEP_OTHER;
 }
 
 enum step git_step_commands(struct conn *conn, enum lane_event event)
@@ -45,7 +46,7 @@ enum step git_step_commands(struct conn *conn, enum lane_event event)
 	if (event == EV_ENTER)
 		conn_continue(conn);
 	if (conn_pump_body(conn, sink_commands, commands_are_read) < 0)
-		return STEP_DENY;
+		return git_refuse_push(conn);
 	if (work->parsed == COMMANDS_MORE && conn->body_done)
 		work->parsed = commands_end(&work->commands);
 	switch (work->parsed) {
@@ -59,7 +60,7 @@ enum step git_step_commands(struct conn *conn, enum lane_event event)
 	default:
 		conn->refusal.constraint = work->commands.verdict.constraint;
 		conn->refusal.detail = work->commands.verdict.reason;
-		return STEP_DENY;
+		return git_refuse_push(conn);
 	}
 }
 
@@ -199,6 +200,7 @@ enum step git_refuse_push(struct conn *conn)
 {
 	struct git_work *work = conn->git;
 
+	work->is_refused = true;
 	push_refuse(&work->commands.push, conn->refusal.constraint,
 		    conn->refusal.detail, &work->ruling);
 	(void)git_record_push(conn);
@@ -264,6 +266,9 @@ enum step git_step_refuse(struct conn *conn, enum lane_event event)
 
 	if (event == EV_ENTER) {
 		conn_put_upstream(conn);
+		/* A deadline brings us here without a ruling. */
+		if (!work->is_refused && work->ruling.denied_count == 0)
+			(void)git_refuse_push(conn);
 		if (conn->has_replied)
 			return STEP_OTHER;
 		buf_init(&body,

@@ -189,20 +189,35 @@ static bool needs_whole_packs(const struct policy_repo *repo)
 	       !(repo->verbs & VERB_REWRITE);
 }
 
-int git_set_filters(struct conn *conn)
+/* Pushes know one version: there the field is dropped, whatever it says. */
+static int take_protocol(struct conn *conn)
 {
 	struct git_work *work = conn->git;
 	const struct field *protocol =
 		fields_find(&conn->request.fields, "Git-Protocol");
 
-	if (protocol)
-		work->version = git_protocol_version(protocol->value);
-	if (work->version < 0 ||
-	    fields_count_of(&conn->request.fields, "Git-Protocol") > 1) {
-		conn_refuse(conn, CONSTRAINT_request_malformed,
-			    "Git-Protocol is none of version=0, 1, 2");
-		return -1;
+	if (!protocol)
+		return 0;
+	if (work->endpoint == GIT_ADVERTISE_WRITE ||
+	    work->endpoint == GIT_RECEIVE_PACK) {
+		fields_remove(&conn->request.fields, "Git-Protocol");
+		return 0;
 	}
+	work->version = git_protocol_version(protocol->value);
+	if (work->version >= 0 &&
+	    fields_count_of(&conn->request.fields, "Git-Protocol") == 1)
+		return 0;
+	conn_refuse(conn, CONSTRAINT_request_malformed,
+		    "Git-Protocol is none of version=0, 1, 2");
+	return -1;
+}
+
+int git_set_filters(struct conn *conn)
+{
+	struct git_work *work = conn->git;
+
+	if (take_protocol(conn) < 0)
+		return -1;
 	/* Filters read what they pass on. */
 	fields_remove(&conn->request.fields, "Accept-Encoding");
 	conn->check_reply = check_reply;
@@ -213,7 +228,6 @@ int git_set_filters(struct conn *conn)
 		conn->filter_down = &work->filter_down;
 		return 0;
 	case GIT_ADVERTISE_WRITE:
-		fields_remove(&conn->request.fields, "Git-Protocol");
 		advertise_init(&work->adv, work->repo, &work->refs,
 			       needs_whole_packs(work->repo) ? ADVERTISE_NO_THIN
 							     : 0);

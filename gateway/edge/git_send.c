@@ -91,8 +91,10 @@ static int sink_stream(struct conn *conn, struct bytes bytes)
 	}
 	if (was_open)
 		return sink_send(conn, bytes);
-	if (buf_add(&work->held, bytes) < 0)
+	if (buf_add(&work->held, bytes) < 0) {
+		conn_refuse(conn, CONSTRAINT_internal, "memory is out");
 		return -1;
+	}
 	if (work->gate.head_len < PACK_HEAD_LEN)
 		return 0;
 	if (sink_send(conn, buf_view(&work->held)) < 0)
@@ -215,6 +217,7 @@ static int pass_report(struct conn *conn)
 	auto_type(buf_release) struct buf out;
 
 	report_reader_feed(&conn->git->report, span);
+	conn->bytes_down += span.len;
 	buf_init(&out, span.len + 64);
 	if (body_encode(&out, conn->reply_framing, span) < 0 ||
 	    io_write(conn->client, buf_view(&out)) < 0)
@@ -293,10 +296,7 @@ static enum step report_done(struct conn *conn)
 
 static enum step failed(struct conn *conn)
 {
-	if (conn->has_replied)
-		return STEP_OTHER;
-	conn->git->owes_report = false;
-	return git_refuse_push(conn);
+	return conn->has_replied ? STEP_OTHER : git_refuse_push(conn);
 }
 
 enum step git_step_send(struct conn *conn, enum lane_event event)
@@ -330,6 +330,9 @@ enum step git_step_send(struct conn *conn, enum lane_event event)
 		break;
 	case EV_UP_HEAD:
 		result = begin_report(conn);
+		/* Upstream has said no: nothing of the push was done. */
+		if (result < 0 && !conn->has_replied)
+			conn->git->owes_report = false;
 		break;
 	case EV_UP_BODY:
 		result = pass_report(conn);

@@ -272,6 +272,13 @@ static enum step step_head(struct conn *conn, enum lane_event event)
 
 	if (event == EV_ENTER)
 		conn_reset_request(conn);
+	/* Who does not read what it was answered is asked for no more. */
+	if (io_is_full(conn->client)) {
+		io_read_stop(conn->client);
+		return STEP_STAY;
+	}
+	if (event == EV_DRAINED)
+		io_read_start(conn->client);
 	if (buf_len(in) == 0)
 		return event == EV_EOF || conn->is_eof ? STEP_END : STEP_STAY;
 	switch (guard_scan(&conn->guard, buf_view(in), &head_len)) {
@@ -370,7 +377,7 @@ static enum step step_linger(struct conn *conn, enum lane_event event)
 	buf_clear(in);
 	if (event == EV_EOF || conn->is_eof ||
 	    conn->bytes_up > LINGER_BYTES_MAX)
-		return STEP_END;
+		return STEP_NEXT;
 	return STEP_STAY;
 }
 
@@ -378,23 +385,24 @@ static enum step step_linger(struct conn *conn, enum lane_event event)
 
 const struct lane_state http_states[] = {
 	[AT_ARRIVE] = {"arrive", step_arrive, 0, DEADLINE_HEAD_MS,
-		       DEADLINE_FIXED, AT_HEAD, AT_PEEK, AT_END},
+		       DEADLINE_FIXED, AT_HEAD, AT_PEEK, AT_NONE},
 	[AT_CONNECT] = {"connect", step_connect, 0, DEADLINE_HEAD_MS,
-			DEADLINE_FIXED, AT_PEEK, AT_END, AT_DENY},
+			DEADLINE_FIXED, AT_PEEK, AT_NONE, AT_DENY},
 	[AT_PEEK] = {"peek", step_peek, ON_CLIENT, DEADLINE_HEAD_MS,
-		     DEADLINE_FIXED, AT_TARGET, AT_END, AT_END},
+		     DEADLINE_FIXED, AT_TARGET, AT_NONE, AT_NONE},
 	[AT_TARGET] = {"target", step_target, 0, DEADLINE_HEAD_MS,
-		       DEADLINE_FIXED, AT_INSPECT, AT_TUNNEL_DIAL, AT_END},
+		       DEADLINE_FIXED, AT_INSPECT, AT_TUNNEL_DIAL, AT_NONE},
 	[AT_INSPECT] = {"inspect", step_inspect, 0, DEADLINE_HEAD_MS,
-			DEADLINE_FIXED, AT_MINT, AT_HEAD, AT_END},
+			DEADLINE_FIXED, AT_MINT, AT_HEAD, AT_NONE},
 	[AT_MINT] = {"mint", step_mint, EV_BIT(EV_ANSWER), DEADLINE_ASK_MS,
-		     DEADLINE_FIXED, AT_TLS, AT_END, AT_END},
+		     DEADLINE_FIXED, AT_TLS, AT_NONE, AT_END},
 	[AT_TLS] = {"tls", step_tls,
 		    ON_CLIENT | EV_BIT(EV_TLS_HELLO) | EV_BIT(EV_TLS_READY),
-		    DEADLINE_HANDSHAKE_MS, DEADLINE_FIXED, AT_HEAD, AT_END,
-		    AT_END},
-	[AT_HEAD] = {"head", step_head, ON_CLIENT, DEADLINE_IDLE_MS,
-		     DEADLINE_FIXED, AT_DECIDE, AT_CONNECT, AT_DENY},
+		    DEADLINE_HANDSHAKE_MS, DEADLINE_FIXED, AT_HEAD, AT_NONE,
+		    AT_NONE},
+	[AT_HEAD] = {"head", step_head, ON_CLIENT | EV_BIT(EV_DRAINED),
+		     DEADLINE_IDLE_MS, DEADLINE_FIXED, AT_DECIDE, AT_CONNECT,
+		     AT_DENY},
 	[AT_DECIDE] = {"decide", step_decide, 0, DEADLINE_HEAD_MS,
 		       DEADLINE_FIXED, AT_EXCHANGE, AT_GIT_BEGIN, AT_DENY},
 	[AT_EXCHANGE] = {"exchange", exchange_step,
@@ -403,7 +411,7 @@ const struct lane_state http_states[] = {
 			 DEADLINE_UPSTREAM_MS, DEADLINE_PROGRESS, AT_HEAD,
 			 AT_END, AT_DENY},
 	[AT_DENY] = {"deny", step_deny, 0, DEADLINE_LINGER_MS, DEADLINE_FIXED,
-		     AT_LINGER, AT_HEAD, AT_END},
+		     AT_LINGER, AT_HEAD, AT_NONE},
 	[AT_LINGER] = {"linger", step_linger, ON_CLIENT, DEADLINE_LINGER_MS,
-		       DEADLINE_FIXED, AT_END, AT_END, AT_END},
+		       DEADLINE_FIXED, AT_END, AT_NONE, AT_NONE},
 };

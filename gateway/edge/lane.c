@@ -36,18 +36,16 @@ static void enter(struct conn *conn, const struct lane_state *state)
 
 static enum lane_state_id follow(const struct lane_state *state, enum step step)
 {
-	switch (step) {
-	case STEP_NEXT:
-		return state->next;
-	case STEP_OTHER:
-		return state->other;
-	case STEP_DENY:
-		return state->denied;
-	case STEP_STAY:
-	case STEP_END:
-	default:
-		return AT_END;
-	}
+	enum lane_state_id to = AT_END;
+
+	if (step == STEP_NEXT)
+		to = state->next;
+	else if (step == STEP_OTHER)
+		to = state->other;
+	else if (step == STEP_DENY)
+		to = state->denied;
+	assert(to != AT_NONE);
+	return to;
 }
 
 /* A step that makes other events happen inside it says STAY: what they did
@@ -88,13 +86,18 @@ void lane_begin(struct conn *conn)
 	lane_deliver(conn, EV_ENTER);
 }
 
+/* Does the client hear of a deadline that passes here? */
+static bool is_told(enum lane_state_id id)
+{
+	return id != AT_HEAD && state_of(id)->denied < AT_END;
+}
+
 void lane_timeout(struct conn *conn)
 {
 	const struct lane_state *state = state_of(conn->state);
 
 	log_debug("deadline of state %s passed", state->name);
-	if (conn->has_replied || state->denied == AT_END ||
-	    conn->state == AT_HEAD) {
+	if (conn->has_replied || !is_told(conn->state)) {
 		conn_close(conn);
 		return;
 	}
@@ -106,24 +109,39 @@ void lane_timeout(struct conn *conn)
 	lane_deliver(conn, EV_ENTER);
 }
 
-static void dump_edge(FILE *out, const struct lane_state *from,
-		      enum lane_state_id to, const char *label)
+static const char *name_of(enum lane_state_id id)
 {
-	if (to == from->next && label[0] != 'n' && to == 0)
-		return;
-	(void)fprintf(out, "  %s -> %s [label=\"%s\"];\n", from->name,
-		      to == AT_END ? "end" : state_of(to)->name, label);
+	return id == AT_END ? "end" : state_of(id)->name;
+}
+
+static void dump_edge(FILE *out, enum lane_state_id from, enum lane_state_id to,
+		      const char *label)
+{
+	if (to != AT_NONE)
+		(void)fprintf(out, "\t%s -> %s [label=\"%s\"];\n",
+			      name_of(from), name_of(to), label);
+}
+
+static void dump_state(FILE *out, enum lane_state_id id)
+{
+	const struct lane_state *state = state_of(id);
+
+	(void)fprintf(out, "\t%s [label=\"%s\\n%u s%s\"];\n", state->name,
+		      state->name, state->deadline_ms / 1000,
+		      state->deadline_kind == DEADLINE_PROGRESS
+			      ? " without an event"
+			      : "");
+	dump_edge(out, id, state->next, "next");
+	dump_edge(out, id, state->other, "other");
+	dump_edge(out, id, state->denied, "deny");
+	(void)fprintf(out, "\t%s -> %s [style=dashed];\n", state->name,
+		      is_told(id) ? name_of(state->denied) : "end");
 }
 
 void lanes_dump(FILE *out)
 {
-	(void)fputs("digraph lanes {\n", out);
-	for (enum lane_state_id id = AT_ARRIVE; id < AT_END; id++) {
-		const struct lane_state *state = state_of(id);
-
-		dump_edge(out, state, state->next, "next");
-		dump_edge(out, state, state->other, "other");
-		dump_edge(out, state, state->denied, "deny");
-	}
+	(void)fputs("digraph lanes {\n\tend [shape=doublecircle];\n", out);
+	for (enum lane_state_id id = AT_ARRIVE; id < AT_END; id++)
+		dump_state(out, id);
 	(void)fputs("}\n", out);
 }

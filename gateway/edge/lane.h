@@ -70,6 +70,7 @@ enum lane_state_id {
 	AT_LINGER,
 	AT_TUNNEL_DIAL,
 	AT_TUNNEL_RELAY,
+	AT_TUNNEL_HALF,
 	AT_GIT_BEGIN,
 	AT_GIT_OPEN,
 	AT_GIT_COMMANDS,
@@ -82,7 +83,7 @@ enum lane_state_id {
 	AT_GIT_SEND,
 	AT_GIT_REFUSE,
 	AT_END, /* not a state: the connection is closed */
-	AT_MAX
+	AT_NONE /* not a state: the step never says so */
 };
 
 enum deadline_kind {
@@ -112,7 +113,8 @@ void lane_deliver(struct conn *conn, enum lane_event event);
 /* The deadline of the state has passed. */
 void lane_timeout(struct conn *conn);
 
-/* All tables as a Graphviz digraph. */
+/* All tables as a Graphviz digraph: states with their deadlines, dashed edges
+ * for what happens when one passes. */
 void lanes_dump(FILE *out);
 
 #endif

@@ -8,6 +8,7 @@
 #include "gateway/upstream/dial.h"
 
 #define TUNNEL_IDLE_MS 3600000
+#define TUNNEL_HALF_MS 300000
 
 static const struct io_limits limits = {
 	.in_max = CONN_IN_MAX,
@@ -46,6 +47,8 @@ static void on_dialed(struct dial_outcome *outcome, void *owner)
 		conn->peer =
 			io_new(conn->edge->keeper->loop, take_fd(&outcome->fd),
 			       &limits, on_peer, conn);
+		if (!conn->peer)
+			conn_refuse(conn, CONSTRAINT_internal, "memory is out");
 	}
 	lane_deliver(conn, EV_ANSWER);
 }
@@ -95,6 +98,7 @@ static int move(struct io *from, struct io *to, uint64_t *count)
 	return 0;
 }
 
+/* NEXT: a side ended, the other may go on. */
 static enum step step_relay(struct conn *conn, enum lane_event event)
 {
 	int result = 0;
@@ -102,20 +106,21 @@ static enum step step_relay(struct conn *conn, enum lane_event event)
 	switch ((unsigned)event) {
 	case EV_ENTER:
 	case EV_DATA:
+	case EV_EOF:
 		result = move(conn->client, conn->peer, &conn->bytes_up);
-		break;
+		if (!conn->is_eof || result < 0)
+			break;
+		io_end(conn->peer);
+		return STEP_NEXT;
 	case EV_PEER_DATA:
 		result = move(conn->peer, conn->client, &conn->bytes_down);
 		break;
-	case EV_EOF:
-		result = move(conn->client, conn->peer, &conn->bytes_up);
-		io_end(conn->peer);
-		break;
 	case EV_PEER_EOF:
 		result = move(conn->peer, conn->client, &conn->bytes_down);
-		if (result == 0)
-			return STEP_END;
-		break;
+		if (result < 0)
+			break;
+		io_end(conn->client);
+		return STEP_NEXT;
 	case EV_DRAINED:
 		io_read_start(conn->peer);
 		break;
@@ -128,15 +133,35 @@ static enum step step_relay(struct conn *conn, enum lane_event event)
 	return result < 0 ? STEP_END : STEP_STAY;
 }
 
+/* NEXT: the other side ended as well. */
+static enum step step_half(struct conn *conn, enum lane_event event)
+{
+	switch ((unsigned)event) {
+	case EV_ENTER:
+		return STEP_STAY;
+	case EV_EOF:
+		(void)move(conn->client, conn->peer, &conn->bytes_up);
+		return STEP_NEXT;
+	case EV_PEER_EOF:
+		(void)move(conn->peer, conn->client, &conn->bytes_down);
+		return STEP_NEXT;
+	default:
+		return step_relay(conn, event) == STEP_END ? STEP_END
+							   : STEP_STAY;
+	}
+}
+
+#define ON_RELAY                                                               \
+	(EV_BIT(EV_DATA) | EV_BIT(EV_EOF) | EV_BIT(EV_DRAINED) |               \
+	 EV_BIT(EV_PEER_DATA) | EV_BIT(EV_PEER_EOF) | EV_BIT(EV_PEER_DRAINED))
+
 const struct lane_state tunnel_states[] = {
 	[AT_TUNNEL_DIAL] = {"tunnel_dial", step_dial, EV_BIT(EV_ANSWER),
 			    DEADLINE_ASK_MS, DEADLINE_FIXED, AT_TUNNEL_RELAY,
-			    AT_INSPECT, AT_END},
-	[AT_TUNNEL_RELAY] = {"tunnel_relay", step_relay,
-			     EV_BIT(EV_DATA) | EV_BIT(EV_EOF) |
-				     EV_BIT(EV_DRAINED) | EV_BIT(EV_PEER_DATA) |
-				     EV_BIT(EV_PEER_EOF) |
-				     EV_BIT(EV_PEER_DRAINED),
-			     TUNNEL_IDLE_MS, DEADLINE_PROGRESS, AT_END, AT_END,
-			     AT_END},
+			    AT_INSPECT, AT_NONE},
+	[AT_TUNNEL_RELAY] = {"tunnel_relay", step_relay, ON_RELAY,
+			     TUNNEL_IDLE_MS, DEADLINE_PROGRESS, AT_TUNNEL_HALF,
+			     AT_NONE, AT_NONE},
+	[AT_TUNNEL_HALF] = {"tunnel_half", step_half, ON_RELAY, TUNNEL_HALF_MS,
+			    DEADLINE_PROGRESS, AT_END, AT_NONE, AT_NONE},
 };
