@@ -8,8 +8,8 @@
  * u32 id. Notifications have id 0.
  *
  * The peer is untrusted: an unknown type, a body that does not decode, a
- * descriptor where none belongs, a rate passed, a reply nobody waits for:
- * the channel is closed, on_closed is called with the reason, the process
+ * descriptor where none belongs, a reply nobody waits for, a rate passed
+ * (unless rate_code is set): the channel is closed, on_closed is called with the reason, the process
  * goes on (style: broken peer process).
  *
  * Ownership: rpc_new() takes the socket. rpc_close() may be called
@@ -69,6 +69,9 @@ struct rpc_config {
 	const struct rpc_permit *permits;
 	size_t permit_count;
 	void *owner;
+	/* A request past its permit's rate is refused with this code: for
+	 * peers whose own clients set the pace. 0: it ends the channel. */
+	uint16_t rate_code;
 	/* The channel is dead (why: for the log). May be NULL. */
 	void (*on_closed)(struct rpc *rpc, const char *why, void *owner);
 };

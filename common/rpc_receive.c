@@ -60,8 +60,6 @@ static const char *check_request(struct rpc *rpc,
 				 const struct rpc_header *header,
 				 const struct rpc_permit *permit, bool has_fd)
 {
-	size_t index;
-
 	if (!permit)
 		return "a request that is not permitted";
 	if ((header->kind == RPC_NOTIFY) != (header->id == 0))
@@ -69,15 +67,29 @@ static const char *check_request(struct rpc *rpc,
 	if (permit->takes_fd != has_fd)
 		return has_fd ? "a descriptor where none belongs"
 			      : "a descriptor is missing";
-	index = (size_t)(permit - rpc->config.permits);
-	if (!take_token(&rpc->buckets[index], permit->per_second,
-			io_loop_now_ms(rpc->loop)))
-		return "too many requests";
 	if (rpc_table_find(&rpc->held, header->id))
 		return "an id that is in use";
 	if (rpc_table_reserve(&rpc->held) < 0)
 		return "too many requests wait for their answer";
 	return NULL;
+}
+
+static bool is_in_rate(struct rpc *rpc, const struct rpc_permit *permit)
+{
+	size_t index = (size_t)(permit - rpc->config.permits);
+
+	return take_token(&rpc->buckets[index], permit->per_second,
+			  io_loop_now_ms(rpc->loop));
+}
+
+static int over_rate(struct rpc *rpc, struct rpc_ticket ticket, struct err *err)
+{
+	if (ticket.id == 0 || rpc->config.rate_code == 0)
+		return err_set(err, ERR_INVALID,
+			       "message %u: too many requests", ticket.type);
+	rpc->current = ticket.id;
+	rpc_refuse(ticket, rpc->config.rate_code, "too many requests");
+	return 0;
 }
 
 static int on_request(struct rpc *rpc, const struct rpc_header *header,
@@ -91,6 +103,8 @@ static int on_request(struct rpc *rpc, const struct rpc_header *header,
 	if (why)
 		return err_set(err, ERR_INVALID, "message %u: %s", header->type,
 			       why);
+	if (!is_in_rate(rpc, permit))
+		return over_rate(rpc, ticket, err);
 	message = decode(permit->schema, body, err);
 	if (!message)
 		return -1;

@@ -89,6 +89,7 @@ static int add_peer(struct keeper *keeper, const struct msg_peer *msg, int *fd,
 		.permits = service->permits,
 		.permit_count = service->permit_count,
 		.owner = peer,
+		.rate_code = CONSTRAINT_limit_rate,
 		.on_closed = on_peer_gone,
 	};
 

@@ -51,14 +51,20 @@ static void answer_ready(struct rpc_ticket ticket, const void *message, int *fd,
 
 /* ---- of an edge ---- */
 
-static size_t count_packchecks(const struct warden *warden)
+/* One session must not take what all have. */
+static bool may_check_packs(const struct child *edge)
 {
+	size_t all = 0, own = 0;
 	struct child *child;
-	size_t count = 0;
 
-	DL_FOREACH(warden->children, child)
-	count += child->role == ROLE_PACKCHECK;
-	return count;
+	DL_FOREACH(edge->warden->children, child)
+	{
+		if (child->role != ROLE_PACKCHECK)
+			continue;
+		all++;
+		own += child->session == edge->session;
+	}
+	return all < PACKCHECKS_MAX && own < PACKCHECKS_OF_SESSION_MAX;
 }
 
 static void answer_packcheck_start(struct rpc_ticket ticket,
@@ -75,13 +81,15 @@ static void answer_packcheck_start(struct rpc_ticket ticket,
 	(void)fd;
 	if (!is_role(edge, ROLE_EDGE, ticket))
 		return;
-	if (count_packchecks(edge->warden) >= PACKCHECKS_MAX) {
+	if (!may_check_packs(edge)) {
 		rpc_refuse(ticket, CONSTRAINT_limit_rate,
-			   "%d packs are being checked", PACKCHECKS_MAX);
+			   "too many packs are being checked");
 		return;
 	}
 	child = child_add(edge->warden, ROLE_PACKCHECK, edge->session, &err);
 	if (!child || io_message_pair(fds, &err) < 0) {
+		if (child)
+			child_end(child);
 		rpc_refuse(ticket, CONSTRAINT_internal, "%s", err.text);
 		return;
 	}
@@ -90,6 +98,7 @@ static void answer_packcheck_start(struct rpc_ticket ticket,
 	peer.session = bytes_str(edge->session->id);
 	if (rpc_tell(child->rpc, MSG_PEER, &msg_peer_schema, &peer, theirs,
 		     &err) < 0) {
+		child_end(child);
 		rpc_refuse(ticket, CONSTRAINT_internal, "%s", err.text);
 		return;
 	}

@@ -155,6 +155,7 @@ static int child_fork(struct child *child, struct err *err)
 		.permits = warden_permits,
 		.permit_count = warden_permit_count,
 		.owner = child,
+		.rate_code = CONSTRAINT_limit_rate,
 		.on_closed = warden_child_closed,
 	};
 	bool has_no_state;

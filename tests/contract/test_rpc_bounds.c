@@ -152,6 +152,49 @@ static void rpc_bounds_the_rate_of_a_permit(void **state)
 	assert_int_equal(fixture->keeper_closed, 1);
 }
 
+/* The keeper and its asker anew, on a channel that refuses with code. */
+static void reopen_with_rate_code(struct fixture *fixture, uint16_t code)
+{
+	const struct rpc_config asker = {.owner = fixture,
+					 .on_closed = on_asker_closed};
+	const struct rpc_config keeper = {
+		.permits = permits,
+		.permit_count = ARRAY_SIZE(permits),
+		.owner = fixture,
+		.rate_code = code,
+		.on_closed = on_keeper_closed,
+	};
+	struct err err;
+	int fds[2];
+
+	rpc_close(fixture->asker);
+	rpc_close(fixture->keeper);
+	assert_int_equal(io_message_pair(fds, &err), 0);
+	fixture->asker = rpc_new(fixture->loop, fds[0], &asker, &err);
+	fixture->keeper = rpc_new(fixture->loop, fds[1], &keeper, &err);
+	assert_true(fixture->asker && fixture->keeper);
+}
+
+static void rpc_refuses_past_a_rate_that_has_a_code(void **state)
+{
+	struct fixture *fixture = *state;
+
+	reopen_with_rate_code(fixture, 9);
+	for (unsigned i = 0; i < 500; i++)
+		assert_int_equal(ask(fixture, RATED, "x", NULL), 0);
+	settle(fixture);
+	assert_int_equal(fixture->requests, 3);
+	assert_int_equal(fixture->outcomes, 500);
+	assert_int_equal(fixture->outcome, ERR_DENIED);
+	assert_int_equal(fixture->refused_code, 9);
+	assert_int_equal(fixture->keeper_closed, 0);
+	pass(fixture, 700);
+	assert_int_equal(ask(fixture, RATED, "x", NULL), 0);
+	settle(fixture);
+	assert_int_equal(fixture->outcome, ERR_NONE);
+	assert_int_equal(fixture->requests, 4);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -161,6 +204,7 @@ int main(void)
 		BARE(rpc_drops_a_peer_that_reads_no_answers),
 		BARE(rpc_gives_others_a_turn_after_64_messages),
 		TEST(rpc_bounds_the_rate_of_a_permit),
+		TEST(rpc_refuses_past_a_rate_that_has_a_code),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,84 @@
+"""One session at full abuse: what it breaks mends itself, and is its own."""
+import concurrent.futures
+import time
+
+import gitwire
+from gateway import wait_until
+
+
+def storm(threads, count, one):
+    """Do one(i) count times, at once; whatever fails is part of it."""
+    def quietly(number):
+        try:
+            return one(number)
+        except (OSError, AssertionError, ValueError):
+            return None
+    with concurrent.futures.ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(quietly, range(count)))
+
+
+def test_a_flood_of_names_is_forgotten(own_gateway, make_session, policies,
+                                       origin):
+    """More certificates in a second than the minter gives: its channel
+    stays, and the next second serves."""
+    session = make_session(policies.make(
+        [policies.rule("good.example", paths=["/**"])]), on=own_gateway)
+
+    def one(number):
+        name = f"h{number}.blocked.example"
+        session.connect_tls(name, 443).close()
+    storm(60, 800, one)
+    time.sleep(1.1)
+    assert session.curl(origin.url("/echo")).status == 200
+    answer = session.curl(f"https://never.blocked.example{origin.suffix}/")
+    assert answer.status == 403, answer.error
+
+
+def test_a_flood_of_legs_is_forgotten(own_gateway, make_session, policies,
+                                      forge):
+    """More connections with a credential in a second than the courier
+    opens: the session keeps its courier."""
+    policy = policies.make([policies.rule(
+        "api.github.com", credential="forge", paths=["/**"])])
+    policy["credentials"] = [{"name": "forge", "secret": "forge",
+                              "attach": "github",
+                              "hosts": ["api.github.com"]}]
+    session = make_session(policy, on=own_gateway)
+    host = f"api.github.com{forge.suffix}"
+
+    def one(_):
+        stream = session.connect_tls("api.github.com", forge.port)
+        stream.sendall(f"GET /zen HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+        status = stream.recv(12)[9:]
+        time.sleep(0.2)
+        stream.close()
+        return status
+    statuses = storm(400, 1500, one)
+    assert b"200" in statuses
+    assert b"500" not in statuses, "the courier was taken away"
+    time.sleep(1.1)
+    assert session.curl(f"https://{host}/zen").status == 200
+
+
+def hold_packchecks(session, work, count):
+    """Pushes whose packs are being checked, as many as may be."""
+    old = work.out("rev-parse", "HEAD")
+    new = work.commit("proof wanted")
+    body = (gitwire.commands([(old, new, "refs/heads/agent/1")])
+            + gitwire.pack(work, [new], [old]))
+    return storm(count, 3 * count, lambda _: gitwire.push(session, body))
+
+
+def test_a_flood_of_proofs_leaves_the_edge_alive(own_gateway, make_session,
+                                                 policies, repo):
+    session = make_session(policies.make(repo=repo), repo, on=own_gateway)
+    work = session.clone()
+    work.commit()
+    assert work.push("HEAD:agent/1").returncode == 0
+    edge = session.edge()
+    hold_packchecks(session, work, 30)
+    assert session.edge() == edge
+    wait_until(lambda: not own_gateway.pid("packcheck"))
+    work.git("pull", "-q", "--ff-only", "origin", "agent/1")
+    work.commit("after")
+    assert work.push("HEAD:agent/1").returncode == 0
