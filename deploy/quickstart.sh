@@ -50,7 +50,7 @@ build() {
 	[ -e "$build/CMakeCache.txt" ] || options=(-DSALLYPORT_TESTS=OFF)
 	(cd "$source_dir" && cmake --preset release "${options[@]}") >/dev/null
 	cmake --build "$build" --parallel "$(nproc)" |
-		sed -n '$p;/error/p;/FAILED/p'
+		sed -n '$p;/: error/p;/FAILED:/p'
 }
 
 start_gateway() {

@@ -11,6 +11,7 @@ def busy(gateway, make_session, policies, repo):
     work.commit()
     work.push("HEAD:agent/1")
     work.push("HEAD:main")
+    session.row("push", path="refs/heads/main")
     return session
 
 

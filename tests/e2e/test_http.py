@@ -218,7 +218,8 @@ def test_an_unlisted_port_is_denied(web):
 def test_an_unlisted_method_is_denied(web, origin):
     problem = denied(web().curl(origin.url("/echo"), "-X", "DELETE"), 403,
                      "method_not_allowed")
-    assert problem["allowed"] == ["GET", "POST", "HEAD"]
+    assert [text.split()[0] for text in problem["allowed"]] == [
+        "GET", "POST", "HEAD"]
 
 
 def test_an_unlisted_path_is_denied(web, policies, origin):
@@ -299,7 +300,7 @@ def test_a_response_cut_short_is_not_whole_for_the_client(web, origin):
     ("TRACE /echo HTTP/1.1\r\nHost: {host}\r\n\r\n", "method_unknown"),
     ("GET /echo HTTP/1.1\r\nHost: other.example\r\n\r\n", "host_mismatch"),
     ("CONNECT good.example:443 HTTP/1.1\r\nHost: {host}\r\n\r\n",
-     "request_malformed"),
+     "method_unknown"),
 ])
 def test_malformed_requests_are_refused_by_name(web, origin, head,
                                                 constraint):

@@ -1,0 +1,146 @@
+#!/usr/bin/env bash
+# Everything that says whether Sallyport works: install what is missing,
+# build in every way, run every test.
+#
+#   tests/run.sh [--quick]     here; --quick: one build, no fuzzing
+#   tests/run.sh --debian13    in a fresh Debian 13, after deploy/quickstart.sh
+#
+# A line a step; what a step said is in build/test-logs. The last line is
+# "N passed, N failed"; exits 1 if anything failed. Nothing is skipped.
+set -uo pipefail
+
+cd "$(dirname "$0")/.." || exit 1
+readonly logs=build/test-logs fuzz_seconds_in_all=160
+passed=0 failed=0 began=$SECONDS
+
+# say STATUS STEP WHAT
+say() {
+	printf '%5d s  %-6s %s: %s\n' $((SECONDS - began)) "$1" "$2" "$3"
+}
+
+# The name of a step as that of its log.
+log_of() {
+	echo "$logs/$(tr -c 'a-z0-9\n' - <<<"$1").log"
+}
+
+# step NAME COUNTER COMMAND...: run it; COUNTER reads its log and prints
+# "passed failed".
+step() {
+	local name=$1 counter=$2 log status=0 counts
+	shift 2
+	log=$(log_of "$name")
+	"$@" >"$log" 2>&1 </dev/null || status=$?
+	read -r -a counts < <("$counter" "$log")
+	# A step that failed without a failed test failed itself.
+	[ "$status" -eq 0 ] || [ "${counts[1]:-0}" -gt 0 ] || counts[1]=1
+	passed=$((passed + ${counts[0]:-0}))
+	failed=$((failed + ${counts[1]:-0}))
+	if [ "${counts[1]:-0}" -eq 0 ]; then
+		say ok "$name" "${counts[0]:-0} passed"
+	else
+		say FAILED "$name" "${counts[0]:-0} passed, ${counts[1]} failed"
+		sed 's/^/         | /' "$log" | tail -n 40
+	fi
+}
+
+# ---- counters: LOG -> "passed failed" ----
+
+# A step that is one test.
+count_one() {
+	echo "1 0"
+}
+
+count_ctest() {
+	sed -nE 's/^[0-9]+% tests passed, ([0-9]+) tests failed out of ([0-9]+)$/\2 \1/p' \
+		"$1" | awk '{print $1 - $2, $2}'
+}
+
+# "3 failed, 127 passed, 2 warnings, 1 error in 18.58s"
+count_pytest() {
+	tail -n 1 "$1" | awk '{
+		for (i = 2; i <= NF; i++) {
+			if ($i ~ /^passed/) passed = $(i - 1)
+			if ($i ~ /^(failed|errors?|skipped|xfailed)/)
+				failed += $(i - 1)
+		}
+		print passed + 0, failed + 0
+	}'
+}
+
+count_last_line() {
+	sed -nE '$s/^([0-9]+) passed, ([0-9]+) failed$/\1 \2/p' "$1"
+}
+
+# ---- steps ----
+
+check_format() {
+	git ls-files -z '*.c' '*.h' |
+		xargs -0 clang-format-19 --dry-run --Werror
+}
+
+check_shell() {
+	local file
+	for file in $(git ls-files '*.sh' .ci/run deploy/forge/forge); do
+		bash -n "$file" || return 1
+	done
+}
+
+build() {
+	cmake --preset "$1" -DSALLYPORT_TESTS=ON &&
+		cmake --build "build/$1" --parallel "$(nproc)"
+}
+
+run_ctest() {
+	ctest --test-dir "build/$1" --parallel "$(nproc)" --output-on-failure \
+		--no-tests=error
+}
+
+run_pytest() {
+	SALLYPORT_BUILD=$PWD/build/$1 PYTHONDONTWRITEBYTECODE=1 \
+		/usr/bin/python3 -m pytest -q tests/e2e
+}
+
+fuzz() {
+	local count each
+	count=$(find tests/fuzz -name 'fuzz_*.c' | wc -l)
+	each=$((fuzz_seconds_in_all * $(nproc) / count))
+	tests/fuzz/run.sh $((each < 10 ? each : 10))
+}
+
+main() {
+	local quick=no preset
+	case ${1-} in
+	"") ;;
+	--quick) quick=yes ;;
+	--debian13) exec tests/debian13.sh ;;
+	*) sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 2 ;;
+	esac
+
+	mkdir -p "$logs"
+	deploy/deps.sh test || {
+		echo "0 passed, 1 failed"
+		exit 1
+	}
+	step "check includes" count_one tools/check_includes
+	step "check sizes" count_one tools/check_sizes
+	step "check format" count_one check_format
+	step "check shell" count_one check_shell
+	if [ "$quick" = yes ]; then
+		step "build dev" count_one build dev
+		step "unit, contract, replay: dev" count_ctest run_ctest dev
+		step "end to end: dev" count_pytest run_pytest dev
+	else
+		for preset in dev asan release clang; do
+			step "build $preset" count_one build "$preset"
+		done
+		step "unit, contract, replay: dev" count_ctest run_ctest dev
+		step "unit, contract, replay: asan" count_ctest run_ctest asan
+		step "fuzz" count_last_line fuzz
+		step "end to end: sanitized" count_pytest run_pytest asan
+		step "end to end: hardened" count_pytest run_pytest release
+	fi
+	echo "$passed passed, $failed failed"
+	[ "$failed" -eq 0 ]
+}
+
+main "$@"
