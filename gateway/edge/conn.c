@@ -177,6 +177,9 @@ void conn_reset_request(struct conn *conn)
 	arena_reset(&conn->arena);
 	guard_init(&conn->guard, GUARD_REQUEST);
 	memset(&conn->request, 0, sizeof(conn->request));
+	/* A proxy client names another with each request, or none. */
+	if (!conn->has_target)
+		memset(&conn->target, 0, sizeof(conn->target));
 	memset(&conn->verdict, 0, sizeof(conn->verdict));
 	memset(&conn->refusal, 0, sizeof(conn->refusal));
 	conn->on_record = RECORD_IS_DUE;
