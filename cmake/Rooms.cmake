@@ -40,6 +40,6 @@ function(room_process name)
 	target_link_options(sallyport-${name} PRIVATE -pie)
 	set_target_properties(sallyport-${name} PROPERTIES
 		RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/libexec/sallyport)
-	install(TARGETS sallyport-${name}
-		DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/sallyport)
+	# The command looks for ../libexec/sallyport, wherever it is.
+	install(TARGETS sallyport-${name} DESTINATION libexec/sallyport)
 endfunction()
