@@ -132,6 +132,18 @@ void keeper_records_flush(struct keeper *keeper)
 	}
 }
 
+void keeper_records_release(struct keeper *keeper)
+{
+	struct batch *batch;
+
+	while ((batch = keeper->records.first)) {
+		keeper->records.first = batch->next;
+		batch_free(batch);
+	}
+	keeper->records.last = NULL;
+	keeper->records.bytes = 0;
+}
+
 static void flush_deferred(void *owner)
 {
 	struct keeper *keeper = owner;

@@ -14,5 +14,7 @@ void keeper_records_peer_added(struct keeper *keeper,
 			       const struct keeper_peer *peer);
 void keeper_records_peer_closed(struct keeper *keeper,
 				const struct keeper_peer *peer);
+/* Forget what waits, and its memory. */
+void keeper_records_release(struct keeper *keeper);
 
 #endif
