@@ -53,10 +53,19 @@ def build():
         for command in (["cmake", "--preset", "release"],
                         ["cmake", "--build", "--preset", "release",
                          "--target", *PROGRAMS]):
-            subprocess.run(command, cwd=SOURCE, check=True,
-                           stdout=sys.stderr)
+            done = subprocess.run(command, cwd=SOURCE, text=True, check=False,
+                                  stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT)
+            if done.returncode != 0:
+                raise Missing(done.stdout)
     if not (BUILD / "bin/sallyport").exists():
         raise Missing(f"{BUILD}/bin/sallyport is not built")
+
+
+def address(last):
+    """A loopback address that other runs do not use."""
+    pid = os.getpid()
+    return f"127.{192 + (pid >> 8) % 62}.{pid & 255}.{last}"
 
 
 # ---- processes ----
