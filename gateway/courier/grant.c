@@ -8,13 +8,15 @@
 #include "common/clock.h"
 #include "gateway/courier/courier.h"
 #include "gateway/git/refs.h"
-#include "gateway/http/guard.h"
+#include "gateway/http/head.h"
 #include "policies/facts.h"
 #include "policies/path.h"
 #include "policies/repo_path.h"
 
 #define TOKEN_TIMEOUT_MS 5000
 #define RECEIVE_PACK	 "/git-receive-pack"
+#define UPLOAD_PACK	 "/git-upload-pack"
+#define INFO_REFS	 "/info/refs"
 
 /* ---- scope ---- */
 
@@ -38,37 +40,78 @@ const struct scope *leg_scope(const struct leg *leg)
 
 /* ---- an ordinary request ---- */
 
-/* The path without its query must be what path_normalise() makes of it: so
- * no other spelling of a push's endpoint gets by. */
-static int check_path(const struct leg_request *request, struct err *err)
+/* What stands before the part of a read's endpoint; empty: it is none. */
+static struct bytes read_repo_of(struct bytes path, struct bytes query)
 {
+	struct bytes suffix = bytes_str(UPLOAD_PACK);
+
+	if (query.len > 0 && bytes_ends_with(path, bytes_str(INFO_REFS)))
+		suffix = bytes_str(INFO_REFS);
+	else if (!bytes_ends_with(path, suffix))
+		return bytes_from(NULL, 0);
+	return repo_path_canonical(bytes_slice(path, 0, path.len - suffix.len));
+}
+
+/* Git's endpoints are those of the credential's own repositories. */
+static int check_git_path(const struct leg *leg, const struct scope *scope,
+			  struct bytes path, struct bytes query,
+			  struct err *err)
+{
+	struct bytes repo_path = read_repo_of(path, query);
+	const struct scope_repo *repo;
+
+	if (bytes_ends_with(path, bytes_str(RECEIVE_PACK)))
+		return err_set(err, ERR_DENIED,
+			       "a push travels as a push only");
+	if (repo_path.len == 0)
+		return 0;
+	repo = scope_repo_at(scope, bytes_str(leg->target.host),
+			     leg->target.port, repo_path);
+	if (!repo || !bytes_is(repo->credential, leg->binding))
+		return err_set(err, ERR_DENIED,
+			       "the repository is not the session's");
+	return 0;
+}
+
+/* The path without its query must be what path_normalise() makes of it: so
+ * no other spelling of a git endpoint gets by. */
+static int check_path(const struct leg *leg, const struct scope *scope,
+		      struct err *err)
+{
+	const struct leg_request *request = &leg->request;
 	auto_type(arena_release) struct arena arena;
-	struct bytes rest = request->path;
+	struct bytes query = request->path;
 	struct bytes path, normal;
 
 	arena_init(&arena, 4 * PATH_MAX_LEN);
-	(void)bytes_split(&rest, '?', &path);
+	if (!bytes_split(&query, '?', &path))
+		query = bytes_from(NULL, 0);
 	if (!http_is_target(request->path) ||
 	    path_normalise(&arena, path, &normal, err) < 0 ||
 	    !bytes_equal(path, normal))
 		return err_set(err, ERR_INVALID, "the path is not normalised");
-	if (bytes_ends_with(path, bytes_str(RECEIVE_PACK)))
-		return err_set(err, ERR_DENIED,
-			       "a push travels as a push only");
-	return 0;
+	return check_git_path(leg, scope, path, query, err);
 }
 
-static int check_request(const struct leg_request *request, struct err *err)
+static int check_request(const struct leg *leg, const struct scope *scope,
+			 struct err *err)
 {
-	if (!http_is_token(request->method) ||
+	const struct leg_request *request = &leg->request;
+
+	if (!head_method_is_known(request->method) ||
 	    bytes_is(request->method, "CONNECT"))
 		return err_set(err, ERR_INVALID, "the method is not allowed");
+	/* Upstream would take the next head, token and all, for a body that
+	 * was announced and is not there. */
+	if (!request->has_body &&
+	    (request->has_length || request->body_len > 0))
+		return err_set(err, ERR_INVALID, "a length without a body");
 	for (size_t i = 0; i < request->fields_count; i++)
 		if (!http_is_token(request->fields[i].name) ||
 		    !http_is_value(request->fields[i].value))
 			return err_set(err, ERR_INVALID,
 				       "a field is malformed");
-	return check_path(request, err);
+	return check_path(leg, scope, err);
 }
 
 /* ---- a push ---- */
@@ -140,7 +183,7 @@ int grant_check(const struct leg *leg, struct err *err)
 		return err_set(err, ERR_DENIED,
 			       "the session may not use this credential");
 	return leg->kind == LEG_PUSH ? check_push(leg, scope, err)
-				     : check_request(&leg->request, err);
+				     : check_request(leg, scope, err);
 }
 
 /* ---- token and record: both, in any order ---- */

@@ -384,11 +384,24 @@ static struct leg *leg_new(struct courier *courier,
 	leg->courier = courier;
 	copy_text(leg->session, sizeof(leg->session), bytes_str(peer->session));
 	copy_text(leg->binding, sizeof(leg->binding), message->binding);
-	copy_text(leg->target.host, sizeof(leg->target.host), message->host);
+	leg->target.kind = host_canonical(message->host, leg->target.host);
 	leg->target.port = message->port;
 	leg->target.scheme = SCHEME_HTTPS;
 	arena_init(&leg->arena, LEG_ARENA_MAX);
 	return leg;
+}
+
+/* One session must not take what all have. */
+static bool has_room_for(const struct courier *courier, const char *session)
+{
+	const struct leg *leg;
+	size_t own = 0;
+
+	if (courier->leg_count >= LEGS_MAX)
+		return false;
+	DL_FOREACH(courier->legs, leg)
+	own += !strcmp(leg->session, session);
+	return own < LEGS_OF_SESSION_MAX;
 }
 
 void leg_open(struct courier *courier, const struct keeper_peer *peer,
@@ -399,13 +412,14 @@ void leg_open(struct courier *courier, const struct keeper_peer *peer,
 	auto_free struct leg *leg = leg_new(courier, peer, message);
 	struct err err;
 
-	if (!leg || courier->leg_count >= LEGS_MAX) {
+	if (!leg || !has_room_for(courier, peer->session)) {
 		rpc_refuse(ticket, CONSTRAINT_limit_connections,
 			   "the courier has %zu connections",
 			   courier->leg_count);
 		return;
 	}
-	if (!leg_scope(leg)) {
+	if (leg->target.kind == HOST_INVALID ||
+	    !bytes_is(message->host, leg->target.host) || !leg_scope(leg)) {
 		rpc_refuse(ticket, CONSTRAINT_credential_unavailable,
 			   "the session may not use %s at %s:%u", leg->binding,
 			   leg->target.host, leg->target.port);

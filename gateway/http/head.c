@@ -21,7 +21,7 @@ static int malformed(struct http_fault *fault, const char *reason)
 	return refuse(fault, CONSTRAINT_request_malformed, reason);
 }
 
-static bool method_is_known(struct bytes method)
+bool head_method_is_known(struct bytes method)
 {
 	static const char *const methods[] = {
 		"GET",	 "HEAD",   "POST",    "PUT",
@@ -214,7 +214,7 @@ int head_request(struct arena *arena, const struct guard *guard,
 
 	assert(guard->kind == GUARD_REQUEST);
 	bytes_split(&rest, ' ', &method);
-	if (!method_is_known(method))
+	if (!head_method_is_known(method))
 		return refuse(fault, CONSTRAINT_method_unknown,
 			      "the method is unknown or not served");
 	if (parse_head(arena, guard, head, &parsed, fault) < 0)

@@ -20,6 +20,9 @@
 /* Fields that a stage of ours may add to a parsed head. */
 #define HEAD_FIELDS_SPARE 8
 
+/* Is it one of GET HEAD POST PUT PATCH DELETE OPTIONS CONNECT? */
+bool head_method_is_known(struct bytes method);
+
 /*
  * Parse a request. guard said GUARD_COMPLETE with head.len. 0, or -1 with
  * *fault:
