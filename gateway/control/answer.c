@@ -203,11 +203,15 @@ void conn_ask(struct conn *conn, struct question *question, conn_answer_fn *fn)
 	conn->ask = ask_send(conn->control, question, &err);
 	if (conn->ask)
 		return;
-	if (conn->state == CONN_STREAM)
-		conn_close(conn);
-	else
+	if (conn->state != CONN_STREAM) {
 		conn_refuse(conn, err.code == ERR_TOO_LARGE ? 429 : 503, "%s",
 			    err.text);
+	} else if (err.code == ERR_TOO_LARGE) {
+		conn->is_late = true;
+		io_timer_set(conn->control->later, CONTROL_LATER_MS);
+	} else {
+		conn_close(conn);
+	}
 }
 
 /* ---- streams ---- */

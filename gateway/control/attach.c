@@ -9,7 +9,6 @@
 #include "gateway/control/session_check.h"
 
 #define ATTACHES_PER_SECOND 20
-#define ENDINGS_EVERY_MS    100
 
 struct attached {
 	struct control *control;
@@ -49,7 +48,7 @@ static void end_one(struct attached *attached)
 		if (ask_end_session(control, bytes_str(id), &err) < 0) {
 			log_debug("session %s is ended later: %s", id,
 				  err.text);
-			io_timer_set(control->endings, ENDINGS_EVERY_MS);
+			io_timer_set(control->later, CONTROL_LATER_MS);
 			return;
 		}
 		attached->session_count--;
@@ -291,7 +290,8 @@ void attach_accept(struct control *control, int fd)
 		return;
 	}
 	DL_APPEND(control->attached, attached);
-	if (++control->attached_count >= CONTROL_ATTACHED_MAX)
+	if (++control->attached_count >= CONTROL_ATTACHED_MAX &&
+	    control->channels)
 		io_listener_pause(control->channels, true);
 	(void)take_ptr(&attached);
 }

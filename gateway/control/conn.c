@@ -46,6 +46,7 @@ static void forget_request(struct conn *conn)
 	if (conn->on_end)
 		conn->on_end(conn);
 	conn->on_end = conn->on_room = NULL;
+	conn->is_late = false;
 	ask_leave(conn->ask);
 	conn->ask = NULL;
 	conn->task = NULL;
@@ -76,6 +77,19 @@ void conns_close(struct control *control)
 	conn_close(conn);
 }
 
+void conns_go_on(struct control *control)
+{
+	struct conn *conn, *next;
+
+	DL_FOREACH_SAFE(control->conns, conn, next)
+	{
+		if (!conn->is_late || conn->state != CONN_STREAM)
+			continue;
+		conn->is_late = false;
+		conn->on_room(conn);
+	}
+}
+
 static void conn_free(struct conn *conn)
 {
 	struct control *control = conn->control;
@@ -84,7 +98,8 @@ static void conn_free(struct conn *conn)
 	buf_release(&conn->body);
 	DL_DELETE(control->conns, conn);
 	control->conn_count--;
-	io_listener_pause(control->http, false);
+	if (control->http)
+		io_listener_pause(control->http, false);
 	free(conn);
 }
 
@@ -386,7 +401,7 @@ void conn_accept(struct control *control, int fd)
 		return;
 	}
 	DL_APPEND(control->conns, conn);
-	if (++control->conn_count >= CONTROL_CONNS_MAX)
+	if (++control->conn_count >= CONTROL_CONNS_MAX && control->http)
 		io_listener_pause(control->http, true);
 	next_request(conn);
 	io_read_start(conn->io);

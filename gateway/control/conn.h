@@ -34,6 +34,7 @@ struct conn {
 	enum conn_state state;
 	bool is_turning; /* the loop over requests is running */
 	bool has_begun;	 /* bytes of this head came */
+	bool is_late;	 /* a stream that could not ask yet */
 	struct guard guard;
 	struct arena arena; /* of the request */
 	struct request request;
@@ -58,6 +59,8 @@ void conn_accept(struct control *control, int fd);
 /* Close it at once, whatever was under way. */
 void conn_close(struct conn *conn);
 void conns_close(struct control *control);
+/* Let streams ask again that could not. */
+void conns_go_on(struct control *control);
 
 /* ---- for handlers: each request ends with exactly one of these ---- */
 
@@ -73,7 +76,8 @@ void conn_refuse_errors(struct conn *conn, unsigned status, const char *detail,
 			struct bytes errors);
 
 /* Ask another process (question->fn and owner are ours). A failure or a
- * refusal answers the request, or breaks the stream off. */
+ * refusal answers the request, or breaks the stream off; a stream that asks
+ * too often is called later, by its on_room. */
 void conn_ask(struct conn *conn, struct question *question, conn_answer_fn *fn);
 
 /* Begin an answer of JSON lines. 0, or -1: the connection was closed. */

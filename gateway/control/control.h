@@ -22,6 +22,8 @@
 #define CONTROL_ATTACHED_MAX	     256
 #define CONTROL_ATTACHED_OF_USER_MAX 64
 
+#define CONTROL_LATER_MS 20
+
 struct conn;
 struct attached;
 
@@ -42,7 +44,7 @@ struct control {
 	size_t conn_count;
 	struct attached *attached;
 	size_t attached_count;
-	struct io_timer *endings; /* sessions to end that could not be yet */
+	struct io_timer *later; /* what could not be asked yet */
 	struct control_rate rates[MSG_TYPE_MAX];
 	/* The minter's certificate, once it was asked for. */
 	struct arena ca_arena;

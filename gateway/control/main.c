@@ -99,9 +99,10 @@ static void on_peer(struct keeper *keeper, struct keeper_peer *peer)
 
 /* ---- life ---- */
 
-static void on_endings(void *owner)
+static void on_later(void *owner)
 {
 	attach_end_some(owner);
+	conns_go_on(owner);
 }
 
 static int prepare(struct keeper *keeper, struct confine_spec *confine,
@@ -125,8 +126,8 @@ static int start(struct keeper *keeper, struct err *err)
 
 	control->keeper = keeper;
 	ca_forget(control);
-	control->endings = io_timer_new(keeper->loop, on_endings, control);
-	if (!control->endings)
+	control->later = io_timer_new(keeper->loop, on_later, control);
+	if (!control->later)
 		return err_set(err, ERR_SYSTEM, "start: no memory");
 	return 0;
 }

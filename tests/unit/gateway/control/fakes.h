@@ -1,0 +1,133 @@
+/*
+ * A test's rig, and a warden that answers control's questions from what the
+ * test put into it.
+ */
+#ifndef TESTS_CONTROL_FAKES_H
+#define TESTS_CONTROL_FAKES_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#include "common/cleanup.h"
+#include "gateway/control/attach.h"
+#include "gateway/control/ca.h"
+#include "gateway/control/conn.h"
+#include "gateway/control/events.h"
+#include "gateway/keeper/records.h"
+
+#define RIG_ID "s-aaaaaaaaaaaaaaaaaaaaaaaaaa"
+
+struct rig {
+	struct io_loop *loop;
+	struct keeper keeper;
+	struct control control;
+	struct rpc *fakes[4];
+	size_t fake_count;
+	struct keeper_peer peers[3];
+	int client; /* the test's side of the connection */
+	struct buf got;
+	/* What the fakes answer. */
+	uint32_t owner_uid; /* of the session RIG_ID */
+	bool has_no_session;
+	uint16_t refuse_with; /* the next request, with this constraint */
+	uint64_t rows;	      /* how many the ledger has */
+	uint64_t verify_steps;
+	/* What they were asked. */
+	char reason[32]; /* of the last revocation */
+	unsigned revocations, attaches, creations, queries;
+	char secret[64];
+	struct package *package; /* of the last creation */
+};
+
+static inline bool rig_refuses(struct rig *rig, struct rpc_ticket ticket)
+{
+	if (!rig->refuse_with)
+		return false;
+	rpc_refuse(ticket, rig->refuse_with, "refused by the rig");
+	rig->refuse_with = 0;
+	return true;
+}
+
+static inline void rig_reply_empty(struct rpc_ticket ticket)
+{
+	const struct wire_empty empty = {0};
+
+	rpc_reply(ticket, &wire_empty_schema, &empty, -1);
+}
+
+/* ---- the warden ---- */
+
+static inline void rig_on_list(struct rpc_ticket ticket, const void *message,
+			       int *fd, void *owner)
+{
+	const struct msg_session_query *query = message;
+	struct rig *rig = owner;
+	const struct msg_session session = {
+		.id = bytes_str(RIG_ID),
+		.repo = bytes_str("https://forge.example/o/r"),
+		.owner_uid = rig->owner_uid,
+		.created_ms = 1763751600000,
+		.expires_ms = 1763755200000,
+	};
+	bool matches = !rig->has_no_session &&
+		       (!query->id.len || bytes_is(query->id, RIG_ID)) &&
+		       (!query->of_owner || query->owner_uid == rig->owner_uid);
+	const struct msg_session_list list = {&session, matches, matches};
+
+	(void)fd;
+	if (!rig_refuses(rig, ticket))
+		rpc_reply(ticket, &msg_session_list_schema, &list, -1);
+}
+
+static inline void rig_on_revoke(struct rpc_ticket ticket, const void *message,
+				 int *fd, void *owner)
+{
+	const struct msg_session_ref *ref = message;
+	struct rig *rig = owner;
+
+	(void)fd;
+	rig->revocations++;
+	(void)snprintf(rig->reason, sizeof(rig->reason), "%.*s",
+		       BYTES_ARGS(ref->reason));
+	if (!rig_refuses(rig, ticket))
+		rig_reply_empty(ticket);
+}
+
+static inline void rig_on_create(struct rpc_ticket ticket, const void *message,
+				 int *fd, void *owner)
+{
+	struct rig *rig = owner;
+	struct err err;
+
+	(void)message;
+	rig->creations++;
+	package_free(rig->package);
+	rig->package = package_open(*fd, &err);
+	assert_non_null(rig->package);
+	if (!rig_refuses(rig, ticket))
+		rig_reply_empty(ticket);
+}
+
+static inline void rig_on_attach(struct rpc_ticket ticket, const void *message,
+				 int *fd, void *owner)
+{
+	struct rig *rig = owner;
+
+	(void)message;
+	(void)fd;
+	rig->attaches++;
+	if (!rig_refuses(rig, ticket))
+		rig_reply_empty(ticket);
+}
+
+#endif

@@ -1,0 +1,112 @@
+/*
+ * The fake vault, minter and ledger, and the table of all that fakes answer.
+ */
+#ifndef TESTS_CONTROL_FAKES_KEEPERS_H
+#define TESTS_CONTROL_FAKES_KEEPERS_H
+
+#include "tests/unit/gateway/control/fakes.h"
+
+static inline void rig_on_put(struct rpc_ticket ticket, const void *message,
+			      int *fd, void *owner)
+{
+	const struct msg_secret *secret = message;
+	struct rig *rig = owner;
+
+	(void)fd;
+	(void)snprintf(rig->secret, sizeof(rig->secret), "%.*s=%.*s",
+		       BYTES_ARGS(secret->name), BYTES_ARGS(secret->value));
+	if (!rig_refuses(rig, ticket))
+		rig_reply_empty(ticket);
+}
+
+static inline void rig_on_ca(struct rpc_ticket ticket, const void *message,
+			     int *fd, void *owner)
+{
+	const struct msg_ca ca = {bytes_str("-----CA-----\n"),
+				  bytes_str("p12")};
+
+	(void)message;
+	(void)fd;
+	(void)owner;
+	rpc_reply(ticket, &msg_ca_schema, &ca, -1);
+}
+
+/* Rows 1 to rig->rows; every second one is a denial. */
+static inline void rig_on_query(struct rpc_ticket ticket, const void *message,
+				int *fd, void *owner)
+{
+	const struct msg_ledger_query *query = message;
+	struct rig *rig = owner;
+	static char texts[64][160];
+	struct ledger_row rows[64];
+	struct msg_ledger_rows answer = {.rows = rows};
+	uint64_t at =
+		query->newest ? rig->rows - (rig->rows > 0) : query->after;
+
+	(void)fd;
+	rig->queries++;
+	if (rig_refuses(rig, ticket))
+		return;
+	while (at < rig->rows && answer.rows_count < query->limit) {
+		char *text = texts[answer.rows_count];
+
+		at++;
+		(void)snprintf(text, sizeof(texts[0]),
+			       "{\"sequence\":%u,\"allowed\":%s,"
+			       "\"session\":\"" RIG_ID "\"}",
+			       (unsigned)at, at % 2 ? "true" : "false");
+		rows[answer.rows_count++] =
+			(struct ledger_row){at, bytes_str(text)};
+	}
+	answer.more = at < rig->rows;
+	rpc_reply(ticket, &msg_ledger_rows_schema, &answer, -1);
+}
+
+static inline void rig_on_follow(struct rpc_ticket ticket, const void *message,
+				 int *fd, void *owner)
+{
+	(void)message;
+	(void)fd;
+	(void)owner;
+	rig_reply_empty(ticket);
+}
+
+static inline void rig_on_verify(struct rpc_ticket ticket, const void *message,
+				 int *fd, void *owner)
+{
+	const struct msg_ledger_verify *verify = message;
+	struct rig *rig = owner;
+	const struct msg_ledger_verified verified = {
+		.is_intact = true,
+		.is_done = rig->verify_steps == 0,
+		.checked_to = verify->after + 10,
+	};
+
+	(void)fd;
+	rig->verify_steps -= rig->verify_steps > 0;
+	rpc_reply(ticket, &msg_ledger_verified_schema, &verified, -1);
+}
+
+static inline void rig_on_records(struct rpc_ticket ticket, const void *message,
+				  int *fd, void *owner)
+{
+	(void)ticket;
+	(void)message;
+	(void)fd;
+	(void)owner;
+}
+
+static const struct rpc_permit rig_permits[] = {
+	{MSG_SESSION_LIST, &msg_session_query_schema, rig_on_list, false, 0},
+	{MSG_SESSION_REVOKE, &msg_session_ref_schema, rig_on_revoke, false, 0},
+	{MSG_SESSION_CREATE, &wire_empty_schema, rig_on_create, true, 0},
+	{MSG_SESSION_ATTACH, &msg_attach_schema, rig_on_attach, true, 0},
+	{MSG_SECRET_PUT, &msg_secret_schema, rig_on_put, false, 0},
+	{MSG_CA_GET, &wire_empty_schema, rig_on_ca, false, 0},
+	{MSG_LEDGER_QUERY, &msg_ledger_query_schema, rig_on_query, false, 0},
+	{MSG_LEDGER_FOLLOW, &msg_ledger_query_schema, rig_on_follow, false, 0},
+	{MSG_LEDGER_VERIFY, &msg_ledger_verify_schema, rig_on_verify, false, 0},
+	{MSG_RECORDS, &msg_records_schema, rig_on_records, false, 0},
+};
+
+#endif

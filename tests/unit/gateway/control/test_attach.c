@@ -1,0 +1,202 @@
+#include "tests/unit/gateway/control/rig.h"
+
+#include <netinet/in.h>
+
+struct outcome {
+	bool is_done;
+	enum err_code code;
+};
+
+static void on_outcome(struct rpc_outcome *outcome, void *owner)
+{
+	struct outcome *result = owner;
+
+	result->is_done = true;
+	result->code = outcome->err ? outcome->err->code : ERR_NONE;
+}
+
+/* A channel to control, of that user. */
+static struct rpc *connect_as(struct rig *rig, uid_t uid)
+{
+	static const struct rpc_config none;
+	struct rpc *rpc;
+	struct err err;
+	int fds[2];
+
+	rig->control.rules.own_uid = 12344;
+	if (getuid() == 0)
+		assert_int_equal(seteuid(uid), 0);
+	assert_int_equal(io_message_pair(fds, &err), 0);
+	attach_accept(&rig->control, fds[0]);
+	if (getuid() == 0)
+		assert_int_equal(seteuid(0), 0);
+	rpc = rpc_new(rig->loop, fds[1], &none, &err);
+	assert_non_null(rpc);
+	return rpc;
+}
+
+static int tcp_socket(bool listens)
+{
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	const struct sockaddr_in address = {
+		.sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+
+	assert_true(fd >= 0);
+	if (!listens)
+		return fd;
+	assert_int_equal(
+		bind(fd, (const struct sockaddr *)&address, sizeof(address)),
+		0);
+	assert_int_equal(listen(fd, 1), 0);
+	return fd;
+}
+
+/* Attach fd (closed) and return how it ended. */
+static enum err_code attach(struct rig *rig, struct rpc *rpc,
+			    enum listener_kind kind, int fd)
+{
+	struct outcome outcome = {0};
+	const struct msg_attach message = {bytes_str(RIG_ID), (uint8_t)kind};
+	const struct rpc_call call = {
+		.type = MSG_SESSION_ATTACH,
+		.schema = &msg_attach_schema,
+		.message = &message,
+		.fd = fd,
+		.reply_schema = &wire_empty_schema,
+		.timeout_ms = 5000,
+		.on_outcome = on_outcome,
+		.owner = &outcome,
+	};
+	struct err err;
+
+	assert_int_equal(rpc_ask(rpc, &call, NULL, &err), 0);
+	rig_turns(rig);
+	(void)close(fd);
+	assert_true(outcome.is_done);
+	return outcome.code;
+}
+
+static void attach_hands_a_listener_to_the_session(void **state)
+{
+	struct rig rig;
+	struct rpc *rpc;
+
+	(void)state;
+	rig_init(&rig, 0, true);
+	rig.owner_uid = getuid() == 0 ? 12345 : getuid();
+	rpc = connect_as(&rig, 12345);
+	assert_int_equal(attach(&rig, rpc, LISTENER_TCP, tcp_socket(true)),
+			 ERR_NONE);
+	assert_int_equal(attach(&rig, rpc, LISTENER_DNS_UDP,
+				socket(AF_INET, SOCK_DGRAM, 0)),
+			 ERR_NONE);
+	assert_int_equal(rig.attaches, 2);
+	assert_int_equal(rig.revocations, 0);
+	rpc_close(rpc);
+	rig_turns(&rig);
+	rig_release(&rig);
+}
+
+static void attach_ends_the_session_when_its_channel_closes(void **state)
+{
+	struct rig rig;
+	struct rpc *rpc;
+
+	(void)state;
+	rig_init(&rig, 0, true);
+	rig.owner_uid = getuid() == 0 ? 12345 : getuid();
+	rpc = connect_as(&rig, 12345);
+	(void)attach(&rig, rpc, LISTENER_TCP, tcp_socket(true));
+	(void)attach(&rig, rpc, LISTENER_TCP, tcp_socket(true));
+	rpc_close(rpc);
+	rig_turns(&rig);
+	assert_int_equal(rig.revocations, 1);
+	assert_string_equal(rig.reason, "ended");
+	assert_null(rig.control.attached);
+	rig_release(&rig);
+}
+
+static void attach_refuses_a_session_of_somebody_else(void **state)
+{
+	struct rig rig;
+	struct rpc *rpc;
+
+	(void)state;
+	rig_init(&rig, 0, true);
+	rig.owner_uid = 12346;
+	rpc = connect_as(&rig, 12345);
+	assert_int_equal(attach(&rig, rpc, LISTENER_TCP, tcp_socket(true)),
+			 ERR_DENIED);
+	rpc_close(rpc);
+	rig_turns(&rig);
+	assert_int_equal(rig.attaches, 0);
+	assert_int_equal(rig.revocations, 0);
+	rig_release(&rig);
+}
+
+static void attach_refuses_what_is_no_such_listener(void **state)
+{
+	struct rig rig;
+	struct rpc *rpc;
+	int pipes[2];
+
+	(void)state;
+	rig_init(&rig, 0, true);
+	rig.owner_uid = getuid() == 0 ? 12345 : getuid();
+	rpc = connect_as(&rig, 12345);
+	assert_int_equal(pipe(pipes), 0);
+	(void)close(pipes[1]);
+	assert_int_equal(attach(&rig, rpc, LISTENER_TCP, pipes[0]), ERR_DENIED);
+	assert_int_equal(attach(&rig, rpc, LISTENER_TCP, tcp_socket(false)),
+			 ERR_DENIED);
+	assert_int_equal(attach(&rig, rpc, LISTENER_DNS_UDP, tcp_socket(true)),
+			 ERR_DENIED);
+	assert_int_equal(attach(&rig, rpc, LISTENER_CONTROL, tcp_socket(true)),
+			 ERR_DENIED);
+	assert_int_equal(rig.attaches, 0);
+	rpc_close(rpc);
+	rig_turns(&rig);
+	rig_release(&rig);
+}
+
+static void attach_ends_later_what_cannot_be_ended_now(void **state)
+{
+	struct control_rate full;
+	struct rig rig;
+	struct rpc *rpc;
+
+	(void)state;
+	rig_init(&rig, 0, true);
+	rig.owner_uid = getuid() == 0 ? 12345 : getuid();
+	rpc = connect_as(&rig, 12345);
+	(void)attach(&rig, rpc, LISTENER_TCP, tcp_socket(true));
+	full = rig.control.rates[MSG_SESSION_REVOKE];
+	rig.control.rates[MSG_SESSION_REVOKE].open = 1000;
+	rpc_close(rpc);
+	rig_turns(&rig);
+	assert_int_equal(rig.revocations, 0);
+	assert_non_null(rig.control.attached);
+	rig.control.rates[MSG_SESSION_REVOKE] = full;
+	for (int i = 0; i < 100 && !rig.revocations; i++)
+		rig_turns(&rig);
+	rig_turns(&rig);
+	assert_int_equal(rig.revocations, 1);
+	assert_null(rig.control.attached);
+	rig_release(&rig);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(attach_hands_a_listener_to_the_session),
+		cmocka_unit_test(
+			attach_ends_the_session_when_its_channel_closes),
+		cmocka_unit_test(attach_refuses_a_session_of_somebody_else),
+		cmocka_unit_test(attach_refuses_what_is_no_such_listener),
+		cmocka_unit_test(attach_ends_later_what_cannot_be_ended_now),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

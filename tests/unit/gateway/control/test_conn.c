@@ -1,0 +1,213 @@
+#include "tests/unit/gateway/control/rig.h"
+
+#define H "Host: localhost\r\n"
+
+static void conn_refuses_what_is_not_its_own(void **state)
+{
+	static const struct {
+		const char *request;
+		unsigned status;
+	} rows[] = {
+		{"GET /v1/nothing HTTP/1.1\r\n" H "\r\n", 404},
+		{"PATCH /v1/sessions HTTP/1.1\r\n" H "\r\n", 405},
+		{"GET /v1/audit?sesion=x HTTP/1.1\r\n" H "\r\n", 400},
+		{"GET /v1/sessions?after=1 HTTP/1.1\r\n" H "\r\n", 400},
+		{"GET http://h/v1/ca HTTP/1.1\r\nHost: h\r\n\r\n", 400},
+		{"CONNECT h:443 HTTP/1.1\r\nHost: h:443\r\n\r\n", 400},
+		{"GET /v1/ca HTTP/1.1\r\n\r\n", 400},
+		{"GET /v1/ca HTTP/1.1\r\n" H "Content-Length: 1\r\n\r\n", 413},
+		{"PUT /v1/secrets/a HTTP/1.1\r\n" H
+		 "Content-Length: 16385\r\n\r\n",
+		 413},
+		{"TRACE /v1/ca HTTP/1.1\r\n" H "\r\n", 405},
+		{"GET /v1/ca HTTP/1.1\r\n" H "Content-Length: 1\r\n"
+		 "Transfer-Encoding: chunked\r\n\r\n",
+		 400},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct rig rig;
+		const char *answer;
+
+		rig_init(&rig, 0, true);
+		answer = rig_ask(&rig, rows[i].request);
+		assert_status(answer, rows[i].status);
+		assert_contains(answer, "application/problem+json");
+		rig_release(&rig);
+	}
+}
+
+static void conn_answers_a_request_that_comes_byte_by_byte(void **state)
+{
+	static const char request[] = "GET /v1/ca HTTP/1.1\r\n" H "\r\n";
+	struct rig rig;
+	const char *answer;
+
+	(void)state;
+	rig_init(&rig, 1000, false);
+	for (size_t i = 0; i + 1 < sizeof(request); i++) {
+		struct err err;
+
+		assert_int_equal(send(rig.client, request + i, 1, 0), 1);
+		assert_int_equal(io_loop_turn(rig.loop, 1, &err), 0);
+	}
+	answer = rig_receive(&rig, rig.client);
+	assert_status(answer, 200);
+	assert_contains(answer, "{\"pem\":\"-----CA-----\\n\","
+				"\"pkcs12\":\"cDEy\"}");
+	rig_release(&rig);
+}
+
+static void conn_answers_requests_one_after_the_other(void **state)
+{
+	struct rig rig;
+	const char *answer;
+
+	(void)state;
+	rig_init(&rig, 0, true);
+	answer = rig_ask(&rig, "GET /v1/ca HTTP/1.1\r\n" H "\r\n"
+			       "GET /v1/nothing HTTP/1.1\r\n" H "\r\n"
+			       "GET /v1/sessions/" RIG_ID " HTTP/1.1\r\n" H
+			       "Connection: close\r\n\r\n");
+	assert_status(answer, 200);
+	answer = strstr(answer, "HTTP/1.1 404 ");
+	assert_non_null(answer);
+	answer = strstr(answer, "HTTP/1.1 200 ");
+	assert_non_null(answer);
+	assert_contains(answer, "\"id\":\"" RIG_ID "\"");
+	assert_contains(answer, "Connection: close");
+	assert_null(rig.control.conns);
+	rig_release(&rig);
+}
+
+static void
+conn_refuses_an_ordinary_user_what_is_for_administrators(void **state)
+{
+	static const char *const requests[] = {
+		"GET /v1/status HTTP/1.1\r\n" H "\r\n",
+		"GET /v1/secrets HTTP/1.1\r\n" H "\r\n",
+		"PUT /v1/secrets/a HTTP/1.1\r\n" H "Content-Length: 1\r\n\r\nx",
+		"DELETE /v1/secrets/a HTTP/1.1\r\n" H "\r\n",
+		"GET /v1/audit HTTP/1.1\r\n" H "\r\n",
+		"GET /v1/events HTTP/1.1\r\n" H "\r\n",
+		"GET /v1/audit/verify HTTP/1.1\r\n" H "\r\n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(requests); i++) {
+		struct rig rig;
+
+		rig_init(&rig, 1000, false);
+		assert_status(rig_ask(&rig, requests[i]), 403);
+		assert_string_equal(rig.secret, "");
+		assert_int_equal(rig.queries, 0);
+		rig_release(&rig);
+	}
+}
+
+static void conn_puts_a_secret_and_keeps_nothing_of_it(void **state)
+{
+	struct rig rig;
+	const struct buf *in;
+
+	(void)state;
+	rig_init(&rig, 0, true);
+	assert_status(rig_ask(&rig, "PUT /v1/secrets/gh HTTP/1.1\r\n" H
+				    "Content-Length: 9\r\n\r\nghp_VALUE"),
+		      204);
+	assert_string_equal(rig.secret, "gh=ghp_VALUE");
+	in = io_in(rig.control.conns->io);
+	assert_int_equal(bytes_find_bytes(bytes_from(in->data, in->size),
+					  bytes_str("VALUE"), 0),
+			 -1);
+	assert_null(rig.control.conns->body.data);
+	rig_release(&rig);
+}
+
+static void conn_tells_what_another_process_refused(void **state)
+{
+	static const struct {
+		uint16_t constraint;
+		unsigned status;
+	} rows[] = {
+		{CONSTRAINT_credential_unavailable, 404},
+		{CONSTRAINT_session_revoked, 404},
+		{CONSTRAINT_resource_limit, 429},
+		{CONSTRAINT_request_malformed, 400},
+		{CONSTRAINT_audit_unavailable, 503},
+		{CONSTRAINT_internal, 500},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct rig rig;
+		const char *answer;
+
+		rig_init(&rig, 0, true);
+		rig.refuse_with = rows[i].constraint;
+		answer = rig_ask(&rig, "PUT /v1/secrets/gh HTTP/1.1\r\n" H
+				       "Content-Length: 1\r\n\r\nx");
+		assert_status(answer, rows[i].status);
+		assert_contains(answer, "refused by the rig");
+		rig_release(&rig);
+	}
+}
+
+static void conn_says_503_when_the_process_is_away(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig, 0, true);
+	rig.keeper.peers = NULL;
+	assert_status(rig_ask(&rig, "GET /v1/secrets HTTP/1.1\r\n" H "\r\n"),
+		      503);
+	rig_release(&rig);
+}
+
+/* As another user than root, if this one may be another. */
+static void become_somebody(uid_t uid)
+{
+	if (getuid() == 0)
+		assert_int_equal(seteuid(uid), 0);
+}
+
+static void conn_lets_one_user_have_so_many_connections(void **state)
+{
+	int fds[CONTROL_CONNS_OF_USER_MAX + 4];
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig, 0, true);
+	rig.control.rules.own_uid = 12344;
+	become_somebody(12345);
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		fds[i] = rig_connect(&rig, 12345, false);
+	become_somebody(0);
+	/* And the rig's own. */
+	assert_int_equal(rig.control.conn_count, CONTROL_CONNS_OF_USER_MAX + 1);
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		(void)close(fds[i]);
+	rig_turns(&rig);
+	assert_int_equal(rig.control.conn_count, 1);
+	rig_release(&rig);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(conn_refuses_what_is_not_its_own),
+		cmocka_unit_test(
+			conn_answers_a_request_that_comes_byte_by_byte),
+		cmocka_unit_test(conn_answers_requests_one_after_the_other),
+		cmocka_unit_test(
+			conn_refuses_an_ordinary_user_what_is_for_administrators),
+		cmocka_unit_test(conn_puts_a_secret_and_keeps_nothing_of_it),
+		cmocka_unit_test(conn_tells_what_another_process_refused),
+		cmocka_unit_test(conn_says_503_when_the_process_is_away),
+		cmocka_unit_test(conn_lets_one_user_have_so_many_connections),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,207 @@
+#include "tests/unit/gateway/control/rig.h"
+
+#define H      "Host: localhost\r\n"
+#define POLICY "version: 1\\nname: small\\n"
+
+static const char *post(struct rig *rig, const char *path, const char *body)
+{
+	char request[4096];
+
+	(void)snprintf(request, sizeof(request),
+		       "POST %s HTTP/1.1\r\n" H "Content-Length: %zu\r\n\r\n%s",
+		       path, strlen(body), body);
+	return rig_ask(rig, request);
+}
+
+static void session_create_seals_a_package_for_the_asker(void **state)
+{
+	const struct session_package *session;
+	uint8_t hash[DIGEST_LEN];
+	const char *answer, *lease;
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig, 1000, false);
+	answer = post(&rig, "/v1/sessions",
+		      "{\"policy\":\"" POLICY "\",\"branch\":\"agent/42\","
+		      "\"repo\":\"https://forge.example/o/r\",\"ttl_s\":60}");
+	assert_status(answer, 201);
+	assert_contains(answer, "\"ca_pkcs12\":\"cDEy\"");
+	assert_non_null(rig.package);
+	session = &rig.package->session;
+	assert_int_equal(session->owner_uid, 1000);
+	assert_true(bytes_is(session->branch, "agent/42"));
+	assert_true(bytes_is(session->policy_name, "small"));
+	assert_int_equal(session->expires_ms - session->created_ms, 60000);
+	lease = strstr(answer, "\"lease\":\"");
+	assert_non_null(lease);
+	digest_sha256(bytes_from(lease + 9, 40), bytes_from(NULL, 0), hash);
+	assert_memory_equal(session->lease_hash.data, hash, DIGEST_LEN);
+	assert_int_equal(rig.revocations, 0);
+	rig_release(&rig);
+}
+
+static void session_create_refuses_what_is_wrong_and_says_what(void **state)
+{
+	static const struct {
+		const char *body, *part;
+		unsigned status;
+	} rows[] = {
+		{"{\"policy\":\"version: 1\\nnetwrk: {}\\n\"}",
+		 "did you mean \\\"network\\\"", 422},
+		{"{\"policy\":\"" POLICY "\",\"ttl_s\":0}", "ttl_s", 422},
+		{"{\"policy\":\"" POLICY "\",\"ttl_s\":604801}", "ttl_s", 422},
+		{"{\"policy\":\"" POLICY "\",\"branch\":\"a..b\"}", "branch",
+		 422},
+		{"{\"policy\":\"" POLICY "\",\"repo\":\"ssh://x\"}", "repo",
+		 422},
+		{"{\"policy\":\"" POLICY "\",\"policy_name\":\"a\\nb\"}",
+		 "policy_name", 422},
+		{"{\"policy\":\"" POLICY "\",\"extra\":1}", "extra", 400},
+		{"{\"policy\":\"a\",\"policy\":\"b\"}", "duplicate", 400},
+		{"{\"policy\":1}", "the body", 400},
+		{"{}", "policy", 400},
+		{"[]", "the body", 400},
+		{"{\"policy\":\"\\u0000\"}", "the body", 400},
+	};
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig, 1000, false);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const char *answer = post(&rig, "/v1/sessions", rows[i].body);
+
+		assert_status(answer, rows[i].status);
+		assert_contains(answer, rows[i].part);
+	}
+	assert_int_equal(rig.creations, 0);
+	rig_release(&rig);
+}
+
+static void session_that_nobody_waits_for_is_ended_again(void **state)
+{
+	static const char body[] = "{\"policy\":\"" POLICY "\"}";
+	char request[256];
+	struct rig rig;
+	struct err err;
+
+	(void)state;
+	rig_init(&rig, 1000, false);
+	(void)snprintf(request, sizeof(request),
+		       "POST /v1/sessions HTTP/1.1\r\n" H
+		       "Content-Length: %zu\r\n\r\n%s",
+		       strlen(body), body);
+	rig_send(rig.client, request);
+	for (int i = 0; i < 50 && !rig.creations; i++) {
+		assert_int_equal(io_loop_turn(rig.loop, 0, &err), 0);
+		if (rig.control.rates[MSG_SESSION_CREATE].open)
+			conns_close(&rig.control);
+	}
+	rig_turns(&rig);
+	assert_int_equal(rig.creations, 1);
+	assert_int_equal(rig.revocations, 1);
+	assert_string_equal(rig.reason, "ended");
+	rig_release(&rig);
+}
+
+static void session_is_ended_by_its_owner(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig, 1000, false);
+	assert_status(rig_ask(&rig, "DELETE /v1/sessions/" RIG_ID
+				    " HTTP/1.1\r\n" H "\r\n"),
+		      204);
+	assert_string_equal(rig.reason, "revoked");
+	assert_status(rig_ask(&rig, "DELETE /v1/sessions/" RIG_ID
+				    "?reason=ended HTTP/1.1\r\n" H "\r\n"),
+		      204);
+	assert_string_equal(rig.reason, "ended");
+	assert_status(rig_ask(&rig, "DELETE /v1/sessions/" RIG_ID
+				    "?reason=bored HTTP/1.1\r\n" H "\r\n"),
+		      400);
+	assert_int_equal(rig.revocations, 2);
+	rig_release(&rig);
+}
+
+static void session_of_somebody_else_is_out_of_reach(void **state)
+{
+	static const char *const requests[] = {
+		"DELETE /v1/sessions/" RIG_ID " HTTP/1.1\r\n" H "\r\n",
+		"GET /v1/sessions/" RIG_ID " HTTP/1.1\r\n" H "\r\n",
+		"POST /v1/sessions/" RIG_ID "/records HTTP/1.1\r\n" H
+		"Content-Length: 14\r\n\r\n{\"detail\":\"x\"}",
+		"GET /v1/audit?session=" RIG_ID " HTTP/1.1\r\n" H "\r\n",
+		"GET /v1/events?session=" RIG_ID " HTTP/1.1\r\n" H "\r\n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(requests); i++) {
+		struct rig rig;
+
+		rig_init(&rig, 1001, false);
+		assert_status(rig_ask(&rig, requests[i]), 403);
+		assert_int_equal(rig.revocations, 0);
+		assert_int_equal(rig.queries, 0);
+		rig_release(&rig);
+		/* Its owner may. */
+		rig_init(&rig, 1000, false);
+		if (strncmp(rig_ask(&rig, requests[i]), "HTTP/1.1 2", 10) != 0)
+			fail_msg("%s", requests[i]);
+		rig_release(&rig);
+	}
+}
+
+static void session_list_shows_an_ordinary_user_their_own(void **state)
+{
+	static const char request[] = "GET /v1/sessions HTTP/1.1\r\n" H "\r\n";
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig, 1001, false);
+	assert_contains(rig_ask(&rig, request),
+			"{\"sessions\":[],\"total\":0}");
+	rig_release(&rig);
+	rig_init(&rig, 1000, false);
+	assert_contains(rig_ask(&rig, request), "\"owner_uid\":1000");
+	rig_release(&rig);
+	rig_init(&rig, 0, true);
+	assert_contains(rig_ask(&rig, request), "\"total\":1}");
+	rig_release(&rig);
+}
+
+static void session_record_wants_a_known_constraint(void **state)
+{
+	static const char path[] = "/v1/sessions/" RIG_ID "/records";
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig, 1000, false);
+	assert_status(post(&rig, path,
+			   "{\"detail\":\"x\",\"constraint\":\"filesystem\"}"),
+		      204);
+	assert_status(post(&rig, path,
+			   "{\"detail\":\"x\",\"constraint\":\"bad luck\"}"),
+		      400);
+	assert_status(post(&rig, path, "{\"constraint\":\"filesystem\"}"), 400);
+	rig.has_no_session = true;
+	assert_status(post(&rig, path, "{\"detail\":\"x\"}"), 404);
+	rig_release(&rig);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(session_create_seals_a_package_for_the_asker),
+		cmocka_unit_test(
+			session_create_refuses_what_is_wrong_and_says_what),
+		cmocka_unit_test(session_that_nobody_waits_for_is_ended_again),
+		cmocka_unit_test(session_is_ended_by_its_owner),
+		cmocka_unit_test(session_of_somebody_else_is_out_of_reach),
+		cmocka_unit_test(session_list_shows_an_ordinary_user_their_own),
+		cmocka_unit_test(session_record_wants_a_known_constraint),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
