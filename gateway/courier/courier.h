@@ -8,12 +8,14 @@
  *	leg.c      one leg: frames of an edge, bytes of an upstream
  *	grant.c    may this session ask this of that host?
  *	request.c  what goes out, credential included
+ *	reflect.c  does it come back?
  */
 #ifndef GATEWAY_COURIER_COURIER_H
 #define GATEWAY_COURIER_COURIER_H
 
 #include "common/io_tls.h"
 #include "common/secret.h"
+#include "gateway/courier/reflect.h"
 #include "gateway/flow/leg.h"
 #include "gateway/flow/target.h"
 #include "gateway/keeper/keeper.h"
@@ -64,7 +66,8 @@ struct leg {
 	struct leg_push push;
 	bool has_length;
 	uint64_t body_left;
-	struct grant *grant; /* waits for vault and ledger */
+	struct grant *grant;	/* waits for vault and ledger */
+	struct reflect reflect; /* what must not come back */
 	struct leg *next, *prev;
 };
 
@@ -104,5 +107,10 @@ void grant_cancel(struct grant *grant);
  * included: out must be wiped by the caller. 0, or -1 with *err. */
 int request_write(const struct leg *leg, const struct msg_token *token,
 		  struct buf *out, struct err *err);
+
+/* Watch on leg->reflect for the credential as `out` (from request_write)
+ * has it. 0, or -1 with *err. */
+int request_watch(struct leg *leg, const struct msg_token *token,
+		  struct bytes out, struct err *err);
 
 #endif

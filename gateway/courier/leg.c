@@ -29,6 +29,7 @@ static void leg_free(struct leg *leg)
 {
 	DL_DELETE(leg->courier->legs, leg);
 	leg->courier->leg_count--;
+	reflect_release(&leg->reflect);
 	arena_release(&leg->arena);
 	free(leg);
 }
@@ -228,6 +229,8 @@ void leg_granted(struct leg *leg, const struct msg_token *token)
 	leg->grant = NULL;
 	buf_init(&out, 2 * LEG_HEAD_MAX);
 	result = request_write(leg, token, &out, &err);
+	if (result == 0)
+		result = request_watch(leg, token, buf_view(&out), &err);
 	if (result == 0 && io_write(leg->upstream, buf_view(&out)) < 0)
 		result = err_set(&err, ERR_CLOSED, "upstream takes no more");
 	if (out.data)
@@ -243,6 +246,40 @@ void leg_granted(struct leg *leg, const struct msg_token *token)
 
 /* ---- from upstream ---- */
 
+/* The sandbox hears no more than a transfer that broke off. */
+static void cut_off(struct leg *leg)
+{
+	const struct record record = {
+		.kind = RECORD_SECRET_USE,
+		.constraint = CONSTRAINT_response_malformed,
+		.session = bytes_str(leg->session),
+		.host = bytes_str(leg->target.host),
+		.port = leg->target.port,
+		.credential = bytes_str(leg->binding),
+		.detail = bytes_str("upstream sent the credential back: "
+				    "the response was cut off"),
+	};
+
+	log_warn("session %s: %s sent a credential back", leg->session,
+		 leg->target.host);
+	(void)keeper_record(leg->courier->keeper, &record);
+	leg_close(leg);
+}
+
+static int pass_piece(struct leg *leg, struct bytes piece)
+{
+	const uint8_t header[] = {
+		LEG_DATA,
+		(uint8_t)piece.len,
+		(uint8_t)(piece.len >> 8),
+		(uint8_t)(piece.len >> 16),
+	};
+
+	if (io_write(leg->edge, bytes_from(header, sizeof(header))) < 0)
+		return -1;
+	return io_write(leg->edge, piece);
+}
+
 static void pass_back(struct leg *leg)
 {
 	struct buf *in = io_in(leg->upstream);
@@ -250,16 +287,16 @@ static void pass_back(struct leg *leg)
 	io_deadline(leg->upstream, LEG_RESPONSE_MS);
 	while (buf_len(in) > 0) {
 		struct bytes piece = bytes_slice(buf_view(in), 0, PIECE_BYTES);
-		const uint8_t header[] = {
-			LEG_DATA,
-			(uint8_t)piece.len,
-			(uint8_t)(piece.len >> 8),
-			(uint8_t)(piece.len >> 16),
-		};
+		ssize_t may_pass = reflect_pass(&leg->reflect, piece);
 
-		if (io_write(leg->edge, bytes_from(header, sizeof(header))) <
-			    0 ||
-		    io_write(leg->edge, piece) < 0) {
+		if (may_pass < 0) {
+			cut_off(leg);
+			return;
+		}
+		if (may_pass == 0)
+			break;
+		piece.len = (size_t)may_pass;
+		if (pass_piece(leg, piece) < 0) {
 			leg_close(leg);
 			return;
 		}
@@ -269,13 +306,17 @@ static void pass_back(struct leg *leg)
 		io_read_stop(leg->upstream);
 }
 
+/* What is held back at the end was a beginning and nothing more. */
 static void upstream_ended(struct leg *leg)
 {
 	static const uint8_t frame[] = {LEG_EOF, 0, 0, 0};
+	struct buf *in = io_in(leg->upstream);
 
 	pass_back(leg);
 	if (leg->state == LEG_CLOSED)
 		return;
+	if (buf_len(in) > 0)
+		(void)pass_piece(leg, buf_view(in));
 	(void)io_write(leg->edge, bytes_from(frame, sizeof(frame)));
 	leg_close(leg);
 }

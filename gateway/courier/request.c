@@ -170,3 +170,27 @@ int request_write(const struct leg *leg, const struct msg_token *token,
 			       "the request could not be written");
 	return 0;
 }
+
+/* In base64 the user's part is the same for every token: what is watched
+ * begins with the first group that is the token's alone. */
+int request_watch(struct leg *leg, const struct msg_token *token,
+		  struct bytes out, struct err *err)
+{
+	static const char basic[] = "\r\nAuthorization: Basic ";
+	ptrdiff_t at = bytes_find_bytes(out, bytes_str(basic), 0);
+	size_t user_len = token->attach == ATTACH_GITHUB
+				  ? sizeof(GITHUB_USER) - 1
+				  : token->username.len;
+	struct bytes rest, value;
+
+	reflect_release(&leg->reflect);
+	if (reflect_watch(&leg->reflect, token->secret, err) < 0)
+		return -1;
+	if (at < 0)
+		return 0;
+	rest = bytes_slice(out, (size_t)at + sizeof(basic) - 1, out.len);
+	(void)bytes_split(&rest, '\r', &value);
+	return reflect_watch(
+		&leg->reflect,
+		bytes_slice(value, (user_len + 1 + 2) / 3 * 4, value.len), err);
+}
