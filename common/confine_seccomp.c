@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <seccomp.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
@@ -99,6 +100,22 @@ static int make_random_state(struct err *err)
 	return 0;
 }
 
+static int compare_ints(const void *a, const void *b)
+{
+	int x = *(const int *)a, y = *(const int *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* glibc's qsort() asks once how much memory the host has (sysinfo(2)), when
+ * it first sorts more than 1 KiB: before the call is gone. */
+static void prime_library(void)
+{
+	int numbers[1024] = {1};
+
+	qsort(numbers, ARRAY_SIZE(numbers), sizeof(numbers[0]), compare_ints);
+}
+
 int confine_seccomp(const struct confine_spec *spec, struct err *err)
 {
 	scmp_filter_ctx filter;
@@ -110,6 +127,7 @@ int confine_seccomp(const struct confine_spec *spec, struct err *err)
 	if (!filter)
 		return err_set(err, ERR_SYSTEM,
 			       "filter system calls: no memory");
+	prime_library();
 	if (set_attributes(filter, err) == 0 &&
 	    allow_all(filter, base_calls, err) == 0 &&
 	    allow_all(filter, spec->syscalls, err) == 0) {
