@@ -147,13 +147,12 @@ static int seal(struct conn *conn, const struct wanted *wanted,
 {
 	uint8_t hash[DIGEST_LEN];
 	auto_type(arena_release) struct arena arena;
-	struct bytes name = wanted->policy_name;
 	struct session_package session = {
 		.id = bytes_str(task->id),
 		.owner_uid = conn->who.uid,
 		.repo = wanted->repo,
 		.branch = wanted->branch,
-		.policy_name = name.len ? name : policy->name,
+		.policy_name = wanted->policy_name,
 		.created_ms = clock_wall_ms(),
 		.lease_hash = bytes_from(hash, sizeof(hash)),
 		.policy_text = wanted->policy,
@@ -244,7 +243,7 @@ static void note_record(struct conn *conn, const struct wanted *wanted,
 	};
 }
 
-static void create(struct conn *conn, const struct wanted *wanted)
+static void create(struct conn *conn, struct wanted *wanted)
 {
 	const char *wrong = check_wanted(wanted, &conn->arena);
 	struct create_task *task;
@@ -260,6 +259,8 @@ static void create(struct conn *conn, const struct wanted *wanted)
 	policy = task ? compile(conn, wanted, task->id) : NULL;
 	if (!policy)
 		return;
+	if (wanted->policy_name.len == 0)
+		wanted->policy_name = arena_copy(&conn->arena, policy->name);
 	sealed = seal(conn, wanted, policy, task, &err);
 	policy_free(policy);
 	if (sealed < 0) {
