@@ -174,7 +174,7 @@ static int prepare(struct keeper *keeper, struct confine_spec *confine,
 {
 	struct edge *edge = keeper->owner;
 
-	(void)confine;
+	confine->memory_max = EDGE_MEMORY_MAX;
 	edge->keeper = keeper;
 	edge->over = CONSTRAINT_internal;
 	edge->conns_max = keeper->config.connections_max;

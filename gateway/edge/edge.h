@@ -19,6 +19,8 @@
 #include "policies/decide.h"
 
 #define EDGE_LISTENERS_MAX 8
+/* A session that wants more than this wants to harm the host. */
+#define EDGE_MEMORY_MAX ((size_t)2 << 30)
 
 struct conn;
 struct edge_dns;
@@ -46,6 +48,7 @@ struct edge {
 	size_t conn_count;
 	size_t conns_max;
 	uint64_t request_count;
+	uint64_t spooled; /* bytes of packs held, of all connections */
 	struct io_timer *expiry;
 };
 

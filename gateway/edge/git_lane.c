@@ -53,6 +53,7 @@ void git_work_release(struct conn *conn)
 		(void)close(work->pack_fd);
 	if (work->ancestry_fd >= 0)
 		(void)close(work->ancestry_fd);
+	conn->edge->spooled -= work->spooled;
 	free(work);
 }
 

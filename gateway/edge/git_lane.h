@@ -16,7 +16,8 @@
 #include "gateway/git/ruling.h"
 #include "gateway/http/inflate.h"
 
-/* A pack that must be looked at is held whole. */
+/* A pack that must be looked at is held whole, and all that are held at one
+ * time are no more than one may be. */
 #define PUSH_SPOOL_BYTES_MAX (1024ull * 1024 * 1024)
 /* One that passes by is only counted. */
 #define PUSH_STREAM_BYTES_MAX (16ull * 1024 * 1024 * 1024)
@@ -53,6 +54,7 @@ struct git_work {
 	struct pack_gate gate;
 	int pack_fd; /* spooled; -1 */
 	uint64_t pack_len;
+	uint64_t spooled; /* of it and of the ancestry, in edge->spooled */
 	uint64_t pack_sent;
 	bool is_sent;	  /* the body's end was told to upstream */
 	bool owes_report; /* upstream has the commands, and said nothing yet */

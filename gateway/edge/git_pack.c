@@ -45,6 +45,19 @@ static int new_memory(struct conn *conn, const char *name)
 	return fd;
 }
 
+/* Append to a memory file, within what a session may hold. */
+static int spool(struct conn *conn, int fd, struct bytes bytes)
+{
+	struct edge *edge = conn->edge;
+
+	if (bytes.len > PUSH_SPOOL_BYTES_MAX - edge->spooled ||
+	    write_all(fd, bytes) < 0)
+		return -1;
+	edge->spooled += bytes.len;
+	conn->git->spooled += bytes.len;
+	return 0;
+}
+
 /* ---- SPOOL ---- */
 
 static int sink_spool(struct conn *conn, struct bytes bytes)
@@ -56,9 +69,10 @@ static int sink_spool(struct conn *conn, struct bytes bytes)
 			    BYTES_ARGS(work->gate.verdict.reason));
 		return -1;
 	}
-	if (write_all(work->pack_fd, bytes) < 0) {
+	if (spool(conn, work->pack_fd, bytes) < 0) {
 		conn_refuse(conn, CONSTRAINT_push_too_large,
-			    "no memory to hold the pack");
+			    "no memory to hold the pack beside the others of "
+			    "this session");
 		return -1;
 	}
 	work->pack_len += bytes.len;
@@ -392,9 +406,9 @@ static int take_ancestry(struct conn *conn)
 
 	buf_init(&pack, span.len + 1);
 	if (ancestry_reader_feed(&work->reader, span, &pack, &err) == 0) {
-		if (write_all(work->ancestry_fd, buf_view(&pack)) == 0)
+		if (spool(conn, work->ancestry_fd, buf_view(&pack)) == 0)
 			return 0;
-		(void)err_system(&err, "keep it");
+		(void)err_set(&err, ERR_TOO_LARGE, "there is no room");
 	}
 	conn_refuse(conn, CONSTRAINT_push_not_fast_forward,
 		    "the ancestry could not be fetched: %s", err.text);

@@ -1,9 +1,12 @@
 """One session at full abuse: what it breaks mends itself, and is its own."""
 import concurrent.futures
+import os
 import time
 
 import gitwire
 from gateway import wait_until
+
+MIB = 1024 * 1024
 
 
 def storm(threads, count, one):
@@ -82,3 +85,68 @@ def test_a_flood_of_proofs_leaves_the_edge_alive(own_gateway, make_session,
     work.git("pull", "-q", "--ff-only", "origin", "agent/1")
     work.commit("after")
     assert work.push("HEAD:agent/1").returncode == 0
+
+
+def shared_memory():
+    """Bytes of memory files on this host."""
+    with open("/proc/meminfo") as lines:
+        return next(int(line.split()[1]) * 1024 for line in lines
+                    if line.startswith("Shmem:"))
+
+
+def test_packs_held_at_one_time_are_bounded(gateway, make_session, policies,
+                                            repo):
+    session = make_session(policies.make(repo=repo), repo)
+    work = session.clone()
+    work.commit()
+    assert work.push("HEAD:agent/1").returncode == 0
+    old = work.out("rev-parse", "HEAD")
+    head = (gitwire.commands([(old, "1" * 40, "refs/heads/agent/1")])
+            + b"PACK" + (2).to_bytes(4, "big") + (1).to_bytes(4, "big"))
+    before = shared_memory()
+    pushes = []
+
+    def one(_):
+        push = gitwire.SlowPush(session)
+        pushes.append(push)
+        push.send(head)
+        push.send(bytes(MIB) * 160, piece=MIB)
+    storm(8, 8, one)
+    held = shared_memory() - before
+    assert 256 * MIB < held < 1100 * MIB
+    for push in pushes:
+        push.close()
+    wait_until(lambda: shared_memory() - before < 64 * MIB)
+    tip = work.commit("after")
+    assert work.push("HEAD:agent/1").returncode == 0
+    assert repo.tip("agent/1") == tip
+
+
+def test_an_edge_that_wants_all_memory_harms_itself_alone(
+        own_gateway, make_session, policies, repo, origin):
+    victim = make_session(policies.make(
+        [policies.rule("good.example", paths=["/**"])]), on=own_gateway)
+    session = make_session(policies.make(repo=repo), repo, on=own_gateway)
+    lines = [f"{gitwire.ZERO} {'1' * 40} refs/heads/a{i:06d}".encode()
+             for i in range(9900)]
+    lines[0] += b"\0 " + gitwire.CAPS.encode()
+    body = b"".join(map(gitwire.pkt, lines))
+    pushes = []
+
+    def one(_):
+        push = gitwire.SlowPush(session)
+        pushes.append(push)
+        push.send(body)
+    storm(60, 600, one)
+    edge = session.edge()
+    assert edge is None or resident(edge) < 2048 * MIB
+    assert victim.curl(origin.url("/echo")).status == 200
+    for push in pushes:
+        push.close()
+    wait_until(lambda: session.edge())
+    session.clone()
+
+
+def resident(pid):
+    with open(f"/proc/{pid}/statm") as words:
+        return int(words.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
