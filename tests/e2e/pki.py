@@ -2,6 +2,7 @@
 import datetime
 import ipaddress
 
+from OpenSSL import crypto
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
@@ -30,7 +31,7 @@ class Authority:
                            False, False), True)])
 
     def _sign(self, subject, public, extensions, start=-DAY, end=5 * DAY,
-              digest=hashes.SHA256, issuer=None, key=None):
+              digest="sha256", issuer=None, key=None):
         now = datetime.datetime.now(datetime.timezone.utc)
         builder = (x509.CertificateBuilder().subject_name(subject)
                    .issuer_name(issuer or self.name).public_key(public)
@@ -38,7 +39,12 @@ class Authority:
                    .not_valid_before(now + start).not_valid_after(now + end))
         for value, critical in extensions:
             builder = builder.add_extension(value, critical)
-        return builder.sign(key or self.key, digest())
+        key = key or self.key
+        cert = crypto.X509.from_cryptography(
+            builder.sign(key, hashes.SHA256()))
+        # cryptography 43 no longer signs with SHA-1.
+        cert.sign(crypto.PKey.from_cryptography_key(key), digest)
+        return cert.to_cryptography()
 
     def pem(self):
         return self.cert.public_bytes(serialization.Encoding.PEM).decode()
@@ -90,7 +96,7 @@ def certificates(directory):
         "ca-leaf.example": ca.leaf("ca-leaf.example", is_ca=True),
         "no-usage.example": ca.leaf("no-usage.example", usage=False),
         "weak-key.example": ca.leaf("weak-key.example", bits=1024),
-        "sha1.example": ca.leaf("sha1.example", digest=hashes.SHA1),
+        "sha1.example": ca.leaf("sha1.example", digest="sha1"),
     }
     paths = {}
     for name, pem in made.items():
