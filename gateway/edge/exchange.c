@@ -224,9 +224,12 @@ static int feed_down(struct conn *conn, struct bytes span, bool is_end)
 }
 
 /* The head was sent: all that is left is to end the connection without the
- * body's end. */
+ * body's end. Where the end of the connection is the body's, it must not
+ * look orderly. */
 static enum step cut_off(struct conn *conn)
 {
+	if (conn->reply_framing != FRAMING_TO_CLOSE)
+		return STEP_END;
 	conn_close(conn);
 	return STEP_STAY;
 }

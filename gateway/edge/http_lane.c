@@ -6,6 +6,7 @@
 #include "common/cleanup.h"
 #include "gateway/edge/conn.h"
 #include "gateway/edge/git_lane.h"
+#include "gateway/session/lease.h"
 #include "gateway/upstream/dial.h"
 
 /* ---- ARRIVE, CONNECT: where does it want to go? ---- */
@@ -237,6 +238,21 @@ static void new_request_id(struct conn *conn)
 		       (unsigned long long)++conn->edge->request_count);
 }
 
+/* The socket says whose session it is; a lease is a second proof: none need
+ * be given, but one that is must be the session's own. */
+static bool is_lease_wrong(const struct conn *conn)
+{
+	const struct edge *edge = conn->edge;
+	const struct session *session = session_find(
+		&edge->keeper->sessions, bytes_str(edge->session_id));
+	uint8_t room[LEASE_FIELD_MAX];
+
+	if (conn->proxy_authorization.len == 0 || !session)
+		return false;
+	return !session_lease_is(
+		session, lease_of_field(conn->proxy_authorization, room));
+}
+
 /* NEXT: a request; OTHER: CONNECT to a proxy. */
 static enum step parse_head(struct conn *conn, size_t head_len)
 {
@@ -260,6 +276,12 @@ static enum step parse_head(struct conn *conn, size_t head_len)
 	body_decoder_init(&conn->body, conn->request.framing,
 			  conn->request.body_len);
 	conn->body_done = conn->request.framing == FRAMING_NONE;
+	if (is_lease_wrong(conn)) {
+		conn_refuse(conn, CONSTRAINT_lease_invalid, "%s",
+			    constraint_text(CONSTRAINT_lease_invalid));
+		conn->close_after = true;
+		return STEP_DENY;
+	}
 	if (conn->request.form == FORM_AUTHORITY && !conn->is_inner)
 		return STEP_OTHER;
 	return STEP_NEXT;

@@ -438,6 +438,7 @@ static bool is_fit_for_more(const struct upstream *up)
 	return up->state == UP_DONE && up->response.keep_alive &&
 	       !up->body_is_open && !up->has_ended && !up->is_over &&
 	       !up->is_paused && buf_len(io_in(up->io)) == 0 &&
+	       io_out_len(up->io) == 0 &&
 	       up->pool->idle_count < UPSTREAM_IDLE_MAX;
 }
 
