@@ -131,7 +131,6 @@ void end_tls_server(struct end *end, const char *name)
 	struct err err;
 
 	(void)name;
-	end->is_tls_server = true;
 	open_io(end);
 	if (io_tls_server(end->io, end->ends->server, bytes_from(NULL, 0),
 			  &err) < 0)
@@ -265,13 +264,14 @@ void end_send(struct end *end, struct bytes bytes)
 
 struct bytes end_received(struct end *end)
 {
-	if (end->kind == END_LEG) {
+	if (end->kind == END_LEG && !end->is_gone) {
 		show_frames(end);
 		show_body(end);
 	}
 	if (end->io || end->kind == END_LEG || end->is_ready)
 		return buf_view(&end->in);
-	return buf_view(fake_received(end->fd));
+	return end->is_gone ? bytes_from(NULL, 0)
+			    : buf_view(fake_received(end->fd));
 }
 
 void end_taken(struct end *end)
@@ -298,6 +298,13 @@ void end_reset(struct end *end)
 	fake_reset(end->fd);
 }
 
+void end_close(struct end *end)
+{
+	if (!end->is_gone)
+		(void)close(end->fd);
+	end->is_gone = true;
+}
+
 bool end_is_ended(const struct end *end)
 {
 	return end->io ? end->is_over : fake_is_ended(end->fd);
@@ -305,5 +312,5 @@ bool end_is_ended(const struct end *end)
 
 bool end_is_closed(const struct end *end)
 {
-	return fake_is_closed(end->fd);
+	return end->is_gone || fake_is_closed(end->fd);
 }

@@ -30,7 +30,7 @@ struct end {
 	bool is_ready;	 /* the handshake is complete */
 	bool is_over;	 /* TLS: it ended or failed */
 	bool is_cut;	 /* TLS: without close_notify */
-	bool is_tls_server;
+	bool is_gone;	 /* we closed it */
 	struct ends *ends;
 };
 
@@ -65,6 +65,8 @@ void end_taken(struct end *end);
 /* Our side ends, in order (LEG_EOF, close_notify). */
 void end_end(struct end *end);
 void end_reset(struct end *end);
+/* We close it: what was sent still arrives, the edge's writes fail. */
+void end_close(struct end *end);
 /* Has the edge ended its side? Closed the connection? */
 bool end_is_ended(const struct end *end);
 bool end_is_closed(const struct end *end);

@@ -195,10 +195,14 @@ static bool play_end(struct play *play, const struct cue *step)
 		end_end(end);
 	else if (!strcmp(word, "resets"))
 		end_reset(end);
+	else if (!strcmp(word, "closes"))
+		end_close(end);
 	else if (!strcmp(word, "is"))
 		check_is(end, step);
 	else if (!strcmp(word, "window") && step->word_count > 2)
 		fake_set_window(end->fd, strtoul(step->words[2], NULL, 10));
+	else if (!strcmp(word, "pieces") && step->word_count > 2)
+		fake_set_chunk(end->fd, strtoul(step->words[2], NULL, 10));
 	else if (!strcmp(word, "refuses"))
 		play_leg_refuses(end, step);
 	else
@@ -251,5 +255,6 @@ void play_step(struct play *play, const struct cue *step)
 	if (!done)
 		script_fail(step, "no such command: %s %s", step->words[0],
 			    step->word_count > 1 ? step->words[1] : "");
-	fake_run(play->house.loop);
+	if (!has_word(step, "later"))
+		fake_run(play->house.loop);
 }

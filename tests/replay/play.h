@@ -8,7 +8,8 @@
  * NAME sends [gzip] [chunk] [last], block
  * NAME receives [dechunked], block     all that came, once nothing moves
  * NAME receives nothing
- * NAME ends | resets | is open | is ended | is closed | is cut
+ * NAME ends | resets | closes | is open | is ended | is closed | is cut
+ * NAME pieces N                 what it sends is read N bytes at a time; 0: all
  * NAME window N                 how much the edge may have on the way to it
  * dialer answers HOST:PORT [NAME] | dialer refuses CONSTRAINT TEXT
  * minter answers NAME [refuse]  | minter refuses CONSTRAINT TEXT
@@ -16,6 +17,8 @@
  * leg refuses CONSTRAINT TEXT
  * warden starts packcheck | warden refuses ...
  * packcheck answers QUESTION RESULT [INDEX [WANT...]] (bases: fetch them so)
+ * "later" behind what an end does: the edge has not seen it when the next
+ * step begins
  * ROLE is idle | ROLE leaves | ROLE joins
  * ledger receives, block        all records since the last look
  * session is revoked
