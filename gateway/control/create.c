@@ -243,6 +243,19 @@ static void note_record(struct conn *conn, const struct wanted *wanted,
 	};
 }
 
+/* Whose policy names a secret has it sent where that policy says: secrets
+ * are the administrators' to give. */
+static bool may_use_secrets(struct conn *conn, const struct policy *policy)
+{
+	if (conn->who.is_admin || policy->credential_count == 0)
+		return true;
+	log_warn("uid %u may not use secrets", conn->who.uid);
+	conn_refuse(conn, 403,
+		    "only administrators may create sessions whose policy has "
+		    "credentials");
+	return false;
+}
+
 static void create(struct conn *conn, struct wanted *wanted)
 {
 	const char *wrong = check_wanted(wanted, &conn->arena);
@@ -259,6 +272,10 @@ static void create(struct conn *conn, struct wanted *wanted)
 	policy = task ? compile(conn, wanted, task->id) : NULL;
 	if (!policy)
 		return;
+	if (!may_use_secrets(conn, policy)) {
+		policy_free(policy);
+		return;
+	}
 	if (wanted->policy_name.len == 0)
 		wanted->policy_name = arena_copy(&conn->arena, policy->name);
 	sealed = seal(conn, wanted, policy, task, &err);

@@ -41,6 +41,27 @@ static void session_create_seals_a_package_for_the_asker(void **state)
 	rig_release(&rig);
 }
 
+/* Else any user of the host has every secret sent to a host of his own. */
+static void session_create_gives_secrets_to_administrators_alone(void **state)
+{
+	static const char body[] =
+		"{\"policy\":\"" POLICY
+		"network: {rules: [{hosts: [a.example], "
+		"credential: c, action: allow}]}\\n"
+		"credentials: [{name: c, secret: s, attach: bearer, "
+		"hosts: [a.example]}]\\n\"}";
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig, 1000, false);
+	assert_status(post(&rig, "/v1/sessions", body), 403);
+	assert_int_equal(rig.creations, 0);
+	rig_release(&rig);
+	rig_init(&rig, 0, true);
+	assert_status(post(&rig, "/v1/sessions", body), 201);
+	rig_release(&rig);
+}
+
 static void session_create_refuses_what_is_wrong_and_says_what(void **state)
 {
 	static const struct {
@@ -194,6 +215,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(session_create_seals_a_package_for_the_asker),
+		cmocka_unit_test(
+			session_create_gives_secrets_to_administrators_alone),
 		cmocka_unit_test(
 			session_create_refuses_what_is_wrong_and_says_what),
 		cmocka_unit_test(session_that_nobody_waits_for_is_ended_again),
