@@ -46,7 +46,7 @@ struct run {
 	struct reply session;
 	struct attachment attachment;
 	struct sandbox *sandbox;
-	pid_t teller;
+	struct denials denials;
 	bool has_client;
 	bool has_session;
 };
@@ -296,8 +296,9 @@ static int run_sandbox(struct run *run, int *exit_code, struct err *err)
 
 	if (make_spec(run, &spec, err) < 0)
 		return -1;
-	run->teller = denials_start(json_text(run->session.json, "id"),
-				    run->options.events);
+	if (denials_start(&run->denials, json_text(run->session.json, "id"),
+			  run->options.events, err) < 0)
+		return -1;
 	run->sandbox = sandbox_start(&spec, &listeners, err);
 	if (!run->sandbox || give_listeners(run, &listeners, err) < 0 ||
 	    sandbox_go(run->sandbox, err) < 0)
@@ -332,12 +333,12 @@ static void run_release(struct run *run)
 
 	if (run->sandbox)
 		sandbox_free(run->sandbox);
+	denials_stop(&run->denials);
 	if (run->has_session &&
 	    gateway_end(&run->client, json_text(run->session.json, "id"),
 			"ended", &err) < 0)
 		(void)fprintf(stderr, "sallyport: end the session: %s\n",
 			      err.text);
-	denials_stop(run->teller);
 	attachment_close(&run->attachment);
 	if (run->has_client)
 		client_close(&run->client);

@@ -1,20 +1,18 @@
 #include "cli/denials.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/client.h"
 
-/* After the command: the ledger commits within some ms. */
-#define LAST_WORDS_MS 60
+#define PATH_MAX_LEN 160
 
 /* What was told last of a connection: the request on it that fails for the
  * same reason says nothing new. */
@@ -58,6 +56,7 @@ static void tell(struct told *told, const json_t *row)
 struct listener {
 	FILE *events;
 	struct told told;
+	json_int_t sequence; /* of the last row that was heard */
 };
 
 static bool on_line(struct bytes line, void *owner)
@@ -73,44 +72,62 @@ static bool on_line(struct bytes line, void *owner)
 		(void)fflush(events);
 	}
 	row = json_loadb((const char *)line.data, line.len, 0, NULL);
+	if (row)
+		listener->sequence =
+			json_integer_value(json_object_get(row, "sequence"));
 	tell(&listener->told, row);
 	json_decref(row);
 	return true;
 }
 
-static void follow(const char *session, const char *events_path)
+static void listen_to(struct client *client, const char *what,
+		      const char *session, struct listener *listener)
 {
-	char path[128];
-	struct client client;
+	char path[PATH_MAX_LEN];
 	struct err err;
+
+	(void)snprintf(path, sizeof(path),
+		       "/v1/%s?session=%s%s&after=%" JSON_INTEGER_FORMAT, what,
+		       session, listener->events ? "" : "&denied=1",
+		       listener->sequence);
+	(void)client_follow(client, path, on_line, listener, &err);
+}
+
+/* Rows as they are stored, until the command has ended and the stream is
+ * shut down; then, asked for once, those that were not stored by then. */
+static void tell_all(struct client *client, const char *session,
+		     const char *events_path)
+{
 	struct listener listener = {
 		.events = events_path ? fopen(events_path, "we") : NULL,
 	};
+	struct err err;
 
 	(void)signal(SIGINT, SIG_IGN);
 	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-	(void)snprintf(path, sizeof(path), "/v1/events?session=%s", session);
-	if (client_open(&client, &err) == 0)
-		(void)client_follow(&client, path, on_line, &listener, &err);
+	listen_to(client, "events", session, &listener);
+	if (client_open(client, &err) == 0)
+		listen_to(client, "audit", session, &listener);
 	_exit(0);
 }
 
-pid_t denials_start(const char *session, const char *events_path)
+int denials_start(struct denials *denials, const char *session,
+		  const char *events_path, struct err *err)
 {
-	pid_t teller = fork();
-
-	if (teller == 0)
-		follow(session, events_path);
-	return teller;
+	if (client_open(&denials->stream, err) < 0)
+		return -1;
+	denials->teller = fork();
+	if (denials->teller == 0)
+		tell_all(&denials->stream, session, events_path);
+	return denials->teller < 0 ? err_system(err, "fork") : 0;
 }
 
-void denials_stop(pid_t teller)
+void denials_stop(struct denials *denials)
 {
-	const struct timespec wait = {.tv_nsec = LAST_WORDS_MS * 1000000};
-
-	if (teller <= 0)
+	if (denials->teller <= 0)
 		return;
-	(void)nanosleep(&wait, NULL);
-	(void)kill(teller, SIGTERM);
-	(void)waitpid(teller, NULL, 0);
+	(void)shutdown(denials->stream.fd, SHUT_RDWR);
+	(void)waitpid(denials->teller, NULL, 0);
+	denials->teller = 0;
+	client_close(&denials->stream);
 }

@@ -8,9 +8,18 @@
 
 #include <sys/types.h>
 
-/* Start telling; events_path may be NULL. The process' id, or -1. */
-pid_t denials_start(const char *session, const char *events_path);
-/* Let it tell what is still on its way, and end it. */
-void denials_stop(pid_t teller);
+#include "cli/client.h"
+
+struct denials {
+	pid_t teller; /* 0: none */
+	struct client stream;
+};
+
+/* Start telling; events_path may be NULL. 0, or -1. */
+int denials_start(struct denials *denials, const char *session,
+		  const char *events_path, struct err *err);
+/* Let it tell what it has not yet, and end it. The session must still be:
+ * whoever is no administrator sees no rows of one that has ended. */
+void denials_stop(struct denials *denials);
 
 #endif

@@ -110,6 +110,9 @@ static void answer_query(struct rpc_ticket ticket, const void *message, int *fd,
 
 	(void)fd;
 	arena_init(&arena, ANSWER_ARENA_MAX);
+	/* Whoever asks sees what was told before. */
+	if (ledger->batch.first && !ledger->batch.failed_ms)
+		(void)batch_flush(&ledger->batch);
 	if (store_query(&ledger->store, message, &arena, &rows, &err) < 0)
 		refuse(ticket, &err);
 	else
