@@ -6,10 +6,19 @@
 #ifndef GATEWAY_SESSION_LEASE_H
 #define GATEWAY_SESSION_LEASE_H
 
+#include "common/bytes.h"
+
 /* "ghp_", 30 random base62 characters, 6 of base62 CRC-32 (GitHub's format
  * of 2021), and NUL. */
 #define LEASE_SIZE 41
 
 void lease_new(char out[LEASE_SIZE]);
+
+#define LEASE_FIELD_MAX 512
+
+/* The lease of a Proxy-Authorization field (untrusted): what Bearer brings,
+ * or the password of Basic, or its user when the password is empty. In
+ * place: the view borrows from room. Empty when there is none. */
+struct bytes lease_of_field(struct bytes field, uint8_t room[LEASE_FIELD_MAX]);
 
 #endif
