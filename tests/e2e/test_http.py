@@ -5,7 +5,7 @@ import threading
 import time
 
 import pytest
-from gateway import memory_peak, wait_until
+from gateway import memory_now, memory_peak, wait_until
 from session import read_head
 
 MIB = 1024 * 1024
@@ -167,6 +167,28 @@ def test_a_reader_that_stops_holds_the_sender_back(web, origin):
     time.sleep(2)
     assert memory_peak(session.edge()) - before < 32 * MIB
     stream.close()
+
+
+def test_memory_does_not_grow_with_requests(web, origin, gateway):
+    session = web()
+    stream = session.connect_tls("good.example", origin.port)
+    request = (f"GET /status/200 HTTP/1.1\r\nHost: good.example"
+               f"{origin.suffix}\r\n\r\n").encode()
+
+    def ask(count):
+        for _ in range(count):
+            stream.sendall(request)
+            answer = read_head(stream)
+            assert b" 200 " in answer.splitlines()[0]
+            assert stream.recv(9) == b"as asked\n"
+    ask(500)
+    pids = {"edge": session.edge()} | {
+        role: gateway.pid(role) for role in ("dialer", "ledger", "minter")}
+    before = {role: memory_now(pid) for role, pid in pids.items()}
+    ask(2000)
+    stream.close()
+    for role, pid in pids.items():
+        assert memory_now(pid) - before[role] < MIB, role
 
 
 def test_50_clients_at_once(web, origin):
