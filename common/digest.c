@@ -1,10 +1,8 @@
 #include "common/digest.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
-#include <sys/random.h>
 
 /* Fetched once: a fetch costs more than hashing a ledger row does. */
 static EVP_MD_CTX *sha256_context(void)
@@ -34,37 +32,4 @@ void digest_sha256(struct bytes a, struct bytes b, uint8_t out[DIGEST_LEN])
 		 EVP_DigestFinal_ex(context, out, &len);
 
 	assert(ok && len == DIGEST_LEN);
-}
-
-void random_bytes(void *out, size_t len)
-{
-	uint8_t *at = out;
-
-	while (len > 0) {
-		ssize_t n = getrandom(at, len, 0);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		assert(n > 0);
-		at += n;
-		len -= (size_t)n;
-	}
-}
-
-void random_id(char out[27])
-{
-	static const char digits[] = "abcdefghijklmnopqrstuvwxyz234567";
-	uint8_t bits[16];
-	unsigned held = 0, count = 0;
-	char *to = out;
-
-	random_bytes(bits, sizeof(bits));
-	for (size_t i = 0; i < sizeof(bits); i++) {
-		held = held << 8 | bits[i];
-		count += 8;
-		for (; count >= 5; count -= 5)
-			*to++ = digits[held >> (count - 5) & 31];
-	}
-	*to++ = digits[held << (5 - count) & 31];
-	*to = '\0';
 }

@@ -94,14 +94,14 @@ struct io_layer {
 	int (*shake)(struct io *io);
 	/* Does read have bytes that the descriptor will not announce? */
 	bool (*has_pending)(const struct io *io);
-	/* At io_close(); tls itself lives on until the io is freed. */
+	/* At io_close(); what it has lives on until the io is freed. */
 	void (*close)(struct io *io);
+	void (*release)(struct io *io);
 };
 
 extern const struct io_layer io_layer_plain;
 
 struct io_tls;
-void io_tls_free(struct io_tls *tls);
 
 struct io {
 	struct io_loop *loop;

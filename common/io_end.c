@@ -61,7 +61,7 @@ void io_release(struct io *io)
 	buf_clear(&io->out);
 	io_buf_settle(loop, &io->in);
 	io_buf_settle(loop, &io->out);
-	io_tls_free(io->tls);
+	io->layer->release(io);
 	free(io->error);
 	free(io);
 }

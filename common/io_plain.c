@@ -85,6 +85,11 @@ static void plain_close(struct io *io)
 	(void)io;
 }
 
+static void plain_release(struct io *io)
+{
+	(void)io;
+}
+
 const struct io_layer io_layer_plain = {
 	.read = plain_read,
 	.write = plain_write,
@@ -92,4 +97,5 @@ const struct io_layer io_layer_plain = {
 	.shake = plain_shake,
 	.has_pending = plain_has_pending,
 	.close = plain_close,
+	.release = plain_release,
 };

@@ -267,12 +267,10 @@ static void tls_close(struct io *io)
 	buf_release(&tls->initial);
 }
 
-void io_tls_free(struct io_tls *tls)
+static void tls_release(struct io *io)
 {
-	if (!tls)
-		return;
-	free(tls->name);
-	free(tls);
+	free(io->tls->name);
+	free(io->tls);
 }
 
 static const struct io_layer layer_tls = {
@@ -282,6 +280,7 @@ static const struct io_layer layer_tls = {
 	.shake = tls_shake,
 	.has_pending = tls_has_pending,
 	.close = tls_close,
+	.release = tls_release,
 };
 
 int io_tls_begin(struct io *io, SSL_CTX *ctx, struct err *err)
