@@ -14,8 +14,8 @@
 
 #define PATH_MAX_LEN 160
 
-/* What was told last of a connection: the request on it that fails for the
- * same reason says nothing new. */
+/* What was told last of a connection or a push: the request on it that fails
+ * for the same reason says nothing new. */
 struct told {
 	char host[256];
 	char constraint[64];
@@ -25,15 +25,16 @@ static bool is_told(struct told *told, const json_t *row)
 {
 	const char *host = json_text(row, "host");
 	const char *constraint = json_text(row, "constraint");
-	bool same = !strcmp(told->host, host) &&
-		    !strcmp(told->constraint, constraint);
+	const char *activity = json_text(row, "activity");
 
-	if (!strcmp(json_text(row, "activity"), "connection")) {
-		(void)snprintf(told->host, sizeof(told->host), "%s", host);
-		(void)snprintf(told->constraint, sizeof(told->constraint), "%s",
-			       constraint);
-	}
-	return same;
+	if (strcmp(activity, "connection") != 0 &&
+	    strcmp(activity, "push") != 0)
+		return !strcmp(told->host, host) &&
+		       !strcmp(told->constraint, constraint);
+	(void)snprintf(told->host, sizeof(told->host), "%s", host);
+	(void)snprintf(told->constraint, sizeof(told->constraint), "%s",
+		       constraint);
+	return false;
 }
 
 static void tell(struct told *told, const json_t *row)
