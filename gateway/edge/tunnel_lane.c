@@ -61,6 +61,7 @@ static enum step step_dial(struct conn *conn, enum lane_event event)
 	if (event == EV_ENTER) {
 		/* The target's decision is what its end belongs to. */
 		conn->on_record = RECORD_IS_OPEN;
+		conn->verdict = conn->target_verdict;
 		conn->dial = dial_start(conn->edge->keeper, &conn->target,
 					on_dialed, conn, &err);
 		if (conn->dial)
