@@ -284,10 +284,8 @@ void end_taken(struct end *end)
 
 void end_end(struct end *end)
 {
-	if (end->io) {
+	if (end->io)
 		io_end(end->io);
-		return;
-	}
 	if (end->kind == END_LEG)
 		send_frame(end, LEG_EOF, bytes_from(NULL, 0));
 	fake_end(end->fd);
