@@ -8,7 +8,7 @@
 #include "common/cleanup.h"
 
 #define ROWS_DEFAULT 20
-#define ROWS_MAX     10000
+#define ROWS_MAX     64 /* what the ledger gives at once */
 #define PATH_BYTES   1024
 
 struct audit_options {

@@ -327,18 +327,29 @@ static int run_all(struct run *run, int *exit_code, struct err *err)
 	return run_sandbox(run, exit_code, err);
 }
 
-static void run_release(struct run *run)
+/* End the session. Control may have been restarted since we connected: then
+ * once more on a new connection. */
+static void end_session(struct run *run)
 {
+	const char *id = json_text(run->session.json, "id");
 	struct err err;
 
+	if (gateway_end(&run->client, id, "ended", &err) == 0)
+		return;
+	client_close(&run->client);
+	if (client_open(&run->client, &err) < 0 ||
+	    gateway_end(&run->client, id, "ended", &err) < 0)
+		(void)fprintf(stderr, "sallyport: end the session: %s\n",
+			      err.text);
+}
+
+static void run_release(struct run *run)
+{
 	if (run->sandbox)
 		sandbox_free(run->sandbox);
 	denials_stop(&run->denials);
-	if (run->has_session &&
-	    gateway_end(&run->client, json_text(run->session.json, "id"),
-			"ended", &err) < 0)
-		(void)fprintf(stderr, "sallyport: end the session: %s\n",
-			      err.text);
+	if (run->has_session)
+		end_session(run);
 	attachment_close(&run->attachment);
 	if (run->has_client)
 		client_close(&run->client);

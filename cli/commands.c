@@ -82,7 +82,9 @@ const struct command commands[] = {
 	 "\n"
 	 "Exits 1 when a record was changed, removed or reordered.\n"},
 	{"push", "list", cmd_push_list, "list the newest pushes",
-	 "Usage: sallyport push list [-n COUNT] [--session ID] [-o json]\n"},
+	 "Usage: sallyport push list [-n COUNT] [--session ID] [-o json]\n"
+	 "\n"
+	 "COUNT is 1 to 64, 20 without -n.\n"},
 	{"status", NULL, cmd_status, "is the gateway well?",
 	 "Usage: sallyport status [-o json]\n"},
 	{"doctor", NULL, cmd_doctor, "what does this host lack?",
