@@ -1,7 +1,9 @@
 #include <fcntl.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include <utlist.h>
 
@@ -273,6 +275,7 @@ int warden_session_attach(struct warden_session *session,
 			  enum listener_kind kind, int fd, struct err *err)
 {
 	struct warden_listener *listener;
+	const int on = 1;
 
 	if (session->is_revoked || !session->edge ||
 	    session->listener_count >= LISTENERS_MAX) {
@@ -281,6 +284,10 @@ int warden_session_attach(struct warden_session *session,
 			       "attach listener: the session has ended or has "
 			       "enough");
 	}
+	/* What is accepted inherits it; the edge itself may set nothing. A
+	 * head and its body would else wait 40 ms for each other. */
+	if (kind == LISTENER_TCP || kind == LISTENER_DNS_TCP)
+		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	listener = &session->listeners[session->listener_count++];
 	*listener = (struct warden_listener){fd, kind};
 	/* An edge that is being restarted gets it when it is back. */
