@@ -14,6 +14,8 @@ BLOCK = b"0123456789abcdef" * 4096
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     timeout = 60
+    # Two small writes must not wait for each other.
+    disable_nagle_algorithm = True
 
     def log_message(self, *args):
         pass

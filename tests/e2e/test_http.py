@@ -93,7 +93,7 @@ def test_keep_alive_both_ways(web, origin):
     session = web()
     url = origin.url("/echo")
     answer = session.curl(url, "-o", session.dir / "one", "-v", url)
-    assert "Re-using existing connection" in answer.error
+    assert "Re-using existing " in answer.error
     assert answer.error.count("CONNECT tunnel established") == 1
     again = session.curl(url)
     assert again.json["connection"] == answer.json["connection"]
@@ -188,7 +188,9 @@ def test_memory_does_not_grow_with_requests(web, origin, gateway):
     ask(2000)
     stream.close()
     for role, pid in pids.items():
-        assert memory_now(pid) - before[role] < MIB, role
+        # SQLite fills its cache of 2 MiB first.
+        most = 3 * MIB if role == "ledger" else MIB // 2
+        assert memory_now(pid) - before[role] < most, role
 
 
 def test_50_clients_at_once(web, origin):
@@ -306,7 +308,9 @@ def test_a_malformed_response_is_refused(web, origin, path, constraint):
 
 def test_a_response_cut_short_is_not_whole_for_the_client(web, origin):
     answer = web().curl(origin.url("/cut-short"))
-    assert answer.exit == 18, "curl: transfer closed with bytes remaining"
+    # What curl calls a transfer that closed with bytes remaining: 18, and
+    # 56 from 8.14 on.
+    assert answer.exit in (18, 56)
 
 
 @pytest.mark.parametrize("head,constraint", [
