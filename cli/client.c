@@ -81,7 +81,13 @@ static int send_request(struct client *client,
 		return err_set(err, ERR_TOO_LARGE, "the request is too large");
 	if (send_all(client->fd, buf_view(&head), err) < 0)
 		return -1;
-	return send_all(client->fd, request->body, err);
+	/* A head that is refused may be answered without the body being read:
+	 * the answer says why, a broken pipe does not. */
+	if (send_all(client->fd, request->body, err) < 0 &&
+	    err->number != EPIPE && err->number != ECONNRESET)
+		return -1;
+	*err = (struct err){0};
+	return 0;
 }
 
 /* ---- receive ---- */
