@@ -177,6 +177,12 @@ static int begin_send(struct conn *conn)
 {
 	struct git_work *work = conn->git;
 
+	/* What came instead of no pack is refused before the commands go. */
+	if (!work->commands.push.has_pack && buf_len(&work->held) > 0) {
+		conn_refuse(conn, CONSTRAINT_push_malformed,
+			    "bytes after commands that only delete");
+		return -1;
+	}
 	if (send_commands(conn) < 0)
 		return -1;
 	if (work->pack_fd < 0 && begin_stream(conn) < 0)
