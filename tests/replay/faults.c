@@ -90,6 +90,9 @@ void faults_settle(struct play *play, const struct cue *step)
 
 	fake_run(play->house.loop);
 	fake_advance(play->house.loop, PATIENCE_MS);
+	/* What a question brought along is the party's until it answers. */
+	for (unsigned role = 0; role < ROLE_MAX; role++)
+		house_forget_asked(&play->house, (enum role)role);
 	if (edge->conn_count > 0)
 		script_fail(step, "%zu connections stay, the first in state %d",
 			    edge->conn_count, (int)edge->conns->state);

@@ -282,18 +282,23 @@ int house_party_open(struct house *house, enum role role)
 	return fds[0];
 }
 
-void house_party_leaves(struct house *house, enum role role)
+void house_forget_asked(struct house *house, enum role role)
 {
 	struct asked *asked, *next;
 
-	if (house->parties[role].rpc)
-		rpc_close(house->parties[role].rpc);
-	house->parties[role].rpc = NULL;
 	DL_FOREACH_SAFE(house->asked, asked, next)
 	if (asked->role == role) {
 		rpc_refuse(asked->ticket, 0, "gone");
 		house_answered(house, asked);
 	}
+}
+
+void house_party_leaves(struct house *house, enum role role)
+{
+	if (house->parties[role].rpc)
+		rpc_close(house->parties[role].rpc);
+	house->parties[role].rpc = NULL;
+	house_forget_asked(house, role);
 }
 
 static void tell(struct house *house, uint16_t type,

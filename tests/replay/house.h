@@ -61,6 +61,8 @@ int house_party_open(struct house *house, enum role role);
 struct asked *house_asked(struct house *house, const struct cue *step,
 			  enum role role, const char *text);
 void house_answered(struct house *house, struct asked *asked);
+/* Refuse whatever role was asked and did not answer. */
+void house_forget_asked(struct house *house, enum role role);
 /* Does anything wait that role was asked? */
 bool house_has_asked(const struct house *house, enum role role);
 
