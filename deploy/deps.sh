@@ -13,7 +13,7 @@ build_packages() {
 	echo build-essential cmake ninja-build pkg-config ca-certificates \
 		libssl-dev libevent-dev libc-ares-dev libgit2-dev \
 		libsqlite3-dev libfyaml-dev libjansson-dev libseccomp-dev \
-		libcap-ng-dev libnftables-dev libmnl-dev zlib1g-dev \
+		libcap-ng-dev libmnl-dev zlib1g-dev \
 		libpsl-dev libidn2-dev uthash-dev git openssl
 	# Debian 13 and Ubuntu 24.04 package llhttp; Debian 12 ships its C
 	# sources inside node-llhttp.
@@ -67,6 +67,31 @@ is_known() {
 	apt-cache show "$1" >/dev/null 2>&1
 }
 
+# Debian starts what it installs, and at every boot. The tests start their
+# own; nobody asked for a web server on port 80.
+install_unstarted() {
+	local policy=/usr/sbin/policy-rc.d own=no status=0 name
+	if [ ! -e "$policy" ]; then
+		own=yes
+		printf '%s\n' '#!/bin/sh' \
+			'case $1 in nginx* | fcgiwrap*) exit 101 ;; esac' |
+			"${as_root[@]}" tee "$policy" >/dev/null
+		"${as_root[@]}" chmod 755 "$policy"
+	fi
+	"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install \
+		-y -qq --no-install-recommends -o Dpkg::Use-Pty=0 "$@" \
+		>/dev/null || status=$?
+	[ "$own" = no ] || "${as_root[@]}" rm -f "$policy"
+	for name in nginx fcgiwrap; do
+		[[ " $* " == *" $name "* ]] || continue
+		"${as_root[@]}" systemctl -q disable "$name.service" \
+			>/dev/null 2>&1 || true
+		"${as_root[@]}" systemctl -q disable "$name.socket" \
+			>/dev/null 2>&1 || true
+	done
+	return "$status"
+}
+
 main() {
 	local set=build check=no arg
 	for arg in "$@"; do
@@ -95,7 +120,7 @@ main() {
 		exit 1
 	fi
 
-	local as_root=()
+	as_root=()
 	if [ "$(id -u)" -ne 0 ]; then
 		command -v sudo >/dev/null || {
 			echo "deps: run as root, or install sudo, to install:" \
@@ -117,9 +142,7 @@ main() {
 		missing+=("$name")
 	done
 	echo "deps: installing ${missing[*]}"
-	DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq \
-		--no-install-recommends -o Dpkg::Use-Pty=0 "${missing[@]}" \
-		>/dev/null
+	install_unstarted "${missing[@]}"
 	echo "deps: done"
 }
 
