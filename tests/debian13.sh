@@ -25,12 +25,14 @@ fail() {
 	exit 1
 }
 
-# The first address of this host's apt sources that ends in /$1.
+# The first address in Debian's own apt sources here that ends in /$1.
 mirror_of() {
-	find /etc/apt/sources.list /etc/apt/sources.list.d -type f \
-		\( -name '*.list' -o -name '*.sources' \) -exec cat {} + \
-		2>/dev/null | sed -En "/^#/d; s,.*(https?://[^ ]+/$1)/?( .*)?\$,\1,p" |
-		head -n 1
+	local file
+	for file in /etc/apt/sources.list \
+		/etc/apt/sources.list.d/debian.sources; do
+		[ ! -e "$file" ] || sed -En \
+			"/^#/d; s,.*(https?://[^ ]+/$1)/?( .*)?\$,\1,p" "$file"
+	done | head -n 1
 }
 
 bootstrap() {
@@ -38,9 +40,9 @@ bootstrap() {
 	command -v debootstrap >/dev/null ||
 		fail "debootstrap is not installed (deploy/deps.sh test)"
 	local mirror security
-	mirror=$(mirror_of debian) || true
+	mirror=$(mirror_of debian)
 	mirror=${mirror:-http://deb.debian.org/debian}
-	security=$(mirror_of debian-security) || true
+	security=$(mirror_of debian-security)
 	security=${security:-http://security.debian.org/debian-security}
 	echo "debian13: fetching $suite from $mirror into $cache" >&2
 	rm -rf "$cache/base"
@@ -50,9 +52,6 @@ bootstrap() {
 		deb $mirror $suite-updates main
 		deb $security $suite-security main
 	LIST
-	# No package may start a service on the host's kernel.
-	printf '#!/bin/sh\nexit 101\n' >"$cache/base/usr/sbin/policy-rc.d"
-	chmod +x "$cache/base/usr/sbin/policy-rc.d"
 	touch "$cache/base/.complete"
 }
 
