@@ -21,7 +21,7 @@ static void on_peer_closed(struct keeper *keeper, struct keeper_peer *peer)
 {
 	/* An edge that is gone leaves no half-sent request behind. */
 	if (peer->role == ROLE_EDGE)
-		legs_close(keeper->owner, peer->session);
+		legs_close_of(keeper->owner, peer);
 }
 
 static int prepare(struct keeper *keeper, struct confine_spec *confine,

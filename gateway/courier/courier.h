@@ -51,6 +51,7 @@ enum leg_state {
 
 struct leg {
 	struct courier *courier;
+	const struct keeper_peer *peer; /* the edge that opened it */
 	char session[SESSION_ID_MAX + 1];
 	char binding[BINDING_NAME_MAX + 1];
 	struct target target;
@@ -85,8 +86,9 @@ void leg_refuse(struct leg *leg, enum constraint constraint, const char *format,
 		...) __attribute__((format(printf, 3, 4)));
 /* The grant is complete: send the request's head with this credential. */
 void leg_granted(struct leg *leg, const struct msg_token *token);
-/* Close every leg of a session. */
+/* Close every leg of a session; of an edge that is gone. */
 void legs_close(struct courier *courier, const char *session);
+void legs_close_of(struct courier *courier, const struct keeper_peer *peer);
 
 /* ---- grant.c ---- */
 

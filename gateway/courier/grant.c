@@ -285,9 +285,9 @@ static int ask_token(struct leg *leg, struct grant *grant)
 static int ask_record(struct leg *leg, struct grant *grant)
 {
 	bool is_push = leg->kind == LEG_PUSH;
-	struct bytes path = leg->request.path;
-	struct bytes rest = path;
-	const struct record record = {
+	/* Of the two, the other one's views are from an earlier request. */
+	struct bytes rest = is_push ? leg->push.url_path : leg->request.path;
+	struct record record = {
 		.kind = RECORD_SECRET_USE,
 		.allowed = true,
 		.session = bytes_str(leg->session),
@@ -299,11 +299,10 @@ static int ask_record(struct leg *leg, struct grant *grant)
 		.method = is_push ? bytes_str("PUSH") : leg->request.method,
 		.credential = bytes_str(leg->binding),
 	};
-	struct record full = record;
 
-	(void)bytes_split(&rest, '?', &path);
-	full.path = is_push ? leg->push.url_path : path;
-	return keeper_record_durable(leg->courier->keeper, &full, on_recorded,
+	/* A query may hold secrets. */
+	(void)bytes_split(&rest, '?', &record.path);
+	return keeper_record_durable(leg->courier->keeper, &record, on_recorded,
 				     grant);
 }
 

@@ -41,6 +41,26 @@ static void one_released(struct leg *leg)
 		leg_free(leg);
 }
 
+static struct bytes session_key(const struct leg *leg,
+				char key[TLS_CLIENT_KEY_MAX])
+{
+	int len = snprintf(key, TLS_CLIENT_KEY_MAX, "%s|%s:%u", leg->session,
+			   leg->target.host, leg->target.port);
+
+	return bytes_from(key, (size_t)len);
+}
+
+static void keep_tls_session(struct leg *leg)
+{
+	struct courier *courier = leg->courier;
+	char key[TLS_CLIENT_KEY_MAX];
+
+	if (io_error(leg->upstream)->code == ERR_NONE)
+		tls_client_keep(&courier->tls, session_key(leg, key),
+				io_tls_session(leg->upstream),
+				io_loop_now_ms(courier->keeper->loop));
+}
+
 void leg_close(struct leg *leg)
 {
 	if (leg->state == LEG_CLOSED)
@@ -48,6 +68,8 @@ void leg_close(struct leg *leg)
 	if (leg->state == LEG_CONNECTING)
 		rpc_refuse(leg->ticket, CONSTRAINT_upstream_closed,
 			   "the connection to %s was closed", leg->target.host);
+	else
+		keep_tls_session(leg);
 	leg->state = LEG_CLOSED;
 	if (leg->grant)
 		grant_cancel(leg->grant);
@@ -84,6 +106,15 @@ void legs_close(struct courier *courier, const char *session)
 
 	DL_FOREACH_SAFE(courier->legs, leg, next)
 	if (!strcmp(leg->session, session))
+		leg_close(leg);
+}
+
+void legs_close_of(struct courier *courier, const struct keeper_peer *peer)
+{
+	struct leg *leg, *next;
+
+	DL_FOREACH_SAFE(courier->legs, leg, next)
+	if (leg->peer == peer)
 		leg_close(leg);
 }
 
@@ -158,7 +189,7 @@ static int take_frame(struct leg *leg, enum leg_kind kind, struct bytes payload,
 {
 	bool is_between = leg->state == LEG_IDLE || leg->state == LEG_RECEIVING;
 
-	err->text[0] = '\0';
+	(void)err_set(err, ERR_CLOSED, "upstream takes no more");
 	if (is_between && (kind == LEG_REQUEST || kind == LEG_PUSH))
 		return take_head(leg, kind, payload, err);
 	if (leg->state == LEG_SENDING && kind == LEG_BODY)
@@ -166,6 +197,20 @@ static int take_frame(struct leg *leg, enum leg_kind kind, struct bytes payload,
 	if (leg->state == LEG_SENDING && kind == LEG_END && payload.len == 0)
 		return end_body(leg, err);
 	return err_set(err, ERR_INVALID, "frame %d is out of order", (int)kind);
+}
+
+/* When upstream is what failed, its last words come before its IO_FAILED
+ * does, later in this turn. */
+static void frames_failed(struct leg *leg, const char *why, enum err_code code)
+{
+	if (io_error(leg->upstream)->code != ERR_NONE) {
+		io_read_stop(leg->edge);
+		return;
+	}
+	leg_refuse(leg,
+		   code == ERR_DENIED ? CONSTRAINT_credential_unavailable
+				      : CONSTRAINT_internal,
+		   "%s", why);
 }
 
 /* Frames wait in io_in() while a grant is asked for and while upstream takes
@@ -185,8 +230,8 @@ static void take_frames(struct leg *leg)
 		if (got == 0)
 			break;
 		if (got < 0 || take_frame(leg, kind, payload, &err) < 0) {
-			leg_refuse(leg, CONSTRAINT_internal, "%s",
-				   got < 0 ? "not a frame" : err.text);
+			frames_failed(leg, got < 0 ? "not a frame" : err.text,
+				      err.code);
 			return;
 		}
 		buf_consume(in, used);
@@ -391,13 +436,11 @@ static int start_tls(struct leg *leg, struct err *err)
 {
 	struct courier *courier = leg->courier;
 	char key[TLS_CLIENT_KEY_MAX];
-	int len = snprintf(key, sizeof(key), "%s|%s:%u", leg->session,
-			   leg->target.host, leg->target.port);
 	const struct io_tls_client client = {
 		.ctx = courier->tls.ctx,
 		.name = leg->target.host,
 		.session = tls_client_session(
-			&courier->tls, bytes_from(key, (size_t)len),
+			&courier->tls, session_key(leg, key),
 			io_loop_now_ms(courier->keeper->loop)),
 		.check = tls_verify_leaf,
 	};
@@ -423,6 +466,7 @@ static struct leg *leg_new(struct courier *courier,
 	if (!leg)
 		return NULL;
 	leg->courier = courier;
+	leg->peer = peer;
 	copy_text(leg->session, sizeof(leg->session), bytes_str(peer->session));
 	copy_text(leg->binding, sizeof(leg->binding), message->binding);
 	leg->target.kind = host_canonical(message->host, leg->target.host);

@@ -13,6 +13,8 @@
 
 #define TOKEN_MAX   (16 * 1024)
 #define GITHUB_USER "x-access-token"
+/* Names, host, framing: what is the same in every head. */
+#define FIXED_HEAD_BYTES 2048
 
 /* ---- the credential ---- */
 
@@ -132,6 +134,22 @@ static int write_plain(const struct leg *leg, const struct msg_token *token,
 	return write_end(out);
 }
 
+/* All that a head can take beside the command list: so that out never moves
+ * once the credential stands in it, and no copy stays behind. */
+static size_t head_bytes_max(const struct leg *leg)
+{
+	const struct leg_request *request = &leg->request;
+	size_t bytes = 2 * TOKEN_MAX + HEAD_LINE_MAX + FIXED_HEAD_BYTES;
+
+	if (leg->kind == LEG_PUSH)
+		return bytes;
+	bytes += request->path.len;
+	for (size_t i = 0; i < request->fields_count; i++)
+		bytes += request->fields[i].name.len +
+			 request->fields[i].value.len + 4;
+	return bytes;
+}
+
 static int write_push(const struct leg *leg, const struct msg_token *token,
 		      struct buf *out, struct err *err)
 {
@@ -144,7 +162,8 @@ static int write_push(const struct leg *leg, const struct msg_token *token,
 	if (commands_write(push, &commands, err) < 0)
 		return -1;
 	(void)err_set(err, ERR_TOO_LARGE, "write push: too large");
-	if (buf_add(&path, push->url_path) < 0 ||
+	if (!buf_reserve(out, head_bytes_max(leg) + buf_len(&commands)) ||
+	    buf_add(&path, push->url_path) < 0 ||
 	    buf_add_str(&path, "/git-receive-pack") < 0 ||
 	    write_request_line(out, bytes_str("POST"), buf_view(&path),
 			       &leg->target) < 0 ||
@@ -163,6 +182,8 @@ static int write_push(const struct leg *leg, const struct msg_token *token,
 int request_write(const struct leg *leg, const struct msg_token *token,
 		  struct buf *out, struct err *err)
 {
+	if (!buf_reserve(out, head_bytes_max(leg)))
+		return err_set(err, ERR_TOO_LARGE, "write request: no room");
 	if (leg->kind == LEG_PUSH)
 		return write_push(leg, token, out, err);
 	if (write_plain(leg, token, out) < 0)
