@@ -128,6 +128,17 @@ static void record_end(struct warden_session *session, struct bytes reason)
 		      detail);
 }
 
+/* An edge that still starts has nothing open: where it goes anyway, nobody
+ * waits for it. */
+static bool must_close(const struct ending *ending,
+		       const struct warden_session *session,
+		       const struct child *child)
+{
+	if (!child->rpc || !keeps_session(child, session))
+		return false;
+	return child->is_ready || child->role != ROLE_EDGE || !ending->forget;
+}
+
 void warden_session_end(struct warden_session *session, struct bytes reason,
 			const struct rpc_ticket *ticket)
 {
@@ -150,7 +161,7 @@ void warden_session_end(struct warden_session *session, struct bytes reason,
 	session->is_revoked = true;
 	ending->left = 1; /* ours: not done before everyone was asked */
 	DL_FOREACH(session->warden->children, child)
-	if (child->rpc && keeps_session(child, session))
+	if (must_close(ending, session, child))
 		ask_close(ending, child, reason);
 	io_timer_set(session->end_timer, REVOKED_EDGE_LINGER_MS);
 	ending->left--;
