@@ -208,6 +208,11 @@ def memory_now(pid):
     return int(re.search(r"RssAnon:\s+(\d+)", text)[1]) * 1024
 
 
+def is_sanitized(pid):
+    """Its freed memory then waits in a quarantine (of 8 MiB)."""
+    return "libasan" in pathlib.Path(f"/proc/{pid}/maps").read_text()
+
+
 def memory_peak(pid):
     """Private and shared memory that a process ever had, in bytes."""
     text = pathlib.Path(f"/proc/{pid}/status").read_text()
