@@ -1,0 +1,224 @@
+/*
+ * The courier's rig: its life, legs, and what passes over them.
+ */
+#ifndef TESTS_COURIER_RIG_LEG_H
+#define TESTS_COURIER_RIG_LEG_H
+
+#include "tests/unit/gateway/courier/rig.h"
+
+static inline void rig_make_keys(struct rig *rig)
+{
+	struct recipe recipe = recipe_root("root");
+
+	rig->root = forge(&recipe, NULL);
+	recipe = recipe_good();
+	rig->leaf = forge(&recipe, &rig->root);
+	rig->server = SSL_CTX_new(TLS_server_method());
+	buf_init(&rig->pem, 8192);
+	forge_pem(rig->root.cert, &rig->pem);
+}
+
+static inline void rig_set_up(struct rig *rig)
+{
+	struct confine_spec confine = {0};
+	struct err err;
+	int fd;
+
+	*rig = (struct rig){.leg = -1};
+	rig_make_keys(rig);
+	buf_init(&rig->arrived, 1 << 20);
+	rig->loop = io_loop_new(&err);
+	rig->keeper = (struct keeper){
+		.spec = &courier_spec,
+		.owner = &rig->courier,
+		.loop = rig->loop,
+		.config.ca_bundle = buf_view(&rig->pem),
+	};
+	assert_int_equal(courier_spec.prepare(&rig->keeper, &confine, &err), 0);
+	rig->warden = rig_channel(rig, rig_warden_permits, &fd);
+	assert_int_equal(keeper_join(&rig->keeper, fd, &err), 0);
+	rig->edge = rig_peer(rig, ROLE_EDGE, NULL);
+	rig->vault = rig_peer(rig, ROLE_VAULT, rig_vault_permits);
+	rig->ledger = rig_peer(rig, ROLE_LEDGER, rig_ledger_permits);
+}
+
+/* Everything ends: no leg may be left, and no descriptor. */
+static inline void rig_tear_down(struct rig *rig)
+{
+	struct rpc *channels[] = {rig->edge, rig->vault, rig->ledger};
+
+	for (size_t i = 0; i < ARRAY_SIZE(channels); i++)
+		if (channels[i])
+			rpc_close(channels[i]);
+	fake_advance(rig->loop, 60000);
+	assert_int_equal(rig->courier.leg_count, 0);
+	rpc_close(rig->warden);
+	if (rig->upstream)
+		io_close(rig->upstream);
+	if (rig->leg >= 0)
+		(void)close(rig->leg);
+	fake_run(rig->loop);
+	session_table_release(&rig->keeper.sessions);
+	tls_client_release(&rig->courier.tls);
+	io_loop_free(rig->loop);
+	buf_release(&rig->arrived);
+	buf_release(&rig->pem);
+	forged_release(&rig->root);
+	forged_release(&rig->leaf);
+	SSL_CTX_free(rig->server);
+	fake_reset_all();
+}
+
+static inline void rig_on_upstream(struct io *io, enum io_event event,
+				   void *owner)
+{
+	struct rig *rig = owner;
+	X509 *chain[] = {rig->leaf.cert};
+	struct err err;
+
+	if (event == IO_TLS_HELLO) {
+		assert_int_equal(
+			io_tls_certificate(io, chain, 1, rig->leaf.key, &err),
+			0);
+	} else if (event == IO_DATA) {
+		(void)buf_add(&rig->arrived, buf_view(io_in(io)));
+		buf_clear(io_in(io));
+	} else if (event == IO_RELEASED) {
+		rig->upstream = NULL;
+	} else if (event == IO_EOF || event == IO_FAILED) {
+		rig->is_upstream_over = true;
+	}
+}
+
+static inline void rig_on_opened(struct rpc_outcome *outcome, void *owner)
+{
+	struct rig *rig = owner;
+
+	if (outcome->refusal)
+		rig->refused = outcome->refusal->code;
+	if (rig->leg >= 0)
+		(void)close(rig->leg);
+	rig->leg = outcome->err ? -1 : take_fd(&outcome->fd);
+}
+
+/* Ask for a leg with that credential to host, behind which upstream is. */
+static inline void rig_open_leg(struct rig *rig, const char *binding,
+				const char *host)
+{
+	static const struct io_limits limits = {1 << 20, 1 << 20, 1 << 20};
+	const struct msg_leg_open message = {
+		.binding = bytes_str(binding),
+		.host = bytes_str(host),
+		.port = 443,
+	};
+	struct rpc_call call = {
+		.type = MSG_LEG_OPEN,
+		.schema = &msg_leg_open_schema,
+		.message = &message,
+		.reply_schema = &msg_leg_opened_schema,
+		.timeout_ms = 30000,
+		.on_outcome = rig_on_opened,
+		.owner = rig,
+	};
+	struct err err;
+	int fds[2];
+
+	fake_stream_pair(fds);
+	call.fd = fds[0];
+	rig->upstream =
+		io_new(rig->loop, fds[1], &limits, rig_on_upstream, rig);
+	assert_int_equal(io_tls_server(rig->upstream, rig->server,
+				       bytes_from(NULL, 0), &err),
+			 0);
+	io_read_start(rig->upstream);
+	assert_int_equal(rpc_ask(rig->edge, &call, NULL, &err), 0);
+	(void)close(fds[0]);
+	fake_run(rig->loop);
+}
+
+/* Send a frame over the leg. */
+static inline void rig_frame(struct rig *rig, enum leg_kind kind,
+			     const char *text)
+{
+	auto_type(buf_release) struct buf frame;
+
+	buf_init(&frame, LEG_FRAME_MAX + 16);
+	assert_int_equal(leg_add_frame(&frame, kind, bytes_str(text)), 0);
+	fake_send(rig->leg, buf_view(&frame));
+	fake_run(rig->loop);
+}
+
+static inline void rig_message(struct rig *rig, enum leg_kind kind,
+			       const struct wire_schema *schema,
+			       const void *message)
+{
+	auto_type(buf_release) struct buf frame;
+	struct err err;
+
+	buf_init(&frame, LEG_HEAD_MAX + 16);
+	assert_int_equal(leg_add_message(&frame, kind, schema, message, &err),
+			 0);
+	fake_send(rig->leg, buf_view(&frame));
+	fake_run(rig->loop);
+}
+
+static inline void rig_answer_token(struct rig *rig)
+{
+	const struct msg_token token = {
+		.attach = ATTACH_BEARER,
+		.secret = bytes_str(RIG_TOKEN),
+	};
+
+	assert_non_null(rig->token.rpc);
+	rpc_reply(rig->token, &msg_token_schema, &token, -1);
+	rig->token.rpc = NULL;
+	fake_run(rig->loop);
+}
+
+static inline void rig_answer_record(struct rig *rig)
+{
+	const struct wire_empty empty = {0};
+
+	assert_non_null(rig->record.rpc);
+	rpc_reply(rig->record, &wire_empty_schema, &empty, -1);
+	rig->record.rpc = NULL;
+	fake_run(rig->loop);
+}
+
+static inline void rig_grant(struct rig *rig)
+{
+	rig_answer_token(rig);
+	rig_answer_record(rig);
+}
+
+/* The constraint of a LEG_REFUSED that came next; none when none did. */
+static inline enum constraint rig_refusal(struct rig *rig)
+{
+	struct leg_refused refused = {0};
+	struct arena arena;
+	enum leg_kind kind;
+	struct bytes payload;
+	size_t used;
+	struct err err;
+	int got = leg_next(buf_view(fake_received(rig->leg)), &kind, &payload,
+			   &used);
+
+	if (got != 1 || kind != LEG_REFUSED)
+		return CONSTRAINT_none;
+	arena_init(&arena, LEG_FRAME_MAX);
+	assert_int_equal(wire_decode(&leg_refused_schema, payload, &arena,
+				     &refused, &err),
+			 0);
+	arena_release(&arena);
+	return (enum constraint)refused.constraint;
+}
+
+static inline void assert_arrived(struct rig *rig, const char *text)
+{
+	if (!bytes_is(buf_view(&rig->arrived), text))
+		fail_msg("upstream got: %.*s",
+			 BYTES_ARGS(buf_view(&rig->arrived)));
+	buf_clear(&rig->arrived);
+}
+
+#endif
