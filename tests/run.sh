@@ -30,7 +30,7 @@ step() {
 	shift 2
 	log=$(log_of "$name")
 	"$@" >"$log" 2>&1 </dev/null || status=$?
-	read -r -a counts < <("$counter" "$log")
+	read -r -a counts < <("$counter" "$log" "$status")
 	# A step that failed without a failed test failed itself.
 	[ "$status" -eq 0 ] || [ "${counts[1]:-0}" -gt 0 ] || counts[1]=1
 	passed=$((passed + ${counts[0]:-0}))
@@ -43,11 +43,11 @@ step() {
 	fi
 }
 
-# ---- counters: LOG -> "passed failed" ----
+# ---- counters: LOG STATUS -> "passed failed" ----
 
 # A step that is one test.
 count_one() {
-	echo "1 0"
+	[ "$2" -eq 0 ] && echo "1 0" || echo "0 1"
 }
 
 count_ctest() {
