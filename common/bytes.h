@@ -21,10 +21,7 @@ struct bytes {
 #define BYTES_ARGS(view) (int)(view).len, (const char *)(view).data
 
 /* The view of a string literal, fit for static initialisers. */
-#define BYTES_LITERAL(text)                                                    \
-	{                                                                      \
-		(const uint8_t *)(text), sizeof(text) - 1                      \
-	}
+#define BYTES_LITERAL(text) {(const uint8_t *)(text), sizeof(text) - 1}
 
 static inline struct bytes bytes_from(const void *data, size_t len)
 {

@@ -40,7 +40,7 @@ static inline int take_fd(int *fd)
 }
 
 #define auto_free      __attribute__((cleanup(cleanup_free)))
-#define auto_fd        __attribute__((cleanup(cleanup_fd)))
+#define auto_fd	       __attribute__((cleanup(cleanup_fd)))
 #define take_ptr(slot) ((__typeof__(*(slot)))cleanup_take_ptr(slot))
 
 /* auto_type(buf_release) struct buf out = ...; */

@@ -14,15 +14,15 @@
 
 enum err_code {
 	ERR_NONE,
-	ERR_SYSTEM,      /* a system call failed; .number is its errno */
-	ERR_INVALID,     /* input that is not what it must be */
-	ERR_TOO_LARGE,   /* a named bound was passed */
-	ERR_CLOSED,      /* the other side is gone */
-	ERR_TIMEOUT,     /* a deadline passed */
-	ERR_DENIED,      /* the other side refused */
-	ERR_MISSING,     /* not found */
+	ERR_SYSTEM,	 /* a system call failed; .number is its errno */
+	ERR_INVALID,	 /* input that is not what it must be */
+	ERR_TOO_LARGE,	 /* a named bound was passed */
+	ERR_CLOSED,	 /* the other side is gone */
+	ERR_TIMEOUT,	 /* a deadline passed */
+	ERR_DENIED,	 /* the other side refused */
+	ERR_MISSING,	 /* not found */
 	ERR_UNSUPPORTED, /* this host or build cannot do it */
-	ERR_LIBRARY,     /* a library said no; .text has its words */
+	ERR_LIBRARY,	 /* a library said no; .text has its words */
 	ERR_MAX
 };
 

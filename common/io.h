@@ -42,7 +42,7 @@
 
 enum io_event {
 	IO_DATA,      /* io_in() has new bytes */
-	IO_EOF,       /* the peer ended its side; io_in() holds the rest */
+	IO_EOF,	      /* the peer ended its side; io_in() holds the rest */
 	IO_DRAINED,   /* the out queue is empty after it was above out_high,
 			 or after something could not be sent at once */
 	IO_FAILED,    /* the connection is dead; io_error() says why. Only
@@ -73,9 +73,9 @@ typedef void io_accept_fn(int fd, const struct sockaddr_storage *peer,
 			  bool was_redirected, void *owner);
 
 struct io_limits {
-	size_t in_max;   /* bytes that wait in io_in() */
+	size_t in_max;	 /* bytes that wait in io_in() */
 	size_t out_high; /* above: stop the source until IO_DRAINED */
-	size_t out_max;  /* io_write() fails above */
+	size_t out_max;	 /* io_write() fails above */
 };
 
 /* ---- loop ---- */

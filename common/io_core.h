@@ -70,7 +70,7 @@ struct io_loop {
 	uint64_t now_ms;
 	bool is_now_fresh; /* now_ms was read in this turn */
 	bool is_stopping;
-	unsigned depth;	    /* callbacks that run */
+	unsigned depth;	   /* callbacks that run */
 	uint64_t activity; /* callbacks and steps, ever */
 	struct io_list open;
 	struct io_list unsent;	 /* flush when the callback returns */

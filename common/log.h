@@ -8,7 +8,12 @@
 #ifndef COMMON_LOG_H
 #define COMMON_LOG_H
 
-enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
+enum log_level {
+	LOG_LEVEL_ERROR,
+	LOG_LEVEL_WARN,
+	LOG_LEVEL_INFO,
+	LOG_LEVEL_DEBUG
+};
 
 /* Name the process (and its session, or NULL) in every line from now on.
  * SALLYPORT_LOG=error|warn|info|debug sets the level; default info. */

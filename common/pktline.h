@@ -14,11 +14,11 @@
 #define PKTLINE_PAYLOAD_MAX (PKTLINE_MAX - 4)
 
 enum pktline_kind {
-	PKTLINE_MORE,    /* not whole yet: read on */
-	PKTLINE_DATA,    /* payload (may be empty: "0004") */
-	PKTLINE_FLUSH,   /* 0000 */
-	PKTLINE_DELIM,   /* 0001 */
-	PKTLINE_END,     /* 0002 */
+	PKTLINE_MORE,	 /* not whole yet: read on */
+	PKTLINE_DATA,	 /* payload (may be empty: "0004") */
+	PKTLINE_FLUSH,	 /* 0000 */
+	PKTLINE_DELIM,	 /* 0001 */
+	PKTLINE_END,	 /* 0002 */
 	PKTLINE_INVALID, /* not a pkt-line */
 	PKTLINE_KIND_MAX
 };

@@ -9,8 +9,8 @@
  *
  * The peer is untrusted: an unknown type, a body that does not decode, a
  * descriptor where none belongs, a reply nobody waits for, a rate passed
- * (unless rate_code is set): the channel is closed, on_closed is called with the reason, the process
- * goes on (style: broken peer process).
+ * (unless rate_code is set): the channel is closed, on_closed is called with
+ * the reason, the process goes on (style: broken peer process).
  *
  * Ownership: rpc_new() takes the socket. rpc_close() may be called
  * anywhere; every pending call then ends with ERR_CLOSED, on_closed is not
@@ -23,8 +23,8 @@
 #include "common/io.h"
 #include "common/wire.h"
 
-#define RPC_PENDING_MAX 4096       /* calls that wait for their reply */
-#define RPC_QUEUE_MAX	(4 << 20)  /* bytes queued while the socket is full */
+#define RPC_PENDING_MAX 4096	  /* calls that wait for their reply */
+#define RPC_QUEUE_MAX	(4 << 20) /* bytes queued while the socket is full */
 
 enum rpc_kind {
 	RPC_NOTIFY,  /* no answer wanted */
@@ -61,7 +61,7 @@ struct rpc_permit {
 	uint16_t type;
 	const struct wire_schema *schema;
 	rpc_answer_fn *answer;
-	bool takes_fd;       /* a descriptor must come with it; else none may */
+	bool takes_fd;	     /* a descriptor must come with it; else none may */
 	unsigned per_second; /* 0: no bound. Burst: the same number */
 };
 
@@ -93,11 +93,11 @@ void rpc_close(struct rpc *rpc);
 
 struct rpc_call {
 	uint16_t type;
-	const struct wire_schema *schema;       /* of message */
+	const struct wire_schema *schema; /* of message */
 	const void *message;
-	int fd;                                 /* stays the caller's; -1 */
+	int fd; /* stays the caller's; -1 */
 	const struct wire_schema *reply_schema;
-	unsigned timeout_ms;                    /* > 0 */
+	unsigned timeout_ms; /* > 0 */
 	rpc_outcome_fn *on_outcome;
 	void *owner;
 };

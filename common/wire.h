@@ -38,14 +38,14 @@
 #define WIRE_DEPTH_MAX 4
 
 enum wire_kind {
-	WIRE_KIND_U8,   /* uint8_t, value < bound when bound > 0 */
-	WIRE_KIND_U16,  /* uint16_t */
-	WIRE_KIND_U32,  /* uint32_t, value < bound when bound > 0 */
-	WIRE_KIND_U64,  /* uint64_t */
-	WIRE_KIND_BOOL, /* bool */
+	WIRE_KIND_U8,	 /* uint8_t, value < bound when bound > 0 */
+	WIRE_KIND_U16,	 /* uint16_t */
+	WIRE_KIND_U32,	 /* uint32_t, value < bound when bound > 0 */
+	WIRE_KIND_U64,	 /* uint64_t */
+	WIRE_KIND_BOOL,	 /* bool */
 	WIRE_KIND_BYTES, /* struct bytes, any content, len <= bound */
-	WIRE_KIND_TEXT, /* struct bytes, wire_is_text(), len <= bound */
-	WIRE_KIND_LIST, /* T *items and size_t count, count <= bound */
+	WIRE_KIND_TEXT,	 /* struct bytes, wire_is_text(), len <= bound */
+	WIRE_KIND_LIST,	 /* T *items and size_t count, count <= bound */
 	WIRE_KIND_MAX
 };
 
@@ -54,7 +54,7 @@ struct wire_schema;
 struct wire_field {
 	const char *name;
 	enum wire_kind kind;
-	size_t offset;       /* of the field in its struct */
+	size_t offset;	     /* of the field in its struct */
 	size_t count_offset; /* lists: of the size_t count */
 	size_t bound;
 	const struct wire_schema *element; /* lists: of one item */
@@ -68,34 +68,33 @@ struct wire_schema {
 };
 
 #define WIRE_FIELD(type, field, kind_, bound_)                                 \
-	{                                                                      \
-		.name = #field, .kind = kind_,                                 \
-		.offset = offsetof(type, field), .bound = (bound_)             \
-	}
-#define WIRE_U8(type, field)  WIRE_FIELD(type, field, WIRE_KIND_U8, 0)
-#define WIRE_U16(type, field) WIRE_FIELD(type, field, WIRE_KIND_U16, 0)
-#define WIRE_U32(type, field) WIRE_FIELD(type, field, WIRE_KIND_U32, 0)
-#define WIRE_U64(type, field) WIRE_FIELD(type, field, WIRE_KIND_U64, 0)
+	{.name = #field,                                                       \
+	 .kind = kind_,                                                        \
+	 .offset = offsetof(type, field),                                      \
+	 .bound = (bound_)}
+#define WIRE_U8(type, field)   WIRE_FIELD(type, field, WIRE_KIND_U8, 0)
+#define WIRE_U16(type, field)  WIRE_FIELD(type, field, WIRE_KIND_U16, 0)
+#define WIRE_U32(type, field)  WIRE_FIELD(type, field, WIRE_KIND_U32, 0)
+#define WIRE_U64(type, field)  WIRE_FIELD(type, field, WIRE_KIND_U64, 0)
 #define WIRE_BOOL(type, field) WIRE_FIELD(type, field, WIRE_KIND_BOOL, 0)
 /* A uint8_t that holds a value of an enum below max. */
 #define WIRE_ENUM(type, field, max) WIRE_FIELD(type, field, WIRE_KIND_U8, max)
 #define WIRE_BYTES(type, field, max)                                           \
 	WIRE_FIELD(type, field, WIRE_KIND_BYTES, max)
-#define WIRE_TEXT(type, field, max)                                            \
-	WIRE_FIELD(type, field, WIRE_KIND_TEXT, max)
+#define WIRE_TEXT(type, field, max) WIRE_FIELD(type, field, WIRE_KIND_TEXT, max)
 /* A list: type has T *field and size_t field##_count. */
 #define WIRE_LIST(type, field, max, schema)                                    \
-	{                                                                      \
-		.name = #field, .kind = WIRE_KIND_LIST,                        \
-		.offset = offsetof(type, field),                               \
-		.count_offset = offsetof(type, field##_count),                 \
-		.bound = (max), .element = (schema)                            \
-	}
+	{.name = #field,                                                       \
+	 .kind = WIRE_KIND_LIST,                                               \
+	 .offset = offsetof(type, field),                                      \
+	 .count_offset = offsetof(type, field##_count),                        \
+	 .bound = (max),                                                       \
+	 .element = (schema)}
 #define WIRE_SCHEMA(name_, type, table)                                        \
-	{                                                                      \
-		.name = (name_), .size = sizeof(type), .fields = (table),      \
-		.field_count = sizeof(table) / sizeof((table)[0])              \
-	}
+	{.name = (name_),                                                      \
+	 .size = sizeof(type),                                                 \
+	 .fields = (table),                                                    \
+	 .field_count = sizeof(table) / sizeof((table)[0])}
 
 /* A schema without fields, for messages that say all by their type. */
 struct wire_empty {

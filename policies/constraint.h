@@ -20,7 +20,8 @@
 	X(scheme_not_allowed, 403, "a credential never travels in the clear")  \
 	X(fetch_not_allowed, 403, "the session may not read this repository")  \
 	X(push_ref_not_allowed, 403, "the session may not push this ref")      \
-	X(push_verb_not_allowed, 403, "the session may not do this to the ref")\
+	X(push_verb_not_allowed, 403,                                          \
+	  "the session may not do this to the ref")                            \
 	X(push_not_fast_forward, 403, "the push would rewrite the branch")     \
 	X(push_stale, 409, "the ref moved: fetch first")                       \
 	X(push_malformed, 400, "the push does not follow the protocol")        \
@@ -40,7 +41,8 @@
 	X(dns_failed, 502, "the name did not resolve")                         \
 	X(connect_failed, 502, "the upstream could not be reached")            \
 	X(connect_timeout, 504, "the upstream did not answer in time")         \
-	X(tls_upstream_invalid, 502, "the upstream's certificate is not valid")\
+	X(tls_upstream_invalid, 502,                                           \
+	  "the upstream's certificate is not valid")                           \
 	X(response_malformed, 502, "the upstream's answer is not strict HTTP") \
 	X(response_timeout, 504, "the upstream stopped answering")             \
 	X(upstream_closed, 502, "the upstream closed the connection")          \
@@ -61,7 +63,7 @@ enum constraint {
 #define X(name, status, text) CONSTRAINT_##name,
 	CONSTRAINTS(X)
 #undef X
-	CONSTRAINT_MAX
+		CONSTRAINT_MAX
 };
 
 /* "host_not_allowed". */

@@ -18,7 +18,8 @@ enum host_kind { HOST_INVALID, HOST_NAME, HOST_IPV4, HOST_IPV6 };
  * brackets accepted around IPv6) as inet_ntop writes it. Anything that is
  * neither (0x7f.1, 0177.0.0.1, 2130706433, zone ids, percent escapes,
  * 8-bit, a name whose last label is all digits) is HOST_INVALID. */
-enum host_kind host_canonical(struct bytes host, char out[HOST_NAME_MAX_LEN + 1]);
+enum host_kind host_canonical(struct bytes host,
+			      char out[HOST_NAME_MAX_LEN + 1]);
 
 /* Does pattern ("a.b": exact, "*.a.b": any name below, not a.b itself,
  * "*": any name but no address) match the canonical host? */

@@ -18,12 +18,12 @@
 #include "common/bytes.h"
 #include "common/err.h"
 
-#define POLICY_TEXT_MAX	   (1024 * 1024)
-#define POLICY_RULES_MAX   10000
-#define POLICY_LIST_MAX	   10000 /* hosts, paths, methods... of one rule */
-#define POLICY_ERRORS_MAX  50	 /* told at once */
+#define POLICY_TEXT_MAX	    (1024 * 1024)
+#define POLICY_RULES_MAX    10000
+#define POLICY_LIST_MAX	    10000 /* hosts, paths, methods... of one rule */
+#define POLICY_ERRORS_MAX   50	  /* told at once */
 #define POLICY_BINDINGS_MAX 64
-#define POLICY_REPOS_MAX   64
+#define POLICY_REPOS_MAX    64
 
 struct policy_strings {
 	const struct bytes *items;
@@ -34,12 +34,12 @@ enum policy_action { POLICY_DENY, POLICY_ALLOW };
 
 /* One entry of network.rules. An empty list matches everything. */
 struct policy_rule {
-	struct bytes name; /* given, or "rules[3]", "npm/rules[0]" */
-	struct policy_strings hosts;	 /* "a.b", "*.a.b", an address */
-	const uint16_t *ports;		 /* empty: 443 and 80 */
+	struct bytes name;	     /* given, or "rules[3]", "npm/rules[0]" */
+	struct policy_strings hosts; /* "a.b", "*.a.b", an address */
+	const uint16_t *ports;	     /* empty: 443 and 80 */
 	size_t port_count;
 	struct policy_strings methods;
-	struct policy_strings paths;	 /* globs on the normalised path */
+	struct policy_strings paths; /* globs on the normalised path */
 	enum policy_action action;
 	struct bytes reason;
 	struct bytes credential; /* a binding's name, or empty */
@@ -57,10 +57,10 @@ struct policy_credential {
 };
 
 enum policy_verbs { /* bits */
-	VERB_CREATE = 1,
-	VERB_FAST_FORWARD = 2,
-	VERB_REWRITE = 4,
-	VERB_DELETE = 8
+		    VERB_CREATE = 1,
+		    VERB_FAST_FORWARD = 2,
+		    VERB_REWRITE = 4,
+		    VERB_DELETE = 8
 };
 
 struct policy_repo {
@@ -72,7 +72,7 @@ struct policy_repo {
 	struct bytes credential;
 	bool read;
 	struct policy_strings branches; /* patterns without refs/heads/ */
-	struct policy_strings tags;     /* patterns without refs/tags/ */
+	struct policy_strings tags;	/* patterns without refs/tags/ */
 	unsigned verbs;
 };
 
@@ -107,11 +107,12 @@ struct policy_range {
 };
 
 enum address_class { /* bits; all four are denied unless `deny` is given */
-	ADDRESS_PRIVATE = 1,
-	ADDRESS_LINK_LOCAL = 2,
-	ADDRESS_METADATA = 4,
-	ADDRESS_LOOPBACK = 8,
-	ADDRESS_SPECIAL = 16 /* multicast, reserved, unspecified...: always */
+		     ADDRESS_PRIVATE = 1,
+		     ADDRESS_LINK_LOCAL = 2,
+		     ADDRESS_METADATA = 4,
+		     ADDRESS_LOOPBACK = 8,
+		     ADDRESS_SPECIAL = 16 /* multicast, reserved,
+					     unspecified...: always */
 };
 
 struct policy_addresses {
@@ -130,7 +131,7 @@ struct policy {
 	const struct policy_rule *rules; /* own rules, then the presets' */
 	size_t rule_count;
 	const struct rule_index *index; /* of the rules; NULL: none */
-	bool inspect_all; /* tls.inspect: always (else auto) */
+	bool inspect_all;		/* tls.inspect: always (else auto) */
 	struct policy_strings tunnel;
 	struct policy_addresses addresses;
 	const struct policy_credential *credentials;
@@ -153,9 +154,9 @@ struct policy_variables {
 /* All that is wrong with a text, as people read it: file:line:col, the
  * line, a caret, "did you mean". */
 struct policy_errors {
-	struct buf *out;   /* appended to; may be NULL */
-	const char *file;  /* how to call the text */
-	size_t count;	   /* set: how many errors there are */
+	struct buf *out;  /* appended to; may be NULL */
+	const char *file; /* how to call the text */
+	size_t count;	  /* set: how many errors there are */
 };
 
 /* Compile text (untrusted: <= POLICY_TEXT_MAX bytes of YAML 1.2). NULL when

@@ -42,9 +42,9 @@ static void write_map(const char *path, unsigned id)
 
 static void bind_read_only(const char *from, const char *to)
 {
-	int tree = open_tree(AT_FDCWD, from,
-			     OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC |
-				     AT_RECURSIVE);
+	int tree =
+		open_tree(AT_FDCWD, from,
+			  OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
 	struct mount_attr attr = {.attr_set = MOUNT_ATTR_RDONLY};
 
 	check(tree, from);
