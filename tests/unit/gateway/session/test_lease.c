@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <zlib.h>
 
 #include <cmocka.h>
 
@@ -23,6 +24,22 @@ static void a_lease_is_shaped_like_a_github_token(void **state)
 		assert_true((*c >= '0' && *c <= '9') ||
 			    (*c >= 'A' && *c <= 'Z') ||
 			    (*c >= 'a' && *c <= 'z'));
+}
+
+/* As GitHub's own tools check it: six base62 digits of the CRC-32. */
+static void a_lease_ends_with_its_checksum(void **state)
+{
+	static const char base62[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				     "abcdefghijklmnopqrstuvwxyz";
+	char lease[LEASE_SIZE];
+	unsigned long long sum = 0;
+
+	(void)state;
+	lease_new(lease);
+	for (int i = 34; i < 40; i++)
+		sum = sum * 62 +
+		      (unsigned long long)(strchr(base62, lease[i]) - base62);
+	assert_int_equal(sum, crc32(0, (const Bytef *)lease + 4, 30));
 }
 
 static void a_lease_is_read_from_what_clients_send(void **state)
@@ -76,6 +93,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_lease_is_shaped_like_a_github_token),
+		cmocka_unit_test(a_lease_ends_with_its_checksum),
 		cmocka_unit_test(a_lease_is_read_from_what_clients_send),
 		cmocka_unit_test(what_is_no_credential_has_no_lease),
 	};
