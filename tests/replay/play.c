@@ -89,6 +89,14 @@ static void gzip(struct bytes bytes, struct buf *out)
 	(void)deflateEnd(&stream);
 }
 
+static unsigned long times_of(const struct cue *step)
+{
+	for (size_t i = 2; i + 1 < step->word_count; i++)
+		if (is_word(step, i, "times"))
+			return strtoul(step->words[i + 1], NULL, 10);
+	return 1;
+}
+
 static void send_block(struct end *end, const struct cue *step)
 {
 	auto_type(buf_release) struct buf zipped;
@@ -107,7 +115,8 @@ static void send_block(struct end *end, const struct cue *step)
 			  bytes);
 	if (has_word(step, "last"))
 		(void)body_encode_end(&out, FRAMING_CHUNKED);
-	end_send(end, buf_view(&out));
+	for (unsigned long i = times_of(step); i > 0; i--)
+		end_send(end, buf_view(&out));
 }
 
 /* ---- receiving ---- */
@@ -224,6 +233,18 @@ static void check_records(struct play *play, const struct cue *step)
 	buf_clear(&play->house.records);
 }
 
+/* No connection has more than that waiting for its client. */
+static void check_queues(struct play *play, const struct cue *step)
+{
+	size_t max = strtoul(step->words[2], NULL, 10);
+	struct conn *conn;
+
+	for (conn = play->house.edge.conns; conn; conn = conn->next)
+		if (io_out_len(conn->client) > max)
+			script_fail(step, "the edge holds %zu bytes",
+				    io_out_len(conn->client));
+}
+
 static bool play_world(struct play *play, const struct cue *step)
 {
 	const char *word = step->words[0];
@@ -235,6 +256,8 @@ static bool play_world(struct play *play, const struct cue *step)
 	} else if (!strcmp(word, "time") && step->word_count > 2) {
 		fake_advance(play->house.loop,
 			     milliseconds(step, step->words[2]));
+	} else if (!strcmp(word, "edge") && step->word_count > 2) {
+		check_queues(play, step);
 	} else if (!strcmp(word, "session")) {
 		house_revoke(&play->house, step);
 	} else if (!strcmp(word, "ledger") && is_word(step, 1, "receives")) {

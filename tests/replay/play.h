@@ -5,7 +5,7 @@
  * client connects [NAME] | client redirected ADDRESS PORT [NAME]
  * NAME tls HOST                 a client handshake with the edge
  * NAME serves tls HOST          an upstream does its side of one
- * NAME sends [gzip] [chunk] [last], block
+ * NAME sends [gzip] [chunk] [last] [times N], block
  * NAME receives [dechunked], block     all that came, once nothing moves
  * NAME receives nothing
  * NAME ends | resets | closes | is open | is ended | is closed | is cut
@@ -21,6 +21,7 @@
  * step begins
  * ROLE is idle | ROLE leaves | ROLE joins
  * ledger receives, block        all records since the last look
+ * edge holds N                  at most that many bytes wait for each client
  * session is revoked
  * time passes 30s
  */
