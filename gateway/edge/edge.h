@@ -48,6 +48,7 @@ struct edge {
 	size_t conn_count;
 	size_t conns_max;
 	uint64_t request_count;
+	size_t pushes;	  /* whose commands are held */
 	uint64_t spooled; /* bytes of packs held, of all connections */
 	struct io_timer *expiry;
 };

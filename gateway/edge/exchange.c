@@ -67,15 +67,18 @@ static int pump_span(struct conn *conn, body_sink_fn *sink)
 	size_t before = input.len;
 	struct bytes payload;
 	enum body_result result = body_decode(&conn->body, &input, &payload);
+	int fed;
 
 	if (result == BODY_INVALID)
 		return body_invalid(conn, conn->body.reason);
 	conn->bytes_up += payload.len;
-	if (payload.len && feed_up(conn, payload, sink) < 0)
-		return -1;
+	fed = payload.len ? feed_up(conn, payload, sink) : 0;
+	/* Also what was refused is read: who drains the rest goes on there. */
 	buf_consume(in, before - input.len);
-	if (result == BODY_END) {
-		conn->body_done = true;
+	conn->body_done = result == BODY_END;
+	if (fed < 0)
+		return -1;
+	if (conn->body_done) {
 		if (conn->filter_up &&
 		    filter_up(conn, bytes_from(NULL, 0), true, sink) < 0)
 			return -1;

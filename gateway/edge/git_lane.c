@@ -54,6 +54,7 @@ void git_work_release(struct conn *conn)
 	if (work->ancestry_fd >= 0)
 		(void)close(work->ancestry_fd);
 	conn->edge->spooled -= work->spooled;
+	conn->edge->pushes -= work->endpoint == GIT_RECEIVE_PACK;
 	free(work);
 }
 
@@ -95,6 +96,7 @@ bool git_is_ours(struct conn *conn)
 	if (!conn->git)
 		return true;
 	conn->git->endpoint = endpoint;
+	conn->edge->pushes += endpoint == GIT_RECEIVE_PACK;
 	conn->git->repo = repo;
 	conn->git->url_path = url_path_of(conn->request.path, endpoint);
 	return true;
@@ -146,6 +148,10 @@ static struct verdict decide_endpoint(const struct git_work *work)
 		verdict.constraint = work->endpoint == GIT_DUMB
 					     ? CONSTRAINT_git_dumb_http
 					     : CONSTRAINT_git_not_allowed;
+	} else if (work->endpoint == GIT_RECEIVE_PACK &&
+		   work->conn->edge->pushes > PUSHES_MAX) {
+		verdict.kind = VERDICT_DENY;
+		verdict.constraint = CONSTRAINT_limit_connections;
 	} else if (is_write(work->endpoint)) {
 		bool any = repo->verbs &&
 			   (repo->branches.count || repo->tags.count);

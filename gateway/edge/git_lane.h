@@ -22,6 +22,8 @@
 /* One that passes by is only counted. */
 #define PUSH_STREAM_BYTES_MAX (16ull * 1024 * 1024 * 1024)
 #define PUSH_OBJECTS_MAX      20000000u
+/* Pushes at one time: each holds its list of commands. */
+#define PUSHES_MAX 64
 /* What a refused client may still send before it is cut off. */
 #define PUSH_DRAIN_BYTES_MAX (4ull * 1024 * 1024 * 1024)
 #define GIT_INFLATED_MAX     (16ull * 1024 * 1024 * 1024)

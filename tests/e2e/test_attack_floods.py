@@ -104,18 +104,22 @@ def test_packs_held_at_one_time_are_bounded(gateway, make_session, policies,
     head = (gitwire.commands([(old, "1" * 40, "refs/heads/agent/1")])
             + b"PACK" + (2).to_bytes(4, "big") + (1).to_bytes(4, "big"))
     before = shared_memory()
-    pushes = []
+    held = []
 
     def one(_):
         push = gitwire.SlowPush(session)
-        pushes.append(push)
         push.send(head)
-        push.send(bytes(MIB) * 160, piece=MIB)
-    storm(8, 8, one)
-    held = shared_memory() - before
-    assert 256 * MIB < held < 1100 * MIB
-    for push in pushes:
-        push.close()
+        for _ in range(160):
+            push.send(bytes(MIB), piece=MIB)
+            held.append(shared_memory() - before)
+        try:
+            return gitwire.Report(push.finish()[1])
+        finally:
+            push.close()
+    reports = storm(8, 8, one)
+    assert 512 * MIB < max(held) < 1100 * MIB
+    assert any(report and "push_too_large" in report.text
+               for report in reports), "who is refused hears why"
     wait_until(lambda: shared_memory() - before < 64 * MIB)
     tip = work.commit("after")
     assert work.push("HEAD:agent/1").returncode == 0
