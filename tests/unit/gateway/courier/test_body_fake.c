@@ -1,4 +1,4 @@
-#include "tests/unit/gateway/courier/rig_leg.h"
+#include "tests/unit/gateway/courier/rig_frames.h"
 
 #define PUSH_URL "/acme/widgets.git"
 

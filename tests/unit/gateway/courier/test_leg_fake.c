@@ -1,4 +1,4 @@
-#include "tests/unit/gateway/courier/rig_leg.h"
+#include "tests/unit/gateway/courier/rig_frames.h"
 
 /* A table of requests that an edge may send, and whether they pass. */
 struct row {

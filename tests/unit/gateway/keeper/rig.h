@@ -72,8 +72,6 @@ static const struct rpc_permit rig_warden_permits[] = {
 	{MSG_READY, &wire_empty_schema, rig_on_ready, false, 0},
 };
 
-/* ---- the keeper's own ---- */
-
 static inline void rig_answer_echo(struct rpc_ticket ticket,
 				   const void *message, int *fd, void *owner)
 {
@@ -197,5 +195,4 @@ static inline void rig_set_up(struct rig *rig)
 	assert_int_equal(keeper_join(&rig->keeper, fd, &err), 0);
 	fake_run(rig->keeper.loop);
 }
-
 #endif
