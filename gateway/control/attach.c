@@ -6,6 +6,7 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "gateway/control/conn.h"
 #include "gateway/control/session_check.h"
 
 #define ATTACHES_PER_SECOND 20
@@ -28,6 +29,22 @@ struct attach {
 	uint8_t kind;
 	int fd;
 };
+
+static bool is_held(const struct attached *attached, const char *id)
+{
+	for (size_t i = 0; i < attached->session_count; i++)
+		if (bytes_is(bytes_str(id), attached->sessions[i]))
+			return true;
+	return false;
+}
+
+static void hold(struct attached *attached, const char *id)
+{
+	if (is_held(attached, id))
+		return;
+	memcpy(attached->sessions[attached->session_count++], id,
+	       SESSION_ID_MAX + 1);
+}
 
 /* ---- the end of a channel ---- */
 
@@ -71,6 +88,23 @@ void attach_end_some(struct control *control)
 	DL_FOREACH_SAFE(control->attached, attached, next)
 	if (!attached->rpc)
 		end_one(attached);
+}
+
+void attach_end_session(struct control *control, const struct who *who,
+			const char *id)
+{
+	struct attached *attached = calloc(1, sizeof(*attached));
+
+	if (!attached) {
+		log_error("session %s is not ended before it expires", id);
+		return;
+	}
+	attached->control = control;
+	attached->who = *who;
+	hold(attached, id);
+	DL_APPEND(control->attached, attached);
+	control->attached_count++;
+	end_one(attached);
 }
 
 static void on_closed(struct rpc *rpc, const char *why, void *owner)
@@ -117,22 +151,6 @@ static void refuse_outcome(struct attach *attach,
 		rpc_refuse(attach->ticket, CONSTRAINT_internal, "%s",
 			   outcome->err->text);
 	attach_done(attach);
-}
-
-static bool is_held(const struct attached *attached, const char *id)
-{
-	for (size_t i = 0; i < attached->session_count; i++)
-		if (bytes_is(bytes_str(id), attached->sessions[i]))
-			return true;
-	return false;
-}
-
-static void hold(struct attached *attached, const char *id)
-{
-	if (is_held(attached, id))
-		return;
-	memcpy(attached->sessions[attached->session_count++], id,
-	       SESSION_ID_MAX + 1);
 }
 
 static void on_attached(struct rpc_outcome *outcome, void *owner)
@@ -191,6 +209,7 @@ static void on_session(struct rpc_outcome *outcome, void *owner)
 		/* Before the warden is asked: should the channel close now,
 		 * the session must end all the same. */
 		hold(attached, attach->id);
+		conns_unhold(attached->control, attach->id);
 		ask_attach(attach);
 	}
 }

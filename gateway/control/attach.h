@@ -11,6 +11,10 @@
 
 #define ATTACHED_SESSIONS_MAX 8 /* over one channel */
 
+/* End a session, later if it cannot be now: whoever created it is gone and
+ * no listener was attached. */
+void attach_end_session(struct control *control, const struct who *who,
+			const char *id);
 /* Take an accepted SOCK_SEQPACKET connection. */
 void attach_accept(struct control *control, int fd);
 /* End what could not be ended yet. */

@@ -7,6 +7,7 @@
 #include "common/log.h"
 #include "common/secret.h"
 #include "gateway/control/answer.h"
+#include "gateway/control/attach.h"
 #include "gateway/control/session_check.h"
 #include "gateway/http/head.h"
 
@@ -59,6 +60,9 @@ static void let_go(struct conn *conn)
 {
 	forget_request(conn);
 	conn->state = CONN_CLOSED;
+	if (conn->held[0])
+		attach_end_session(conn->control, &conn->who, conn->held);
+	conn->held[0] = '\0';
 }
 
 void conn_close(struct conn *conn)
@@ -75,6 +79,15 @@ void conns_close(struct control *control)
 
 	DL_FOREACH_SAFE(control->conns, conn, next)
 	conn_close(conn);
+}
+
+void conns_unhold(struct control *control, const char *session)
+{
+	struct conn *conn;
+
+	DL_FOREACH(control->conns, conn)
+	if (!strcmp(conn->held, session))
+		conn->held[0] = '\0';
 }
 
 void conns_go_on(struct control *control)

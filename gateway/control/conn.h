@@ -51,6 +51,9 @@ struct conn {
 	/* Of a stream: there is room again, and it ends. */
 	void (*on_room)(struct conn *conn);
 	void (*on_end)(struct conn *conn);
+	/* Ends with this connection, unless a listener is attached before;
+	 * "": none. */
+	char held[SESSION_ID_MAX + 1];
 	struct conn *next, *prev;
 };
 
@@ -59,6 +62,8 @@ void conn_accept(struct control *control, int fd);
 /* Close it at once, whatever was under way. */
 void conn_close(struct conn *conn);
 void conns_close(struct control *control);
+/* The session has a channel that holds it: no connection does any more. */
+void conns_unhold(struct control *control, const char *session);
 /* Let streams ask again that could not. */
 void conns_go_on(struct control *control);
 

@@ -23,12 +23,14 @@
 struct wanted {
 	struct bytes policy, policy_name, repo, branch;
 	json_int_t ttl_s;
+	int holds;
 };
 
 struct create_task {
 	char id[SESSION_ID_MAX + 1];
 	char lease[LEASE_SIZE];
 	uint64_t expires_ms;
+	bool holds;
 	int package_fd; /* -1 once it was given away */
 	struct record record;
 };
@@ -97,10 +99,11 @@ static json_t *parse_wanted(struct conn *conn, struct wanted *wanted)
 	*wanted = (struct wanted){.ttl_s = TTL_DEFAULT_S};
 	if (root &&
 	    json_unpack_ex(root, &error, JSON_STRICT,
-			   "{s:s%, s?s%, s?s%, s?s%, s?I}", "policy", &policy,
-			   &policy_len, "policy_name", &name, &name_len, "repo",
-			   &repo, &repo_len, "branch", &branch, &branch_len,
-			   "ttl_s", &wanted->ttl_s) < 0) {
+			   "{s:s%, s?s%, s?s%, s?s%, s?I, s?b}", "policy",
+			   &policy, &policy_len, "policy_name", &name,
+			   &name_len, "repo", &repo, &repo_len, "branch",
+			   &branch, &branch_len, "ttl_s", &wanted->ttl_s,
+			   "hold", &wanted->holds) < 0) {
 		json_decref(root);
 		root = NULL;
 	}
@@ -194,6 +197,8 @@ static void on_created(struct conn *conn, const void *message)
 	const struct msg_ca *ca = &conn->control->ca;
 
 	(void)message;
+	if (task->holds)
+		memcpy(conn->held, task->id, sizeof(conn->held));
 	conn_reply_json(conn, 201,
 			json_pack("{s:s, s:s, s:o, s:o, s:o}", "id", task->id,
 				  "lease", task->lease, "expires",
@@ -284,6 +289,7 @@ static void create(struct conn *conn, struct wanted *wanted)
 		conn_refuse(conn, 422, "%s", err.text);
 		return;
 	}
+	task->holds = wanted->holds;
 	note_record(conn, wanted, task);
 	buf_release(&conn->body);
 	ca_need(conn, ask_create);

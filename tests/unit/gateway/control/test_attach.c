@@ -118,6 +118,31 @@ static void attach_ends_the_session_when_its_channel_closes(void **state)
 	rig_release(&rig);
 }
 
+/* From the first listener on the channel holds the session. */
+static void attach_takes_a_held_session_from_its_connection(void **state)
+{
+	struct conn *conn;
+	struct rig rig;
+	struct rpc *rpc;
+
+	(void)state;
+	rig_init(&rig, 0, true);
+	rig.owner_uid = getuid() == 0 ? 12345 : getuid();
+	conn = rig.control.conns;
+	assert_non_null(conn);
+	(void)snprintf(conn->held, sizeof(conn->held), "%s", RIG_ID);
+	rpc = connect_as(&rig, 12345);
+	(void)attach(&rig, rpc, LISTENER_TCP, tcp_socket(true));
+	assert_string_equal(conn->held, "");
+	assert_int_equal(shutdown(rig.client, SHUT_RDWR), 0);
+	rig_turns(&rig);
+	assert_int_equal(rig.revocations, 0);
+	rpc_close(rpc);
+	rig_turns(&rig);
+	assert_int_equal(rig.revocations, 1);
+	rig_release(&rig);
+}
+
 static void attach_refuses_a_session_of_somebody_else(void **state)
 {
 	struct rig rig;
@@ -193,6 +218,8 @@ int main(void)
 		cmocka_unit_test(attach_hands_a_listener_to_the_session),
 		cmocka_unit_test(
 			attach_ends_the_session_when_its_channel_closes),
+		cmocka_unit_test(
+			attach_takes_a_held_session_from_its_connection),
 		cmocka_unit_test(attach_refuses_a_session_of_somebody_else),
 		cmocka_unit_test(attach_refuses_what_is_no_such_listener),
 		cmocka_unit_test(attach_ends_later_what_cannot_be_ended_now),

@@ -41,6 +41,29 @@ static void session_create_seals_a_package_for_the_asker(void **state)
 	rig_release(&rig);
 }
 
+/* A client that was killed between creating and attaching leaves nothing. */
+static void session_create_ends_a_held_one_with_its_connection(void **state)
+{
+	static const char *const bodies[] = {
+		"{\"policy\":\"" POLICY "\",\"hold\":true}",
+		"{\"policy\":\"" POLICY "\",\"hold\":false}",
+		"{\"policy\":\"" POLICY "\"}",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(bodies); i++) {
+		struct rig rig;
+
+		rig_init(&rig, 1000, false);
+		assert_status(post(&rig, "/v1/sessions", bodies[i]), 201);
+		assert_int_equal(shutdown(rig.client, SHUT_RDWR), 0);
+		rig_turns(&rig);
+		assert_int_equal(rig.revocations, i == 0 ? 1 : 0);
+		assert_null(rig.control.attached);
+		rig_release(&rig);
+	}
+}
+
 /* Else any user of the host has every secret sent to a host of his own. */
 static void session_create_gives_secrets_to_administrators_alone(void **state)
 {
@@ -215,6 +238,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(session_create_seals_a_package_for_the_asker),
+		cmocka_unit_test(
+			session_create_ends_a_held_one_with_its_connection),
 		cmocka_unit_test(
 			session_create_gives_secrets_to_administrators_alone),
 		cmocka_unit_test(
