@@ -5,7 +5,6 @@
 #include <grp.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -35,65 +34,56 @@ void identity_choose(struct plan_identity *identity,
 	identity->gid = identity->is_privileged ? workspace->st_gid : getegid();
 }
 
-/* The lock of the n-th id; -1 when somebody has it (errno EWOULDBLOCK) or
- * on failure. */
-static int lock_id(int dir, unsigned n)
+/* Lock the n-th id: byte n of the file. -1: somebody has it (errno EAGAIN)
+ * or it failed. The lock is the open file's, so it ends with its holder. */
+static int lock_id(int file, unsigned n)
 {
-	char name[16];
-	struct stat st;
-	auto_fd int fd = -1;
+	struct flock lock = {
+		.l_type = F_WRLCK,
+		.l_whence = SEEK_SET,
+		.l_start = n,
+		.l_len = 1,
+	};
 
-	snprintf(name, sizeof(name), "%u", n);
-	fd = openat(dir, name, O_CREAT | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
-		return -1;
-	/* Its last owner may have removed the file before the lock was ours. */
-	if (fstat(fd, &st) < 0)
-		return -1;
-	if (st.st_nlink == 0) {
-		errno = EWOULDBLOCK;
-		return -1;
-	}
-	return take_fd(&fd);
+	return fcntl(file, F_OFD_SETLK, &lock);
 }
 
 static int open_locks(struct err *err)
 {
-	int dir;
+	int file;
 
-	if ((mkdir("/run/sallyport", 0755) < 0 && errno != EEXIST) ||
-	    (mkdir(IDENTITY_LOCKS, 0700) < 0 && errno != EEXIST))
-		return err_system(err, "identity: make " IDENTITY_LOCKS);
-	dir = open(IDENTITY_LOCKS,
-		   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (dir < 0)
+	if (mkdir("/run/sallyport", 0755) < 0 && errno != EEXIST)
+		return err_system(err, "identity: make /run/sallyport");
+	file = open(IDENTITY_LOCKS, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
+		    0600);
+	if (file < 0)
 		return err_system(err, "identity: open " IDENTITY_LOCKS);
-	return dir;
+	return file;
 }
 
 int identity_take(struct identity *identity, const struct plan_identity *inside,
 		  struct err *err)
 {
-	auto_fd int dir = -1;
+	auto_fd int file = -1;
 	/* Start somewhere else each time: not to try all those in use. */
 	unsigned first = (unsigned)getpid() % IDENTITY_COUNT;
 
 	*identity = (struct identity){inside->uid, inside->gid, -1};
 	if (!inside->is_privileged)
 		return 0;
-	dir = open_locks(err);
-	if (dir < 0)
+	file = open_locks(err);
+	if (file < 0)
 		return -1;
 	for (unsigned i = 0; i < IDENTITY_COUNT; i++) {
 		unsigned n = (first + i) % IDENTITY_COUNT;
 
-		identity->lock = lock_id(dir, n);
-		if (identity->lock >= 0) {
+		if (lock_id(file, n) == 0) {
+			identity->lock = take_fd(&file);
 			identity->host_uid = IDENTITY_FIRST + n;
 			identity->host_gid = IDENTITY_FIRST + n;
 			return 0;
 		}
-		if (errno != EWOULDBLOCK)
+		if (errno != EAGAIN && errno != EACCES)
 			return err_system(err, "identity: lock a user id");
 	}
 	return err_set(err, ERR_TOO_LARGE, "identity: all %d ids are in use",
@@ -102,14 +92,8 @@ int identity_take(struct identity *identity, const struct plan_identity *inside,
 
 void identity_give_back(struct identity *identity)
 {
-	char path[64];
-
-	if (identity->lock < 0)
-		return;
-	snprintf(path, sizeof(path), IDENTITY_LOCKS "/%u",
-		 (unsigned)(identity->host_uid - IDENTITY_FIRST));
-	(void)unlink(path);
-	(void)close(identity->lock);
+	if (identity->lock >= 0)
+		(void)close(identity->lock);
 	identity->lock = -1;
 }
 

@@ -13,7 +13,7 @@
 
 #define IDENTITY_FIRST 2000000
 #define IDENTITY_COUNT 65536
-#define IDENTITY_LOCKS "/run/sallyport/uids"
+#define IDENTITY_LOCKS "/run/sallyport/uids.lock" /* one byte each */
 
 struct identity {
 	uid_t host_uid;

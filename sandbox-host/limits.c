@@ -20,6 +20,9 @@
 #define REMOVE_PAUSE_NS 2000000
 #define VALUE_MAX	4096
 
+/* Of cgroup v2, or of v1's two controllers. */
+enum groups { GROUPS_V2, GROUPS_MEMORY, GROUPS_PIDS, GROUPS_MAX };
+
 static int write_value(const char *group, const char *file, uint64_t value)
 {
 	char path[PATH_MAX + 64];
@@ -81,9 +84,11 @@ static bool own_group(const char *controller, char out[PATH_MAX])
 	return found;
 }
 
-/* Remove the groups of callers that were killed. */
-static void sweep(const char *directory)
+/* Remove the groups of dead, or (0) of all callers that were killed. How
+ * many could not be removed yet. */
+static unsigned sweep(const char *directory, pid_t dead)
 {
+	unsigned left = 0;
 	DIR *dir = opendir(directory);
 	struct dirent *entry;
 
@@ -94,25 +99,68 @@ static void sweep(const char *directory)
 				? 0
 				: strtol(name + strlen(GROUP_PREFIX), NULL, 10);
 
-		if (pid > 0 && kill((pid_t)pid, 0) < 0 && errno == ESRCH)
-			(void)unlinkat(dirfd(dir), name, AT_REMOVEDIR);
+		if (pid <= 0 || (dead && pid != dead) ||
+		    (!dead && (kill((pid_t)pid, 0) == 0 || errno != ESRCH)))
+			continue;
+		left += unlinkat(dirfd(dir), name, AT_REMOVEDIR) < 0;
 	}
 	if (dir)
 		(void)closedir(dir);
+	return left;
 }
 
-static char *new_group(struct limits *limits, const char *root,
-		       const char *parent)
+/* Where groups for this process' sandboxes would be. False: no such place. */
+static bool group_parent(enum groups which, char out[PATH_MAX])
+{
+	static const char *const controllers[] = {
+		[GROUPS_V2] = NULL,
+		[GROUPS_MEMORY] = "memory",
+		[GROUPS_PIDS] = "pids",
+	};
+	const char *controller = controllers[which];
+	char parent[PATH_MAX];
+	char *slash;
+	int len;
+
+	if (!own_group(controller, parent))
+		return false;
+	/* Beside its own: one with processes in it can have no children. */
+	slash = controller ? NULL : strrchr(parent, '/');
+	if (slash)
+		*slash = '\0';
+	len = snprintf(out, PATH_MAX, CGROUP_ROOT "%s%s%s",
+		       controller ? "/" : "", controller ? controller : "",
+		       strcmp(parent, "/") ? parent : "");
+	return len > 0 && len < PATH_MAX;
+}
+
+void limits_sweep(pid_t dead)
+{
+	const struct timespec pause = {0, 10 * REMOVE_PAUSE_NS};
+	char directory[PATH_MAX];
+
+	for (int i = 0; i < REMOVE_TRIES; i++) {
+		unsigned left = 0;
+
+		for (int which = 0; which < GROUPS_MAX; which++)
+			if (group_parent((enum groups)which, directory))
+				left += sweep(directory, dead);
+		if (!left)
+			return;
+		(void)nanosleep(&pause, NULL);
+	}
+}
+
+static char *new_group(struct limits *limits, enum groups which)
 {
 	static unsigned serial;
 	char *group = limits->groups[limits->group_count];
 	char directory[PATH_MAX];
-	int len = snprintf(directory, sizeof(directory), "%s%s", root,
-			   strcmp(parent, "/") ? parent : "");
+	int len;
 
-	if (len < 0 || len >= PATH_MAX)
+	if (!group_parent(which, directory))
 		return NULL;
-	sweep(directory);
+	(void)sweep(directory, 0);
 	len = snprintf(group, PATH_MAX, "%s/" GROUP_PREFIX "%d-%u", directory,
 		       (int)getpid(), serial++);
 	if (len < 0 || len >= PATH_MAX || mkdir(group, 0755) < 0)
@@ -132,42 +180,27 @@ static uint64_t processes_of(const struct limits *limits)
 	return limits->wanted.processes + 1;
 }
 
-static void prepare_v1(struct limits *limits, const char *controller,
-		       bool *has_it)
+static void prepare_v1(struct limits *limits, enum groups which, bool *has_it)
 {
-	char root[64];
-	char parent[PATH_MAX];
-	bool is_memory = !strcmp(controller, "memory");
-	char *group;
+	char *group = new_group(limits, which);
 
-	snprintf(root, sizeof(root), CGROUP_ROOT "/%s", controller);
-	if (!own_group(controller, parent))
-		return;
-	group = new_group(limits, root, parent);
 	if (!group)
 		return;
-	*has_it = is_memory ? write_value(group, "memory.limit_in_bytes",
-					  limits->wanted.memory_bytes) == 0
-			    : write_value(group, "pids.max",
-					  processes_of(limits)) == 0;
+	*has_it = which == GROUPS_MEMORY
+			  ? write_value(group, "memory.limit_in_bytes",
+					limits->wanted.memory_bytes) == 0
+			  : write_value(group, "pids.max",
+					processes_of(limits)) == 0;
 	if (!*has_it)
 		drop_group(limits);
 }
 
-/* A group beside our own: one with processes in it can have no children. */
 static void prepare_v2(struct limits *limits)
 {
-	char parent[PATH_MAX];
-	char *slash;
-	char *group;
+	char *group = access(CGROUP_ROOT "/cgroup.controllers", F_OK) == 0
+			      ? new_group(limits, GROUPS_V2)
+			      : NULL;
 
-	if (access(CGROUP_ROOT "/cgroup.controllers", F_OK) < 0 ||
-	    !own_group(NULL, parent))
-		return;
-	slash = strrchr(parent, '/');
-	if (slash)
-		*slash = '\0';
-	group = new_group(limits, CGROUP_ROOT, parent);
 	if (!group)
 		return;
 	if (limits->wanted.memory_bytes)
@@ -192,9 +225,9 @@ void limits_prepare(struct limits *limits, const struct sandbox_limits *wanted)
 	if (limits->group_count)
 		return;
 	if (wanted->memory_bytes)
-		prepare_v1(limits, "memory", &limits->has_memory);
+		prepare_v1(limits, GROUPS_MEMORY, &limits->has_memory);
 	if (wanted->processes)
-		prepare_v1(limits, "pids", &limits->has_processes);
+		prepare_v1(limits, GROUPS_PIDS, &limits->has_processes);
 }
 
 int limits_enter(const struct limits *limits, pid_t pid, struct err *err)

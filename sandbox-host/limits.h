@@ -29,6 +29,8 @@ int limits_enter(const struct limits *limits, pid_t pid, struct err *err);
 int limits_apply(const struct limits *limits, struct err *err);
 /* Say which limits were reached. */
 void limits_report(const struct limits *limits, struct report *report);
+/* Remove the cgroups of a caller that was killed (sandbox_sweep()). */
+void limits_sweep(pid_t dead);
 /* Remove the cgroups; nothing may run in them. */
 void limits_release(struct limits *limits);
 

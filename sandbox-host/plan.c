@@ -260,7 +260,7 @@ static int plan_begin(struct plan *plan, const struct sandbox_spec *spec,
 		{.kind = PLAN_MAP},
 		{.kind = PLAN_CGROUP},
 		{.kind = PLAN_HOSTNAME,
-		 .target = spec->hostname ? spec->hostname : "sandbox"},
+		 .target = spec->hostname ? spec->hostname : SANDBOX_HOSTNAME},
 		{.kind = PLAN_ROOT, .target = "/", .mode = 0755},
 	};
 

@@ -8,6 +8,7 @@
 #include "common/cleanup.h"
 
 #define RESOLV_CONF SANDBOX_FILES "/resolv.conf"
+#define HOSTS	    SANDBOX_FILES "/hosts"
 
 /* Where systems keep their bundle of CAs, the first that exists is it. */
 static const char *const bundles[] = {
@@ -69,16 +70,31 @@ static int add_trust(struct plan *plan, const struct sandbox_spec *spec,
 
 /* resolv.conf is a file, a link into /run (which is ours), or absent: then
  * programs ask 127.0.0.1, which nobody answers, rather than the host's. */
-static int cover_resolv_conf(struct plan *plan, struct err *err)
+static int cover(struct plan *plan, const char *path, const char *file,
+		 struct err *err)
 {
 	bool failed;
-	const char *real = plan_real(plan, "/etc/resolv.conf", &failed, err);
+	const char *real = plan_real(plan, path, &failed, err);
 
 	if (failed)
 		return -1;
 	if (!real)
 		return 0;
-	return add_cover(plan, RESOLV_CONF, real, err);
+	return add_cover(plan, file, real, err);
+}
+
+/* Who asks for its own name is answered here, and the host's other names
+ * are not for it to know. */
+static int add_hosts(struct plan *plan, const struct sandbox_spec *spec,
+		     struct err *err)
+{
+	const char *name = spec->hostname ? spec->hostname : SANDBOX_HOSTNAME;
+	const char *text = plan_format(plan, err,
+				       "127.0.0.1 localhost %s\n"
+				       "::1 localhost ip6-localhost %s\n",
+				       name, name);
+
+	return text ? add_file(plan, HOSTS, NULL, bytes_str(text), err) : -1;
 }
 
 int plan_files(struct plan *plan, const struct sandbox_spec *spec,
@@ -93,6 +109,7 @@ int plan_files(struct plan *plan, const struct sandbox_spec *spec,
 					.mode = 0755},
 		     err) < 0 ||
 	    add_file(plan, RESOLV_CONF, NULL, bytes_str(resolv), err) < 0 ||
+	    add_hosts(plan, spec, err) < 0 ||
 	    add_trust(plan, spec, &bundle, err) < 0)
 		return -1;
 	if (plan_add(plan,
@@ -110,5 +127,7 @@ int plan_files(struct plan *plan, const struct sandbox_spec *spec,
 		return -1;
 	if (bundle && add_cover(plan, SANDBOX_CA_BUNDLE, bundle, err) < 0)
 		return -1;
-	return cover_resolv_conf(plan, err);
+	if (cover(plan, "/etc/hosts", HOSTS, err) < 0)
+		return -1;
+	return cover(plan, "/etc/resolv.conf", RESOLV_CONF, err);
 }

@@ -214,6 +214,11 @@ static void end(struct sandbox *sandbox)
 	sandbox->pid = -1;
 }
 
+void sandbox_sweep(pid_t dead)
+{
+	limits_sweep(dead);
+}
+
 void sandbox_free(struct sandbox *sandbox)
 {
 	if (!sandbox)

@@ -35,6 +35,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "common/bytes.h"
 #include "common/err.h"
@@ -42,6 +43,7 @@
 
 #define SANDBOX_ADDRESS4   "198.18.0.1"
 #define SANDBOX_ADDRESS6   "fd00::1"
+#define SANDBOX_HOSTNAME   "sandbox"
 #define SANDBOX_PROXY_PORT 3128
 #define SANDBOX_DNS_PORT   53
 /* Our files inside; a read-only mount. */
@@ -97,7 +99,7 @@ struct sandbox_spec {
 	struct sandbox_paths hide;    /* globs: '*', and "**" across '/' */
 	struct sandbox_paths protect; /* beside the built-in list; globs */
 	struct sandbox_limits limits;
-	const char *hostname; /* NULL: "sandbox" */
+	const char *hostname; /* NULL: SANDBOX_HOSTNAME */
 	bool has_terminal;    /* stdin and stdout are one: give it a pty */
 	struct bytes ca_pem;  /* the gateway's CA; may be empty */
 	struct bytes ca_pkcs12;
@@ -122,7 +124,7 @@ struct sandbox *sandbox_start(const struct sandbox_spec *spec,
 			      struct err *err);
 /* Let the command be exec'ed. From here to the end of sandbox_wait() the
  * caller's INT, TERM, HUP, QUIT, USR1, USR2, WINCH and CONT are blocked and
- * belong to the command. 0, or -1. */
+ * belong to the command, unless the caller ignores them. 0, or -1. */
 int sandbox_go(struct sandbox *sandbox, struct err *err);
 /* Wait for its end: signals that reach this process go to it, denials are
  * reported, the terminal is relayed, the time limit holds. *exit_code: the
@@ -131,6 +133,10 @@ int sandbox_go(struct sandbox *sandbox, struct err *err);
 int sandbox_wait(struct sandbox *sandbox, int *exit_code, struct err *err);
 /* Kill what still runs, give back user id and cgroup, free. */
 void sandbox_free(struct sandbox *sandbox);
+
+/* Remove what a caller that was killed left of its sandboxes: control
+ * groups, once their last process is gone. Waits for that, a second at most. */
+void sandbox_sweep(pid_t dead);
 
 /* Print "sandbox: <text>" on stderr; owner is unused. */
 void sandbox_event_print(void *owner, const struct sandbox_event *event);

@@ -127,11 +127,15 @@ static void turn(struct watch *watch)
 
 int supervise_begin(struct sandbox *sandbox, struct err *err)
 {
+	struct sigaction action;
 	sigset_t set;
 
 	sigemptyset(&set);
+	/* What the caller ignores (nohup) is not for the command either. */
 	for (size_t i = 0; i < ARRAY_SIZE(forwarded); i++)
-		sigaddset(&set, forwarded[i]);
+		if (sigaction(forwarded[i], NULL, &action) == 0 &&
+		    action.sa_handler != SIG_IGN)
+			sigaddset(&set, forwarded[i]);
 	if (sigprocmask(SIG_BLOCK, &set, &sandbox->old_mask) < 0)
 		return err_system(err, "wait: block signals");
 	sandbox->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
