@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -40,8 +41,11 @@ int cli_fail_err(const struct err *err)
 
 int cli_usage(const struct cli *cli)
 {
-	(void)cli;
-	(void)fputs("sallyport: usage: see --help\n", stderr);
+	const char *help = cli->command->help;
+	const char *end = strstr(help, "\n\n");
+	size_t len = end ? (size_t)(end - help) : strlen(help) - 1;
+
+	(void)fprintf(stderr, "%.*s\n", (int)len, help);
 	return EXIT_USAGE;
 }
 
@@ -63,6 +67,19 @@ const char *json_text(const json_t *object, const char *key)
 	const char *text = json_string_value(json_object_get(object, key));
 
 	return text ? text : "";
+}
+
+void cli_clean(char *text)
+{
+	for (uint8_t *at = (uint8_t *)text; *at; at++) {
+		/* C1 controls in UTF-8: 0xc2 0x80 to 0xc2 0x9f. */
+		bool is_c1 = at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0;
+
+		if (*at < ' ' || *at == 0x7f || is_c1)
+			at[0] = '?';
+		if (is_c1)
+			at[1] = '?';
+	}
 }
 
 static int format_dir(char *out, size_t size, const char *format, ...)

@@ -27,9 +27,10 @@ enum exit_code {
 };
 
 struct cli {
+	const struct command *command;
 	bool json; /* -o json */
-	int argc;  /* of the verb: argv[0] is the verb itself */
-	char **argv;
+	int argc;
+	char **argv; /* [0]: "sallyport run", what getopt calls us */
 };
 
 struct command {
@@ -49,7 +50,7 @@ int cli_fail(int code, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* The same for an err: its code chooses the exit code. */
 int cli_fail_err(const struct err *err);
-/* The option's usage was wrong: point to --help. */
+/* The usage was wrong: show how it is. */
 int cli_usage(const struct cli *cli);
 
 /* Print a JSON value as itself (-o json), else through table. */
@@ -57,6 +58,10 @@ int cli_print(const struct cli *cli, const json_t *value,
 	      void (*table)(const json_t *value));
 /* A string of an object, "" when absent. */
 const char *json_text(const json_t *object, const char *key);
+
+/* Replace what a terminal would act on: controls, escapes. For texts that
+ * somebody inside chose. */
+void cli_clean(char *text);
 
 /* Where the gateway's sockets and state are, for this user and environment.
  * 0, or -1 when a path is too long. */

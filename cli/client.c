@@ -19,6 +19,7 @@ int client_open(struct client *client, struct err *err)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	char run[sizeof(address.sun_path) - 16];
+	int number;
 	const struct timeval timeout = {.tv_sec = CLIENT_TIMEOUT_S};
 
 	buf_init(&client->in, CLIENT_BODY_MAX);
@@ -37,9 +38,13 @@ int client_open(struct client *client, struct err *err)
 	if (connect(client->fd, (const struct sockaddr *)&address,
 		    sizeof(address)) == 0)
 		return 0;
+	number = errno;
 	client_close(client);
-	return err_set(err, ERR_CLOSED, "no gateway answers at %s: %s",
-		       address.sun_path, strerror(errno));
+	return err_set(err, ERR_CLOSED,
+		       "no gateway answers at %s (%s): start "
+		       "sallyport-gateway, or name its run directory in "
+		       "SALLYPORT_RUN",
+		       address.sun_path, strerror(number));
 }
 
 void client_close(struct client *client)

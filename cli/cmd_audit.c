@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/arguments.h"
 #include "cli/client.h"
 #include "cli/commands.h"
 #include "common/cleanup.h"
@@ -10,6 +11,7 @@
 #define ROWS_DEFAULT 20
 #define ROWS_MAX     64 /* what the ledger gives at once */
 #define PATH_BYTES   1024
+#define ROW_BYTES    4096
 
 struct audit_options {
 	unsigned count;
@@ -18,6 +20,14 @@ struct audit_options {
 	bool denied;
 	bool follow;
 };
+
+/* Ids and kinds go into a path as they are. */
+static bool is_plain(const char *text)
+{
+	return text[0] &&
+	       strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-._") ==
+		       strlen(text);
+}
 
 static int parse(struct cli *cli, struct audit_options *options)
 {
@@ -43,9 +53,13 @@ static int parse(struct cli *cli, struct audit_options *options)
 			break;
 		case 's':
 			options->session = optarg;
+			if (!is_plain(optarg))
+				return -1;
 			break;
 		case 'k':
 			options->kind = optarg;
+			if (!is_plain(optarg))
+				return -1;
 			break;
 		case 'd':
 			options->denied = true;
@@ -65,24 +79,28 @@ static int parse(struct cli *cli, struct audit_options *options)
 static void print_row(const json_t *row)
 {
 	const char *method = json_text(row, "method");
+	const char *rule = json_text(row, "rule");
 	const char *reason = json_text(row, "constraint");
+	const char *detail = json_text(row, "detail");
 	json_int_t port = json_integer_value(json_object_get(row, "port"));
+	char line[ROW_BYTES], number[24] = "";
 
-	(void)printf("%-24s %-5s %-14s %s%s%s", json_text(row, "time"),
-		     json_is_false(json_object_get(row, "allowed")) ? "deny"
-								    : "allow",
-		     json_text(row, "activity"), method, method[0] ? " " : "",
-		     json_text(row, "host"));
 	if (port)
-		(void)printf(":%lld", (long long)port);
-	(void)printf("%s", json_text(row, "path"));
-	if (json_text(row, "rule")[0])
-		(void)printf(" [%s]", json_text(row, "rule"));
-	if (reason[0] && strcmp(reason, "none") != 0)
-		(void)printf(" %s", reason);
-	if (json_text(row, "detail")[0])
-		(void)printf(": %s", json_text(row, "detail"));
-	(void)putchar('\n');
+		(void)snprintf(number, sizeof(number), ":%" JSON_INTEGER_FORMAT,
+			       port);
+	if (!strcmp(reason, "none"))
+		reason = "";
+	(void)snprintf(
+		line, sizeof(line), "%-24s %-5s %-14s %s%s%s%s%s%s%s%s%s%s%s%s",
+		json_text(row, "time"),
+		json_is_false(json_object_get(row, "allowed")) ? "deny"
+							       : "allow",
+		json_text(row, "activity"), method, method[0] ? " " : "",
+		json_text(row, "host"), number, json_text(row, "path"),
+		rule[0] ? " [" : "", rule, rule[0] ? "]" : "",
+		reason[0] ? " " : "", reason, detail[0] ? ": " : "", detail);
+	cli_clean(line);
+	(void)puts(line);
 }
 
 static bool show_line(struct bytes line, void *owner)
@@ -201,7 +219,7 @@ int cmd_audit_verify(struct cli *cli)
 	auto_type(reply_release) struct reply reply;
 	struct err err;
 
-	if (cli->argc != 1)
+	if (arguments_words(cli, 0, 0) < 0)
 		return cli_usage(cli);
 	if (client_once(&request, &reply, &err) < 0)
 		return cli_fail_err(&err);

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/arguments.h"
 #include "cli/commands.h"
 #include "common/cleanup.h"
 #include "common/confine.h"
@@ -138,7 +139,7 @@ int cmd_doctor(struct cli *cli)
 	json_t *list = json_array();
 	bool missing = false;
 
-	if (cli->argc != 1)
+	if (arguments_words(cli, 0, 0) < 0)
 		return cli_usage(cli);
 	for (size_t i = 0; i < ARRAY_SIZE(checks); i++) {
 		struct finding finding = {0};

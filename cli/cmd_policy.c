@@ -1,12 +1,15 @@
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/policy_file.h"
+#include "cli/url.h"
 #include "common/cleanup.h"
+#include "gateway/http/head.h"
 #include "policies/decide.h"
-#include "policies/host.h"
-#include "policies/path.h"
 #include "policies/repo_path.h"
 
 #define REPORT_BYTES_MAX (256 * 1024)
@@ -15,49 +18,55 @@ struct policy_options {
 	const char *policy;
 	const char *repo;
 	const char *branch;
+	bool is_push;
 };
 
-/* Compile a file; its errors go to stderr. */
-static struct policy *compile(const char *path,
-			      const struct policy_variables *variables,
-			      int *exit_code)
+/* ---- check ---- */
+
+static json_t *check_one(const char *path, bool tells)
 {
 	auto_type(buf_release) struct buf text;
 	auto_type(buf_release) struct buf report;
-	struct policy_errors errors = {.out = &report, .file = path};
+	size_t count;
 	struct policy *policy;
-	struct err err;
+	size_t rules = 0;
 
-	buf_init(&text, POLICY_TEXT_MAX + 1);
 	buf_init(&report, REPORT_BYTES_MAX);
-	if (cli_read_file(path, &text, &err) < 0) {
-		*exit_code = cli_fail(EXIT_INVALID, "%s", err.text);
-		return NULL;
-	}
-	policy = policy_compile(buf_view(&text), variables, &errors);
-	if (!policy) {
-		(void)fprintf(stderr, "%.*s", BYTES_ARGS(buf_view(&report)));
-		(void)fprintf(stderr, "%s: %zu error%s\n", path, errors.count,
-			      errors.count == 1 ? "" : "s");
-		*exit_code = EXIT_INVALID;
-	}
-	return policy;
+	policy = policy_file_try(path, NULL, &text, &report, &count);
+	if (policy)
+		rules = policy->rule_count;
+	if (policy && tells)
+		(void)printf("%s: ok, %zu rules\n", path, rules);
+	else if (tells)
+		(void)fprintf(stderr, "%.*s%s: %zu error%s\n",
+			      BYTES_ARGS(buf_view(&report)), path, count,
+			      count == 1 ? "" : "s");
+	policy_free(policy);
+	return json_pack("{s:s, s:b, s:I, s:I, s:s%}", "file", path, "valid",
+			 count == 0, "rules", (json_int_t)rules, "errors",
+			 (json_int_t)count, "report", buf_str(&report),
+			 buf_len(&report));
 }
 
 int cmd_policy_check(struct cli *cli)
 {
-	struct policy *policy;
+	json_t *files = json_array();
 	int exit_code = EXIT_OK;
 
-	if (cli->argc < 2)
+	if (arguments_words(cli, 1, INT_MAX) < 0) {
+		json_decref(files);
 		return cli_usage(cli);
-	for (int i = 1; i < cli->argc; i++) {
-		policy = compile(cli->argv[i], NULL, &exit_code);
-		if (policy)
-			(void)printf("%s: ok, %zu rules\n", cli->argv[i],
-				     policy->rule_count);
-		policy_free(policy);
 	}
+	for (int i = optind; i < cli->argc; i++) {
+		json_t *file = check_one(cli->argv[i], !cli->json);
+
+		if (!json_is_true(json_object_get(file, "valid")))
+			exit_code = EXIT_INVALID;
+		(void)json_array_append_new(files, file);
+	}
+	if (cli->json)
+		(void)cli_print(cli, files, NULL);
+	json_decref(files);
 	return exit_code;
 }
 
@@ -89,38 +98,10 @@ static int parse(struct cli *cli, struct policy_options *options)
 			return -1;
 		}
 	}
-	return options->policy && cli->argc - optind >= 2 ? 0 : -1;
-}
-
-/* A URL into facts, in arena. 0, or -1 with *err. */
-static int url_facts(const char *url, struct arena *arena,
-		     struct request_facts *facts, struct err *err)
-{
-	struct bytes rest = bytes_str(url), authority, path, host;
-	char *canonical = arena_alloc(arena, HOST_NAME_MAX_LEN + 1);
-	uint64_t port;
-
-	facts->is_tls = bytes_starts_with(rest, bytes_str("https://"));
-	if (!facts->is_tls && !bytes_starts_with(rest, bytes_str("http://")))
-		return err_set(err, ERR_INVALID, "'%s' is no http(s) URL", url);
-	rest = bytes_slice(rest, facts->is_tls ? 8 : 7, rest.len);
-	path = rest;
-	if (bytes_split(&path, '/', &authority))
-		path = bytes_slice(rest, authority.len, rest.len);
-	else
-		path = bytes_str("/");
-	facts->query = path;
-	if (!bytes_split(&facts->query, '?', &path))
-		facts->query = bytes_from(NULL, 0);
-	port = facts->is_tls ? 443 : 80;
-	if (bytes_split(&authority, ':', &host) &&
-	    (bytes_to_u64(authority, 5, &port) < 0 || port > 65535))
-		return err_set(err, ERR_INVALID, "'%s' has no port", url);
-	if (!canonical || host_canonical(host, canonical) == HOST_INVALID)
-		return err_set(err, ERR_INVALID, "'%s' has no host", url);
-	facts->target.host = bytes_str(canonical);
-	facts->target.port = (uint16_t)port;
-	return path_normalise(arena, path, &facts->path, err);
+	if (!options->policy || cli->argc - optind < 2)
+		return -1;
+	options->is_push = !strcmp(cli->argv[optind], "PUSH");
+	return cli->argc - optind == (options->is_push ? 3 : 2) ? 0 : -1;
 }
 
 static int tell(struct cli *cli, const struct verdict *verdict,
@@ -185,23 +166,67 @@ static struct verdict test_request(const struct policy *policy,
 
 static struct verdict test_push(const struct policy *policy,
 				const struct request_facts *facts,
-				const char *ref, struct buf *trace)
+				const char *ref, struct arena *arena,
+				struct buf *trace)
 {
-	const struct push_facts push = {bytes_str(ref), PUSH_UPDATE};
+	bool is_full = bytes_starts_with(bytes_str(ref), bytes_str("refs/"));
+	const char *full =
+		is_full ? ref : arena_format(arena, "refs/heads/%s", ref);
+	const struct push_facts push = {bytes_str(full), PUSH_UPDATE};
 	const struct policy_repo *repo = decide_repo(
 		policy, &facts->target, repo_path_canonical(facts->path));
 	bool needs_proof = false;
-	struct verdict verdict = {.constraint = CONSTRAINT_git_not_allowed};
+	struct verdict verdict = {
+		.kind = VERDICT_DENY,
+		.constraint = CONSTRAINT_git_not_allowed,
+		.rule = bytes_str("default"),
+	};
 
 	if (!repo) {
 		(void)buf_add_str(trace, "git: no repository of the policy\n");
 		return verdict;
 	}
 	verdict = decide_push(repo, &push, &needs_proof);
-	(void)buf_add_format(trace, "git: update of %s%s\n", ref,
+	(void)buf_add_format(trace, "git: update of %s%s\n", full,
 			     needs_proof ? " (a fast-forward must be proven)"
 					 : "");
 	return verdict;
+}
+
+/* What the gateway would say before it looks at any rule. */
+static struct verdict refused(enum constraint constraint, struct bytes why)
+{
+	return (struct verdict){
+		.kind = VERDICT_DENY,
+		.constraint = constraint,
+		.rule = bytes_str("gateway"),
+		.reason = why,
+	};
+}
+
+static int test(struct cli *cli, const struct policy *policy, bool is_push,
+		struct arena *arena)
+{
+	auto_type(buf_release) struct buf trace;
+	char **words = cli->argv + optind;
+	struct request_facts facts = {.method = bytes_str(words[0])};
+	enum constraint constraint;
+	struct verdict verdict;
+	struct err err;
+
+	buf_init(&trace, REPORT_BYTES_MAX);
+	if (url_facts(words[1], arena, &facts, &constraint, &err) < 0) {
+		if (constraint == CONSTRAINT_none)
+			return cli_fail(EXIT_USAGE, "%s", err.text);
+		verdict = refused(constraint, bytes_str(err.text));
+	} else if (is_push) {
+		verdict = test_push(policy, &facts, words[2], arena, &trace);
+	} else if (!head_method_is_known(facts.method)) {
+		verdict = refused(CONSTRAINT_method_unknown, facts.method);
+	} else {
+		verdict = test_request(policy, &facts, &trace);
+	}
+	return tell(cli, &verdict, &trace);
 }
 
 int cmd_policy_test(struct cli *cli)
@@ -209,15 +234,12 @@ int cmd_policy_test(struct cli *cli)
 	struct policy_options options = {0};
 	struct policy_variables variables;
 	auto_type(arena_release) struct arena arena;
-	auto_type(buf_release) struct buf trace;
-	struct request_facts facts = {0};
+	auto_type(buf_release) struct buf text;
 	struct policy *policy;
-	struct verdict verdict;
-	struct err err;
-	int exit_code = EXIT_OK;
+	int exit_code;
 
 	arena_init(&arena, 1024 * 1024);
-	buf_init(&trace, REPORT_BYTES_MAX);
+	buf_init(&text, 0);
 	if (parse(cli, &options) < 0)
 		return cli_usage(cli);
 	variables = (struct policy_variables){
@@ -225,21 +247,10 @@ int cmd_policy_test(struct cli *cli)
 		.branch = bytes_str(options.branch),
 		.repo = bytes_str(options.repo),
 	};
-	policy = compile(options.policy, &variables, &exit_code);
+	policy = policy_file_read(options.policy, &variables, &text);
 	if (!policy)
-		return exit_code;
-	facts.method = bytes_str(cli->argv[optind]);
-	if (url_facts(cli->argv[optind + 1], &arena, &facts, &err) < 0) {
-		exit_code = cli_fail(EXIT_USAGE, "%s", err.text);
-	} else {
-		bool is_push = bytes_is(facts.method, "PUSH") &&
-			       cli->argc - optind == 3;
-
-		verdict = is_push ? test_push(policy, &facts,
-					      cli->argv[optind + 2], &trace)
-				  : test_request(policy, &facts, &trace);
-		exit_code = tell(cli, &verdict, &trace);
-	}
+		return EXIT_INVALID;
+	exit_code = test(cli, policy, options.is_push, &arena);
 	policy_free(policy);
 	return exit_code;
 }

@@ -2,24 +2,28 @@
  * sallyport run: policy -> session -> sandbox -> listeners to the gateway ->
  * command -> its exit code.
  */
+#include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/denials.h"
 #include "cli/gateway.h"
+#include "cli/policy_file.h"
+#include "cli/recorder.h"
+#include "cli/run_env.h"
 #include "common/cleanup.h"
 #include "gateway/flow/messages.h"
 #include "policies/policy.h"
-#include "sandbox-host/environment.h"
 #include "sandbox-host/sandbox.h"
 
 #define RUN_ARENA_MAX	 (8 * 1024 * 1024)
-#define RUN_ENV_MAX	 256
 #define PKCS12_BYTES_MAX (16 * 1024)
 
 static const char default_policy[] = "version: 1\n"
@@ -34,6 +38,7 @@ struct run_options {
 	const char *env[RUN_ENV_MAX];
 	size_t env_count;
 	char **command;
+	bool wants_help;
 };
 
 /* One run: what it needs, in the order it is made. */
@@ -42,6 +47,9 @@ struct run {
 	struct arena arena;
 	struct buf policy_text;
 	struct policy *policy;
+	const char *workspace;
+	FILE *events;
+	struct recorder recorder;
 	struct client client;
 	struct reply session;
 	struct attachment attachment;
@@ -51,6 +59,41 @@ struct run {
 	bool has_session;
 };
 
+static int set_option(struct run_options *options, int option)
+{
+	switch (option) {
+	case 'p':
+		options->policy = optarg;
+		return 0;
+	case 'r':
+		options->repo = optarg;
+		return 0;
+	case 'b':
+		options->branch = optarg;
+		return 0;
+	case 'w':
+		options->workspace = optarg;
+		return 0;
+	case 'v':
+		options->events = optarg;
+		return 0;
+	case 'h':
+		options->wants_help = true;
+		return 0;
+	case 'e':
+		if (strchr(optarg, '=') && optarg[0] != '=' &&
+		    options->env_count < RUN_ENV_MAX) {
+			options->env[options->env_count++] = optarg;
+			return 0;
+		}
+		(void)fprintf(stderr, "sallyport run: -e %s: NAME=VALUE\n",
+			      optarg);
+		return -1;
+	default:
+		return -1;
+	}
+}
+
 static int parse(struct cli *cli, struct run_options *options)
 {
 	static const struct option table[] = {
@@ -59,34 +102,21 @@ static int parse(struct cli *cli, struct run_options *options)
 		{"branch", required_argument, NULL, 'b'},
 		{"workspace", required_argument, NULL, 'w'},
 		{"events", required_argument, NULL, 'v'},
+		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
 	int option;
 
 	/* '+': our options end where the command begins. */
-	while ((option = getopt_long(cli->argc, cli->argv, "+e:", table,
-				     NULL)) != -1) {
-		if (option == 'p')
-			options->policy = optarg;
-		else if (option == 'r')
-			options->repo = optarg;
-		else if (option == 'b')
-			options->branch = optarg;
-		else if (option == 'w')
-			options->workspace = optarg;
-		else if (option == 'v')
-			options->events = optarg;
-		else if (option == 'e' && strchr(optarg, '=') &&
-			 options->env_count < RUN_ENV_MAX)
-			options->env[options->env_count++] = optarg;
-		else
+	while ((option = getopt_long(cli->argc, cli->argv, "+he:", table,
+				     NULL)) != -1)
+		if (set_option(options, option) < 0)
 			return -1;
-	}
 	options->command = cli->argv + optind;
-	return options->command[0] ? 0 : -1;
+	return options->wants_help || options->command[0] ? 0 : -1;
 }
 
-/* ---- policy ---- */
+/* ---- what is known before there is a session ---- */
 
 static int load_policy(struct run *run, struct err *err)
 {
@@ -96,64 +126,65 @@ static int load_policy(struct run *run, struct err *err)
 		.branch = bytes_str(run->options.branch),
 		.repo = bytes_str(run->options.repo),
 	};
-	auto_type(buf_release) struct buf report;
-	struct policy_errors errors = {.out = &report,
-				       .file = path ? path : "default"};
+	struct policy_errors errors = {.file = "default"};
 
-	buf_init(&report, 256 * 1024);
-	buf_init(&run->policy_text, POLICY_TEXT_MAX + 1);
-	if (!path)
+	if (path) {
+		run->policy =
+			policy_file_read(path, &variables, &run->policy_text);
+	} else {
+		buf_init(&run->policy_text, POLICY_TEXT_MAX + 1);
 		(void)buf_add_str(&run->policy_text, default_policy);
-	else if (cli_read_file(path, &run->policy_text, err) < 0)
-		return err_set(err, ERR_INVALID, "read policy %s", path);
-	run->policy = policy_compile(buf_view(&run->policy_text), &variables,
-				     &errors);
-	if (run->policy)
-		return 0;
-	(void)fprintf(stderr, "%.*s", BYTES_ARGS(buf_view(&report)));
-	return err_set(err, ERR_INVALID, "%s is not a valid policy",
-		       errors.file);
-}
-
-/* ---- the environment inside ---- */
-
-static const char *name_of(struct arena *arena, const char *pair)
-{
-	const char *equals = strchr(pair, '=');
-
-	return arena_str(arena, bytes_from(pair, (size_t)(equals - pair)));
-}
-
-/* The policy's values, the placeholders, then -e. */
-static size_t fill_set(struct run *run, struct sandbox_variable *set,
-		       size_t room)
-{
-	const struct policy *policy = run->policy;
-	const char *lease = json_text(run->session.json, "lease");
-	size_t count = 0;
-
-	for (size_t i = 0; i < policy->environment.set_count && count < room;
-	     i++)
-		set[count++] = (struct sandbox_variable){
-			arena_str(&run->arena, policy->environment.set[i].name),
-			arena_str(&run->arena,
-				  policy->environment.set[i].value),
-		};
-	for (size_t i = 0; i < policy->credential_count; i++) {
-		const struct policy_strings *env =
-			&policy->credentials[i].placeholder_env;
-
-		for (size_t j = 0; j < env->count && count < room; j++)
-			set[count++] = (struct sandbox_variable){
-				arena_str(&run->arena, env->items[j]), lease};
+		run->policy = policy_compile(buf_view(&run->policy_text),
+					     &variables, &errors);
 	}
-	for (size_t i = 0; i < run->options.env_count && count < room; i++)
-		set[count++] = (struct sandbox_variable){
-			name_of(&run->arena, run->options.env[i]),
-			strchr(run->options.env[i], '=') + 1,
-		};
-	return count;
+	return run->policy ? 0
+			   : err_set(err, ERR_INVALID, "no policy, no sandbox");
 }
+
+static int find_workspace(struct run *run, struct err *err)
+{
+	struct bytes wanted = run->policy->filesystem.workspace;
+	const char *given = run->options.workspace;
+	char path[PATH_MAX];
+	struct stat info;
+
+	if (!given)
+		given = wanted.len ? arena_str(&run->arena, wanted) : ".";
+	if (!given || !realpath(given, path) || stat(path, &info) < 0) {
+		(void)err_system(err, "workspace %s", given ? given : "");
+		err->code = ERR_INVALID;
+		return -1;
+	}
+	if (!S_ISDIR(info.st_mode))
+		return err_set(err, ERR_INVALID,
+			       "workspace %s: it is no directory", given);
+	run->workspace = arena_str(&run->arena, bytes_str(path));
+	return run->workspace ? 0 : err_set(err, ERR_TOO_LARGE, "no memory");
+}
+
+/* It may be in the workspace, where the last command could have left a link
+ * in its place. */
+static int open_events(struct run *run, struct err *err)
+{
+	const char *path = run->options.events;
+	bool is_ours = path && strncmp(path, "/dev/", strlen("/dev/")) != 0;
+	int fd;
+
+	if (!path)
+		return 0;
+	fd = open(path,
+		  O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY |
+			  (is_ours ? O_NOFOLLOW : 0),
+		  0600);
+	run->events = fd < 0 ? NULL : fdopen(fd, "w");
+	if (run->events)
+		return 0;
+	(void)err_system(err, "--events %s", path);
+	err->code = ERR_INVALID;
+	return -1;
+}
+
+/* ---- the sandbox ---- */
 
 static const char *const *strings_of(struct arena *arena,
 				     const struct policy_strings *strings)
@@ -172,25 +203,6 @@ static struct sandbox_paths paths_of(struct arena *arena,
 	return (struct sandbox_paths){strings_of(arena, strings),
 				      strings->count};
 }
-
-static int make_env(struct run *run, struct sandbox_spec *spec, struct err *err)
-{
-	struct sandbox_variable *set =
-		arena_array(&run->arena, 2 * RUN_ENV_MAX, sizeof(*set));
-	const struct environment from = {
-		.caller = (const char *const *)environ,
-		.pass = paths_of(&run->arena, &run->policy->environment.pass),
-		.set = set,
-		.set_count = set ? fill_set(run, set, 2 * RUN_ENV_MAX) : 0,
-		.has_ca = spec->ca_pem.len > 0,
-		.has_pkcs12 = spec->ca_pkcs12.len > 0,
-	};
-
-	return environment_make(&from, &run->arena, &spec->env,
-				&spec->env_count, err);
-}
-
-/* ---- the sandbox ---- */
 
 static struct bytes decode_base64(struct arena *arena, const char *text)
 {
@@ -216,29 +228,38 @@ static struct bytes decode_base64(struct arena *arena, const char *text)
 	return bytes_from(out, len);
 }
 
-static const char *workspace_of(struct run *run, struct err *err)
+/* The policy's list, and the policy itself: the command would change what
+ * the next one may do. */
+static struct sandbox_paths protected_of(struct run *run)
 {
-	struct bytes wanted = run->policy->filesystem.workspace;
-	const char *given = run->options.workspace;
+	const struct policy_strings *listed = &run->policy->filesystem.protect;
+	const char *policy = run->options.policy;
+	const char **items =
+		arena_array(&run->arena, listed->count + 1, sizeof(*items));
 	char path[PATH_MAX];
+	size_t count = 0;
 
-	if (!given)
-		given = wanted.len ? arena_str(&run->arena, wanted) : ".";
-	if (!given || !realpath(given, path)) {
-		(void)err_system(err, "workspace %s", given ? given : "");
-		return NULL;
-	}
-	return arena_str(&run->arena, bytes_str(path));
+	for (size_t i = 0; items && i < listed->count; i++)
+		items[count++] = arena_str(&run->arena, listed->items[i]);
+	if (items && policy && realpath(policy, path) && !strpbrk(path, "*?["))
+		items[count++] = arena_str(&run->arena, bytes_str(path));
+	return (struct sandbox_paths){items, count};
 }
 
 static int make_spec(struct run *run, struct sandbox_spec *spec,
 		     struct err *err)
 {
 	const struct policy_filesystem *files = &run->policy->filesystem;
+	const struct run_env env = {
+		.policy = run->policy,
+		.lease = json_text(run->session.json, "lease"),
+		.given = run->options.env,
+		.given_count = run->options.env_count,
+	};
 
 	*spec = (struct sandbox_spec){
 		.argv = (const char *const *)run->options.command,
-		.workspace = workspace_of(run, err),
+		.workspace = run->workspace,
 		.workspace_mode = files->workspace_mode == WORKSPACE_READ
 					  ? SANDBOX_READ
 					  : SANDBOX_WRITE,
@@ -247,7 +268,7 @@ static int make_spec(struct run *run, struct sandbox_spec *spec,
 		.read = paths_of(&run->arena, &files->read),
 		.write = paths_of(&run->arena, &files->write),
 		.hide = paths_of(&run->arena, &files->hide),
-		.protect = paths_of(&run->arena, &files->protect),
+		.protect = protected_of(run),
 		.limits = {run->policy->limits.memory_bytes,
 			   run->policy->limits.processes,
 			   run->policy->limits.time_ms},
@@ -255,10 +276,32 @@ static int make_spec(struct run *run, struct sandbox_spec *spec,
 		.ca_pem = bytes_str(json_text(run->session.json, "ca_pem")),
 		.ca_pkcs12 = decode_base64(
 			&run->arena, json_text(run->session.json, "ca_pkcs12")),
+		.on_event = recorder_on_event,
+		.owner = &run->recorder,
 	};
-	if (!spec->workspace)
-		return -1;
-	return make_env(run, spec, err);
+	return run_env_make(&env, &run->arena, spec, err);
+}
+
+/* A signal before the command runs: what was made is taken down again. From
+ * sandbox_go() on they are the command's. */
+static volatile sig_atomic_t caught;
+
+static void on_signal(int number)
+{
+	caught = number;
+}
+
+static void catch_signals(void)
+{
+	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+	const struct sigaction action = {.sa_handler = on_signal,
+					 .sa_flags = SA_RESTART};
+	struct sigaction old;
+
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+		if (sigaction(numbers[i], NULL, &old) == 0 &&
+		    old.sa_handler != SIG_IGN)
+			(void)sigaction(numbers[i], &action, NULL);
 }
 
 /* Each in turn: a session without all of them would not be whole. */
@@ -296,12 +339,16 @@ static int run_sandbox(struct run *run, int *exit_code, struct err *err)
 
 	if (make_spec(run, &spec, err) < 0)
 		return -1;
+	recorder_open(&run->recorder, json_text(run->session.json, "id"));
 	if (denials_start(&run->denials, json_text(run->session.json, "id"),
-			  run->options.events, err) < 0)
+			  run->events, err) < 0)
 		return -1;
 	run->sandbox = sandbox_start(&spec, &listeners, err);
-	if (!run->sandbox || give_listeners(run, &listeners, err) < 0 ||
-	    sandbox_go(run->sandbox, err) < 0)
+	if (!run->sandbox || give_listeners(run, &listeners, err) < 0)
+		return -1;
+	if (caught)
+		return err_set(err, ERR_CLOSED, "interrupted");
+	if (sandbox_go(run->sandbox, err) < 0)
 		return -1;
 	return sandbox_wait(run->sandbox, exit_code, err);
 }
@@ -311,15 +358,16 @@ static int run_sandbox(struct run *run, int *exit_code, struct err *err)
 static int run_all(struct run *run, int *exit_code, struct err *err)
 {
 	struct session_request request = {
-		.policy_name =
-			run->options.policy ? run->options.policy : "default",
 		.repo = run->options.repo,
 		.branch = run->options.branch,
+		.holds = true,
 	};
 
-	if (load_policy(run, err) < 0 || gateway_open(&run->client, err) < 0)
+	if (load_policy(run, err) < 0 || find_workspace(run, err) < 0 ||
+	    open_events(run, err) < 0 || gateway_open(&run->client, err) < 0)
 		return -1;
 	run->has_client = true;
+	catch_signals();
 	request.policy = buf_view(&run->policy_text);
 	if (gateway_create(&run->client, &request, &run->session, err) < 0)
 		return -1;
@@ -347,7 +395,10 @@ static void run_release(struct run *run)
 {
 	if (run->sandbox)
 		sandbox_free(run->sandbox);
+	recorder_close(&run->recorder);
 	denials_stop(&run->denials);
+	if (run->events)
+		(void)fclose(run->events);
 	if (run->has_session)
 		end_session(run);
 	attachment_close(&run->attachment);
@@ -361,16 +412,22 @@ static void run_release(struct run *run)
 
 int cmd_run(struct cli *cli)
 {
-	struct run run = {0};
+	struct run run = {.recorder.queue = -1};
 	struct err err = {0};
 	int exit_code = SANDBOX_EXIT_FAILED;
 	int result;
 
 	if (parse(cli, &run.options) < 0)
 		return cli_usage(cli);
+	if (run.options.wants_help) {
+		(void)fputs(cli->command->help, stdout);
+		return EXIT_OK;
+	}
 	arena_init(&run.arena, RUN_ARENA_MAX);
 	result = run_all(&run, &exit_code, &err);
 	run_release(&run);
+	if (caught)
+		return 128 + caught;
 	if (result == 0)
 		return exit_code;
 	/* What failed before the sandbox keeps its own code. */

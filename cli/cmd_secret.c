@@ -1,6 +1,8 @@
+#include <getopt.h>
 #include <stdio.h>
 #include <unistd.h>
 
+#include "cli/arguments.h"
 #include "cli/client.h"
 #include "cli/commands.h"
 #include "common/cleanup.h"
@@ -43,19 +45,24 @@ int cmd_secret_put(struct cli *cli)
 	struct err err;
 	int result;
 
-	if (cli->argc != 2)
+	if (arguments_words(cli, 1, 1) < 0)
 		return cli_usage(cli);
-	if (path_of(cli->argv[1], path, sizeof(path)) < 0)
+	if (path_of(cli->argv[optind], path, sizeof(path)) < 0)
 		return cli_fail(EXIT_USAGE,
 				"'%s' is no name of a secret: letters, digits, "
 				"'.', '_', '-'",
-				cli->argv[1]);
+				cli->argv[optind]);
 	if (isatty(STDIN_FILENO))
 		(void)fputs("sallyport: type the value, then Ctrl-D\n", stderr);
 	secret_protect_process();
 	secret_init(&value);
 	if (secret_read_fd(&value, STDIN_FILENO, SECRET_BYTES_MAX, &err) < 0) {
-		result = cli_fail_err(&err);
+		result = err.code == ERR_TOO_LARGE
+				 ? cli_fail(EXIT_USAGE,
+					    "the value on stdin is larger "
+					    "than %d bytes",
+					    SECRET_BYTES_MAX)
+				 : cli_fail_err(&err);
 	} else if (value.len == 0) {
 		result = cli_fail(EXIT_USAGE, "the value on stdin is empty");
 	} else {
@@ -72,7 +79,8 @@ int cmd_secret_rm(struct cli *cli)
 	const struct client_request request = {.method = "DELETE",
 					       .path = path};
 
-	if (cli->argc != 2 || path_of(cli->argv[1], path, sizeof(path)) < 0)
+	if (arguments_words(cli, 1, 1) < 0 ||
+	    path_of(cli->argv[optind], path, sizeof(path)) < 0)
 		return cli_usage(cli);
 	return call(&request);
 }
@@ -97,7 +105,7 @@ int cmd_secret_list(struct cli *cli)
 	auto_type(reply_release) struct reply reply;
 	struct err err;
 
-	if (cli->argc != 1)
+	if (arguments_words(cli, 0, 0) < 0)
 		return cli_usage(cli);
 	if (client_once(&request, &reply, &err) < 0)
 		return cli_fail_err(&err);

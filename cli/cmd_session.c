@@ -3,8 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/gateway.h"
+#include "cli/policy_file.h"
 #include "common/cleanup.h"
 #include "policies/policy.h"
 
@@ -41,6 +43,24 @@ static int parse(struct cli *cli, struct session_request *request,
 	return *policy && optind == cli->argc ? 0 : -1;
 }
 
+/* Compiled here as well: its errors are told whole. */
+static int read_policy(const char *path, struct session_request *request,
+		       struct buf *text)
+{
+	const struct policy_variables variables = {
+		.session_id = bytes_str("s-new"),
+		.branch = bytes_str(request->branch),
+		.repo = bytes_str(request->repo),
+	};
+	struct policy *policy = policy_file_read(path, &variables, text);
+
+	request->policy = buf_view(text);
+	if (!policy)
+		return -1;
+	policy_free(policy);
+	return 0;
+}
+
 static void created_table(const json_t *value)
 {
 	(void)printf("session  %s\n", json_text(value, "id"));
@@ -61,10 +81,8 @@ int cmd_session_create(struct cli *cli)
 	buf_init(&text, POLICY_TEXT_MAX + 1);
 	if (parse(cli, &request, &policy) < 0)
 		return cli_usage(cli);
-	request.policy_name = policy;
-	if (cli_read_file(policy, &text, &err) < 0)
-		return cli_fail(EXIT_INVALID, "%s", err.text);
-	request.policy = buf_view(&text);
+	if (read_policy(policy, &request, &text) < 0)
+		return EXIT_INVALID;
 	if (client_open(&client, &err) < 0)
 		return cli_fail_err(&err);
 	result = gateway_create(&client, &request, &reply, &err);
@@ -131,15 +149,17 @@ static int get(struct cli *cli, const char *path,
 
 int cmd_session_list(struct cli *cli)
 {
-	return cli->argc == 1 ? get(cli, "/v1/sessions", sessions_table)
-			      : cli_usage(cli);
+	return arguments_words(cli, 0, 0) == 0
+		       ? get(cli, "/v1/sessions", sessions_table)
+		       : cli_usage(cli);
 }
 
 int cmd_session_show(struct cli *cli)
 {
 	char path[PATH_BYTES];
 
-	if (cli->argc != 2 || path_of(cli->argv[1], path) < 0)
+	if (arguments_words(cli, 1, 1) < 0 ||
+	    path_of(cli->argv[optind], path) < 0)
 		return cli_usage(cli);
 	return get(cli, path, session_table);
 }
@@ -151,11 +171,12 @@ int cmd_session_revoke(struct cli *cli)
 	struct err err;
 	int result;
 
-	if (cli->argc != 2 || path_of(cli->argv[1], path) < 0)
+	if (arguments_words(cli, 1, 1) < 0 ||
+	    path_of(cli->argv[optind], path) < 0)
 		return cli_usage(cli);
 	if (client_open(&client, &err) < 0)
 		return cli_fail_err(&err);
-	result = gateway_end(&client, cli->argv[1], "revoked", &err);
+	result = gateway_end(&client, cli->argv[optind], "revoked", &err);
 	client_close(&client);
 	return result < 0 ? cli_fail_err(&err) : EXIT_OK;
 }

@@ -1,5 +1,6 @@
 #include <stdio.h>
 
+#include "cli/arguments.h"
 #include "cli/client.h"
 #include "cli/commands.h"
 #include "common/cleanup.h"
@@ -35,7 +36,7 @@ int cmd_status(struct cli *cli)
 	auto_type(reply_release) struct reply reply;
 	struct err err;
 
-	if (cli->argc != 1)
+	if (arguments_words(cli, 0, 0) < 0)
 		return cli_usage(cli);
 	if (client_once(&request, &reply, &err) < 0)
 		return cli_fail_err(&err);

@@ -11,17 +11,31 @@
 
 #include "cli/cli.h"
 #include "cli/client.h"
+#include "common/cleanup.h"
+#include "sandbox-host/sandbox.h"
 
 #define PATH_MAX_LEN 160
 
-/* What was told last of a connection or a push: the request on it that fails
- * for the same reason says nothing new. */
+#define LINE_BYTES	 1024
+#define LINES_REMEMBERED 64
+
+/* What was told: of the last connection or push, since the request on it
+ * that fails for the same reason says nothing new; and the last lines, since
+ * a program that tries again says nothing new either. */
 struct told {
 	char host[256];
 	char constraint[64];
+	uint64_t lines[LINES_REMEMBERED]; /* their digests */
+	unsigned next;
 };
 
-static bool is_told(struct told *told, const json_t *row)
+struct listener {
+	FILE *events;
+	struct told told;
+	json_int_t sequence; /* of the last row that was heard */
+};
+
+static bool is_of_told(struct told *told, const json_t *row)
 {
 	const char *host = json_text(row, "host");
 	const char *constraint = json_text(row, "constraint");
@@ -37,28 +51,69 @@ static bool is_told(struct told *told, const json_t *row)
 	return false;
 }
 
+static bool was_told(struct told *told, const char *line)
+{
+	uint64_t digest = 14695981039346656037ull; /* FNV-1a */
+
+	for (const char *at = line; *at; at++)
+		digest = (digest ^ (uint8_t)*at) * 1099511628211ull;
+	for (size_t i = 0; i < LINES_REMEMBERED; i++)
+		if (told->lines[i] == digest)
+			return true;
+	told->lines[told->next] = digest;
+	told->next = (told->next + 1) % LINES_REMEMBERED;
+	return false;
+}
+
+/* What was wanted, in words. */
+static void describe(const json_t *row, char *out, size_t size)
+{
+	const char *activity = json_text(row, "activity");
+	const char *method = json_text(row, "method");
+	const char *host = json_text(row, "host");
+	const char *path = json_text(row, "path");
+	json_int_t port = json_integer_value(json_object_get(row, "port"));
+
+	if (!strcmp(activity, "push"))
+		(void)snprintf(out, size, "push to %s of %s (%s)", path, host,
+			       method);
+	else if (!strcmp(activity, "dns"))
+		(void)snprintf(out, size, "look-up of %s", host);
+	else if (!strcmp(activity, "connection") && port)
+		(void)snprintf(out, size,
+			       "connection to %s:%" JSON_INTEGER_FORMAT, host,
+			       port);
+	else
+		(void)snprintf(out, size, "%s %s%s",
+			       method[0] ? method : activity, host, path);
+}
+
+void denials_line(const json_t *row, char *out, size_t size)
+{
+	char what[LINE_BYTES / 2];
+	const char *detail = json_text(row, "detail");
+
+	describe(row, what, sizeof(what));
+	(void)snprintf(out, size, "sallyport: denied %s: %s (rule %s)%s%s",
+		       what, json_text(row, "constraint"),
+		       json_text(row, "rule"), detail[0] ? ": " : "", detail);
+	cli_clean(out);
+}
+
 static void tell(struct told *told, const json_t *row)
 {
-	const char *what = json_text(row, "method");
-	const char *detail = json_text(row, "detail");
+	char line[LINE_BYTES];
 
 	if (!json_is_false(json_object_get(row, "allowed")) ||
 	    !strcmp(json_text(row, "activity"), "sandbox") ||
-	    is_told(told, row))
+	    is_of_told(told, row))
 		return;
-	(void)fprintf(stderr, "sallyport: denied %s %s%s%s: %s (rule %s)%s%s\n",
-		      what[0] ? what : json_text(row, "activity"),
-		      json_text(row, "host"),
-		      json_text(row, "path")[0] == 'r' ? " " : "",
-		      json_text(row, "path"), json_text(row, "constraint"),
-		      json_text(row, "rule"), detail[0] ? ": " : "", detail);
+	denials_line(row, line, sizeof(line));
+	if (!was_told(told, line))
+		/* A terminal in raw mode wants the carriage return. */
+		(void)fprintf(stderr, "%s%s", line,
+			      isatty(STDERR_FILENO) ? "\r\n" : "\n");
 }
-
-struct listener {
-	FILE *events;
-	struct told told;
-	json_int_t sequence; /* of the last row that was heard */
-};
 
 static bool on_line(struct bytes line, void *owner)
 {
@@ -94,32 +149,46 @@ static void listen_to(struct client *client, const char *what,
 	(void)client_follow(client, path, on_line, listener, &err);
 }
 
-/* Rows as they are stored, until the command has ended and the stream is
- * shut down; then, asked for once, those that were not stored by then. */
-static void tell_all(struct client *client, const char *session,
-		     const char *events_path)
+static void do_nothing(int number)
 {
-	struct listener listener = {
-		.events = events_path ? fopen(events_path, "we") : NULL,
-	};
+	(void)number;
+}
+
+/* Rows as they are stored, until the command has ended and the stream is
+ * shut down; then, asked for once, those that were not stored by then. If
+ * the command's supervisor was killed, its cgroups are ours to remove. */
+static void tell_all(struct client *client, const char *session, FILE *events,
+		     pid_t parent)
+{
+	static const int not_for_us[] = {SIGINT, SIGQUIT, SIGHUP, SIGTERM};
+	/* Not restarted: it ends the wait for rows. */
+	const struct sigaction orphaned = {.sa_handler = do_nothing};
+	struct listener listener = {.events = events};
 	struct err err;
 
-	(void)signal(SIGINT, SIG_IGN);
-	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+	for (size_t i = 0; i < ARRAY_SIZE(not_for_us); i++)
+		(void)signal(not_for_us[i], SIG_IGN);
+	(void)sigaction(SIGUSR1, &orphaned, NULL);
+	if (prctl(PR_SET_PDEATHSIG, SIGUSR1) < 0 || getppid() != parent)
+		_exit(1);
 	listen_to(client, "events", session, &listener);
-	if (client_open(client, &err) == 0)
+	if (getppid() != parent)
+		sandbox_sweep(parent);
+	else if (client_open(client, &err) == 0)
 		listen_to(client, "audit", session, &listener);
 	_exit(0);
 }
 
-int denials_start(struct denials *denials, const char *session,
-		  const char *events_path, struct err *err)
+int denials_start(struct denials *denials, const char *session, FILE *events,
+		  struct err *err)
 {
+	pid_t parent = getpid();
+
 	if (client_open(&denials->stream, err) < 0)
 		return -1;
 	denials->teller = fork();
 	if (denials->teller == 0)
-		tell_all(&denials->stream, session, events_path);
+		tell_all(&denials->stream, session, events, parent);
 	return denials->teller < 0 ? err_system(err, "fork") : 0;
 }
 

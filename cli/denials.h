@@ -6,6 +6,7 @@
 #ifndef CLI_DENIALS_H
 #define CLI_DENIALS_H
 
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "cli/client.h"
@@ -15,9 +16,11 @@ struct denials {
 	struct client stream;
 };
 
-/* Start telling; events_path may be NULL. 0, or -1. */
-int denials_start(struct denials *denials, const char *session,
-		  const char *events_path, struct err *err);
+/* Start telling; events may be NULL. 0, or -1. */
+int denials_start(struct denials *denials, const char *session, FILE *events,
+		  struct err *err);
+/* A denied row's line for people, without a line feed. */
+void denials_line(const json_t *row, char *out, size_t size);
 /* Let it tell what it has not yet, and end it. The session must still be:
  * whoever is no administrator sees no rows of one that has ended. */
 void denials_stop(struct denials *denials);

@@ -121,10 +121,10 @@ int gateway_create(struct client *client, const struct session_request *request,
 		   struct reply *reply, struct err *err)
 {
 	json_t *body = json_pack(
-		"{s:s%, s:s, s:s*, s:s*}", "policy",
+		"{s:s%, s:s*, s:s*, s:b}", "policy",
 		request->policy.data ? (const char *)request->policy.data : "",
-		request->policy.len, "policy_name", request->policy_name,
-		"repo", request->repo, "branch", request->branch);
+		request->policy.len, "repo", request->repo, "branch",
+		request->branch, "hold", request->holds);
 	auto_free char *text = NULL;
 	struct client_request call = {
 		.method = "POST",

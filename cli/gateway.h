@@ -20,10 +20,10 @@ int gateway_open(struct client *client, struct err *err);
 /* What a session is created from. */
 struct session_request {
 	struct bytes policy; /* text */
-	const char *policy_name;
-	const char *repo;   /* or NULL */
-	const char *branch; /* or NULL */
-	unsigned ttl_s;	    /* 0: control's default */
+	const char *repo;    /* or NULL */
+	const char *branch;  /* or NULL */
+	unsigned ttl_s;	     /* 0: control's default */
+	bool holds; /* ends with the client, unless it is attached before */
 };
 
 /* POST /v1/sessions; *reply holds id, lease, ca_pem, ca_pkcs12. 0, or -1. */

@@ -1,10 +1,12 @@
 /*
  * sallyport: the command line.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "cli/cli.h"
+#include "cli/arguments.h"
 #include "common/log.h"
 
 static void print_help(void)
@@ -28,71 +30,71 @@ static void print_help(void)
 		   "10 would be denied. `run` exits with the command's own.");
 }
 
-static const struct command *find(int argc, char **argv, int *used)
-{
-	for (size_t i = 0; i < command_count; i++) {
-		const struct command *command = &commands[i];
-
-		if (argc < 2 || strcmp(command->noun, argv[1]) != 0)
-			continue;
-		*used = command->verb ? 2 : 1;
-		if (!command->verb ||
-		    (argc > 2 && !strcmp(command->verb, argv[2])))
-			return command;
-	}
-	return NULL;
-}
-
-static bool is_noun(const char *word)
+/* The verbs of a noun. False: there is no such noun. */
+static bool print_verbs(const char *noun, FILE *out)
 {
 	bool found = false;
 
 	for (size_t i = 0; i < command_count; i++) {
-		if (strcmp(commands[i].noun, word) != 0)
+		if (strcmp(commands[i].noun, noun) != 0)
 			continue;
-		if (!found)
-			(void)fprintf(stderr,
-				      "sallyport %s has the verbs:", word);
 		found = true;
-		(void)fprintf(stderr, " %s", commands[i].verb);
+		(void)fprintf(out, "  sallyport %s %-8s %s\n", noun,
+			      commands[i].verb ? commands[i].verb : "",
+			      commands[i].summary);
 	}
-	if (found)
-		(void)fputc('\n', stderr);
 	return found;
 }
 
-/* Take "-o json" and "--help" wherever they stand among our own words:
- * `run` stops at its command. */
-static bool take_common(struct cli *cli, const struct command *command)
+/* A noun without a verb of it, or nothing that is known. */
+static int explain(int argc, char **argv)
 {
-	bool stops = !strcmp(command->noun, "run");
-	int kept = 1;
+	bool asked = argc > 2 &&
+		     (!strcmp(argv[2], "--help") || !strcmp(argv[2], "-h"));
 
-	for (int i = 1; i < cli->argc; i++) {
-		char *word = cli->argv[i];
+	if (!asked && argc > 2)
+		(void)fprintf(stderr,
+			      "sallyport: there is no command '%s %s'\n",
+			      argv[1], argv[2]);
+	if (print_verbs(argv[1], asked ? stdout : stderr))
+		return asked ? EXIT_OK : EXIT_USAGE;
+	if (argc <= 2)
+		(void)fprintf(stderr, "sallyport: there is no command '%s'\n",
+			      argv[1]);
+	(void)fputs("see: sallyport --help\n", stderr);
+	return EXIT_USAGE;
+}
 
-		if (stops && (word[0] != '-' || !strcmp(word, "--"))) {
-			while (i < cli->argc)
-				cli->argv[kept++] = cli->argv[i++];
-			break;
-		}
-		if (!strcmp(word, "--help") || !strcmp(word, "-h")) {
-			(void)fputs(command->help, stdout);
-			return false;
-		}
-		if (!strcmp(word, "-o") && i + 1 < cli->argc && !stops) {
-			cli->json = !strcmp(cli->argv[++i], "json");
-			continue;
-		}
-		cli->argv[kept++] = word;
-		/* An option's value is not the command yet. */
-		if (stops && word[0] == '-' && word[1] && !strchr(word, '=') &&
-		    i + 1 < cli->argc && strcmp(word, "--verbose") != 0)
-			cli->argv[kept++] = cli->argv[++i];
+/* A descriptor of ours would take the place of one that is closed, and be
+ * written to as if it were the caller's. */
+static int fill_standard_descriptors(void)
+{
+	int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	while (fd >= 0 && fd <= STDERR_FILENO)
+		fd = dup(fd);
+	return fd < 0 ? -1 : close(fd);
+}
+
+static int run_command(const struct command *command, struct cli *cli)
+{
+	char name[64];
+
+	(void)snprintf(name, sizeof(name), "sallyport %s%s%s", command->noun,
+		       command->verb ? " " : "",
+		       command->verb ? command->verb : "");
+	cli->argv[0] = name;
+	cli->command = command;
+	switch (arguments_take_common(cli)) {
+	case ARGUMENTS_HELP:
+		(void)fputs(command->help, stdout);
+		return EXIT_OK;
+	case ARGUMENTS_WRONG:
+		return EXIT_USAGE;
+	case ARGUMENTS_GO_ON:
+	default:
+		return command->run(cli);
 	}
-	cli->argc = kept;
-	cli->argv[kept] = NULL;
-	return true;
 }
 
 int main(int argc, char **argv)
@@ -101,6 +103,8 @@ int main(int argc, char **argv)
 	struct cli cli = {0};
 	int used = 0;
 
+	if (fill_standard_descriptors() < 0)
+		return EXIT_FAILED;
 	log_open("sallyport", NULL);
 	if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") ||
 	    !strcmp(argv[1], "help")) {
@@ -111,18 +115,10 @@ int main(int argc, char **argv)
 		(void)puts("sallyport " SP_VERSION);
 		return EXIT_OK;
 	}
-	command = find(argc, argv, &used);
-	if (!command) {
-		if (!is_noun(argv[1]))
-			(void)fprintf(stderr,
-				      "sallyport: there is no command '%s'; "
-				      "see --help\n",
-				      argv[1]);
-		return EXIT_USAGE;
-	}
-	cli.argc = argc - used;
-	cli.argv = argv + used;
-	if (!take_common(&cli, command))
-		return EXIT_OK;
-	return command->run(&cli);
+	command = arguments_find(argc, argv, &used);
+	if (!command)
+		return explain(argc, argv);
+	cli.argc = argc - used + 1;
+	cli.argv = argv + used - 1;
+	return run_command(command, &cli);
 }

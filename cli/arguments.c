@@ -1,0 +1,80 @@
+#include "cli/arguments.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+const struct command *arguments_find(int argc, char **argv, int *used)
+{
+	for (size_t i = 0; i < command_count; i++) {
+		const struct command *command = &commands[i];
+
+		if (argc < 2 || strcmp(command->noun, argv[1]) != 0)
+			continue;
+		*used = command->verb ? 3 : 2;
+		if (!command->verb ||
+		    (argc > 2 && !strcmp(command->verb, argv[2])))
+			return command;
+	}
+	return NULL;
+}
+
+static bool set_output(struct cli *cli, const char *value)
+{
+	if (value && (!strcmp(value, "json") || !strcmp(value, "table"))) {
+		cli->json = !strcmp(value, "json");
+		return true;
+	}
+	(void)fprintf(stderr, "%s: -o is json or table\n", cli->argv[0]);
+	return false;
+}
+
+/* The value of -o that stands at *at, which moves over it. False: it is
+ * something else. */
+static bool is_output(const struct cli *cli, int *at, const char **value)
+{
+	const char *word = cli->argv[*at];
+
+	if (!strcmp(word, "-o") || !strcmp(word, "--output"))
+		*value = cli->argv[++*at];
+	else if (!strncmp(word, "-o", 2))
+		*value = word + 2;
+	else if (!strncmp(word, "--output=", 9))
+		*value = word + 9;
+	else
+		return false;
+	return true;
+}
+
+enum arguments_common arguments_take_common(struct cli *cli)
+{
+	int kept = 1;
+	bool ended = false;
+
+	if (!strcmp(cli->command->noun, "run"))
+		return ARGUMENTS_GO_ON;
+	for (int i = 1; i < cli->argc; i++) {
+		const char *value = NULL;
+
+		ended = ended || !strcmp(cli->argv[i], "--");
+		if (!ended && (!strcmp(cli->argv[i], "--help") ||
+			       !strcmp(cli->argv[i], "-h")))
+			return ARGUMENTS_HELP;
+		if (ended || !is_output(cli, &i, &value))
+			cli->argv[kept++] = cli->argv[i];
+		else if (!set_output(cli, value))
+			return ARGUMENTS_WRONG;
+	}
+	cli->argc = kept;
+	cli->argv[kept] = NULL;
+	return ARGUMENTS_GO_ON;
+}
+
+int arguments_words(struct cli *cli, int min, int max)
+{
+	static const struct option none[] = {{NULL, 0, NULL, 0}};
+
+	if (getopt_long(cli->argc, cli->argv, "", none, NULL) != -1)
+		return -1;
+	return cli->argc - optind >= min && cli->argc - optind <= max ? 0 : -1;
+}

@@ -1,0 +1,25 @@
+/*
+ * Which command is meant, and the options that all commands have: --help
+ * and -o. The words behind belong to the command.
+ */
+#ifndef CLI_ARGUMENTS_H
+#define CLI_ARGUMENTS_H
+
+#include "cli/cli.h"
+
+/* The command of argv[1] and argv[2]; *used: how many words name it, the
+ * program's own included. NULL: there is none. */
+const struct command *arguments_find(int argc, char **argv, int *used);
+
+enum arguments_common { ARGUMENTS_GO_ON, ARGUMENTS_HELP, ARGUMENTS_WRONG };
+
+/* Take -o, --output, -h and --help out of cli's words, up to "--".
+ * ARGUMENTS_WRONG: -o has no value or one that is not known; it was told.
+ * `run` takes its own: the command's words are not ours. */
+enum arguments_common arguments_take_common(struct cli *cli);
+
+/* Refuse every option; the words must be min to max. 0, or -1 when the usage
+ * is wrong. The words begin at argv[optind]. */
+int arguments_words(struct cli *cli, int min, int max);
+
+#endif

@@ -1,0 +1,44 @@
+#include "cli/policy_file.h"
+
+#include <stdio.h>
+
+#include "common/cleanup.h"
+
+#define REPORT_BYTES_MAX (256 * 1024)
+
+struct policy *policy_file_try(const char *path,
+			       const struct policy_variables *variables,
+			       struct buf *text, struct buf *report,
+			       size_t *count)
+{
+	struct policy_errors errors = {.out = report, .file = path};
+	struct policy *policy;
+	struct err err;
+
+	buf_init(text, POLICY_TEXT_MAX + 1);
+	if (cli_read_file(path, text, &err) < 0) {
+		*count = 1;
+		(void)buf_add_format(report, "%s\n", err.text);
+		return NULL;
+	}
+	policy = policy_compile(buf_view(text), variables, &errors);
+	*count = errors.count;
+	return policy;
+}
+
+struct policy *policy_file_read(const char *path,
+				const struct policy_variables *variables,
+				struct buf *text)
+{
+	auto_type(buf_release) struct buf report;
+	struct policy *policy;
+	size_t count;
+
+	buf_init(&report, REPORT_BYTES_MAX);
+	policy = policy_file_try(path, variables, text, &report, &count);
+	if (!policy)
+		(void)fprintf(stderr, "%.*ssallyport: %s: %zu error%s\n",
+			      BYTES_ARGS(buf_view(&report)), path, count,
+			      count == 1 ? "" : "s");
+	return policy;
+}

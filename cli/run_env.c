@@ -1,0 +1,126 @@
+#include "cli/run_env.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "sandbox-host/environment.h"
+
+/* What a run sets itself, while it is collected. */
+struct set {
+	struct sandbox_variable *items;
+	size_t count, size;
+};
+
+static void put(struct set *set, const char *name, const char *value)
+{
+	if (name && value && set->count < set->size)
+		set->items[set->count++] =
+			(struct sandbox_variable){name, value};
+}
+
+static size_t git_hosts(const struct policy *policy, struct arena *arena,
+			const char *hosts[RUN_GIT_HOSTS_MAX])
+{
+	size_t count = 0;
+
+	hosts[count++] = "github.com";
+	for (size_t i = 0; i < policy->repo_count; i++) {
+		const struct policy_repo *repo = &policy->repos[i];
+		const char *host =
+			repo->port == 443 ? arena_str(arena, repo->host)
+					  : arena_format(arena, "%.*s:%u",
+							 BYTES_ARGS(repo->host),
+							 repo->port);
+		bool is_known = !host || count == RUN_GIT_HOSTS_MAX;
+
+		for (size_t j = 0; !is_known && j < count; j++)
+			is_known = !strcmp(hosts[j], host);
+		if (!is_known)
+			hosts[count++] = host;
+	}
+	return count;
+}
+
+/* ssh cannot leave: remotes that are written for it go by HTTPS. */
+static void put_git(struct set *set, const struct policy *policy,
+		    struct arena *arena)
+{
+	const char *hosts[RUN_GIT_HOSTS_MAX];
+	size_t count = git_hosts(policy, arena, hosts);
+
+	for (size_t i = 0; i < 2 * count; i++) {
+		const char *host = hosts[i / 2];
+
+		put(set, arena_format(arena, "GIT_CONFIG_KEY_%zu", i),
+		    arena_format(arena, "url.https://%s/.insteadOf", host));
+		put(set, arena_format(arena, "GIT_CONFIG_VALUE_%zu", i),
+		    arena_format(arena, i % 2 ? "ssh://git@%.*s/" : "git@%.*s:",
+				 (int)strcspn(host, ":"), host));
+	}
+	put(set, "GIT_CONFIG_COUNT", arena_format(arena, "%zu", 2 * count));
+}
+
+static void put_policy(struct set *set, const struct policy *policy,
+		       const char *lease, struct arena *arena)
+{
+	for (size_t i = 0; i < policy->environment.set_count; i++)
+		put(set, arena_str(arena, policy->environment.set[i].name),
+		    arena_str(arena, policy->environment.set[i].value));
+	for (size_t i = 0; i < policy->credential_count; i++) {
+		const struct policy_strings *env =
+			&policy->credentials[i].placeholder_env;
+
+		for (size_t j = 0; j < env->count; j++)
+			put(set, arena_str(arena, env->items[j]), lease);
+	}
+}
+
+static void put_given(struct set *set, const struct run_env *from,
+		      struct arena *arena)
+{
+	for (size_t i = 0; i < from->given_count; i++) {
+		const char *equals = strchr(from->given[i], '=');
+
+		put(set,
+		    arena_str(arena,
+			      bytes_from(from->given[i],
+					 (size_t)(equals - from->given[i]))),
+		    equals + 1);
+	}
+}
+
+static const char *const *strings_of(struct arena *arena,
+				     const struct policy_strings *strings)
+{
+	const char **items =
+		arena_array(arena, strings->count + 1, sizeof(*items));
+
+	for (size_t i = 0; items && i < strings->count; i++)
+		items[i] = arena_str(arena, strings->items[i]);
+	return items;
+}
+
+int run_env_make(const struct run_env *from, struct arena *arena,
+		 struct sandbox_spec *spec, struct err *err)
+{
+	const struct policy_environment *policy = &from->policy->environment;
+	struct environment environment = {
+		.caller = (const char *const *)environ,
+		.pass = {strings_of(arena, &policy->pass), policy->pass.count},
+		.has_ca = spec->ca_pem.len > 0,
+		.has_pkcs12 = spec->ca_pkcs12.len > 0,
+	};
+	struct set set = {.size = SANDBOX_ENV_MAX};
+
+	set.items = arena_array(arena, set.size, sizeof(*set.items));
+	if (!set.items)
+		return err_set(err, ERR_TOO_LARGE, "environment: no memory");
+	put_git(&set, from->policy, arena);
+	put_policy(&set, from->policy, from->lease, arena);
+	put_given(&set, from, arena);
+	environment.set = set.items;
+	environment.set_count = set.count;
+	return environment_make(&environment, arena, &spec->env,
+				&spec->env_count, err);
+}

@@ -1,0 +1,18 @@
+/*
+ * A URL on the command line as the gateway would see the request.
+ */
+#ifndef CLI_URL_H
+#define CLI_URL_H
+
+#include "common/arena.h"
+#include "common/err.h"
+#include "policies/constraint.h"
+#include "policies/facts.h"
+
+/* Fill facts (all but the method) from an http(s) URL; a fragment stays with
+ * the client. Everything lives in arena or url. 0, or -1 with *err, and
+ * *constraint when it is one that the gateway would refuse itself. */
+int url_facts(const char *url, struct arena *arena, struct request_facts *facts,
+	      enum constraint *constraint, struct err *err);
+
+#endif

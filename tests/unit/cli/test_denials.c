@@ -1,0 +1,77 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cli/cli.h"
+#include "cli/denials.h"
+#include "common/cleanup.h"
+
+static void denials_read_as_people_read_them(void **state)
+{
+	static const struct {
+		const char *row, *line;
+	} rows[] = {
+		{"{\"activity\":\"connection\",\"host\":\"a.example\","
+		 "\"port\":22,\"constraint\":\"host_not_allowed\","
+		 "\"rule\":\"default\"}",
+		 "sallyport: denied connection to a.example:22: "
+		 "host_not_allowed (rule default)"},
+		{"{\"activity\":\"dns\",\"host\":\"a.example\","
+		 "\"constraint\":\"host_not_allowed\",\"rule\":\"r\"}",
+		 "sallyport: denied look-up of a.example: host_not_allowed "
+		 "(rule r)"},
+		{"{\"activity\":\"push\",\"host\":\"github.com\","
+		 "\"method\":\"create\",\"path\":\"refs/heads/main\","
+		 "\"constraint\":\"push_ref_not_allowed\",\"rule\":\"r\"}",
+		 "sallyport: denied push to refs/heads/main of github.com "
+		 "(create): push_ref_not_allowed (rule r)"},
+		{"{\"activity\":\"request\",\"host\":\"a.example\","
+		 "\"method\":\"POST\",\"path\":\"/x\",\"constraint\":"
+		 "\"method_not_allowed\",\"rule\":\"r\",\"detail\":\"why\"}",
+		 "sallyport: denied POST a.example/x: method_not_allowed "
+		 "(rule r): why"},
+		/* Somebody inside chose it: nothing for a terminal in it. */
+		{"{\"activity\":\"request\",\"host\":\"a\",\"method\":"
+		 "\"GET\",\"path\":\"/\\u001b[2J\\u009b2J\","
+		 "\"constraint\":\"c\",\"rule\":\"r\"}",
+		 "sallyport: denied GET a/?[2J??2J: c (rule r)"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		json_t *row = json_loads(rows[i].row, 0, NULL);
+		char line[1024];
+
+		assert_non_null(row);
+		denials_line(row, line, sizeof(line));
+		assert_string_equal(line, rows[i].line);
+		json_decref(row);
+	}
+}
+
+static void cli_clean_keeps_letters_of_every_language(void **state)
+{
+	char text[] = "caf\xc3\xa9 \xe2\x82\xac ok";
+	char hostile[] = "a\nb\x1b]0;x\x07\x7f";
+
+	(void)state;
+	cli_clean(text);
+	assert_string_equal(text, "caf\xc3\xa9 \xe2\x82\xac ok");
+	cli_clean(hostile);
+	assert_string_equal(hostile, "a?b?]0;x??");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(denials_read_as_people_read_them),
+		cmocka_unit_test(cli_clean_keeps_letters_of_every_language),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
