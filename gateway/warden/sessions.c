@@ -247,6 +247,19 @@ static int tell_keepers(struct warden_session *session, struct err *err)
 	return 0;
 }
 
+/* Another user than the gateway's own must not take what all have. */
+static bool has_room_for(const struct warden *warden, uid_t owner)
+{
+	const struct warden_session *session;
+	size_t own = 0;
+
+	if (owner == 0 || owner == geteuid())
+		return true;
+	DL_FOREACH(warden->sessions, session)
+	own += session->package->session.owner_uid == owner;
+	return own < (warden->config.sessions_max + 1) / 2;
+}
+
 int warden_session_create(struct warden *warden, int package_fd,
 			  struct err *err)
 {
@@ -260,6 +273,12 @@ int warden_session_create(struct warden *warden, int package_fd,
 	package = package_open(package_fd, err);
 	if (!package)
 		return -1;
+	if (!has_room_for(warden, package->session.owner_uid)) {
+		package_free(package);
+		return err_set(
+			err, ERR_TOO_LARGE,
+			"create session: half of the limit is one user's");
+	}
 	if (warden_session_find(warden, package->session.id)) {
 		package_free(package);
 		return err_set(err, ERR_INVALID, "create session: id in use");
