@@ -246,6 +246,26 @@ static struct sandbox_paths protected_of(struct run *run)
 	return (struct sandbox_paths){items, count};
 }
 
+/* The policy's, and the gateway's own directory: where it runs as the user
+ * who runs the sandbox, only this keeps the vault's key from the command. */
+static int set_hidden(struct run *run, struct sandbox_spec *spec,
+		      struct err *err)
+{
+	const struct policy_strings *hide = &run->policy->filesystem.hide;
+	const char *state = json_text(run->session.json, "state");
+	const char **items =
+		arena_array(&run->arena, hide->count + 1, sizeof(*items));
+
+	if (!items || state[0] != '/' || strpbrk(state, "*?["))
+		return err_set(err, ERR_INVALID,
+			       "hide the gateway's directory '%s'", state);
+	for (size_t i = 0; i < hide->count; i++)
+		items[i] = arena_str(&run->arena, hide->items[i]);
+	items[hide->count] = state;
+	spec->hide = (struct sandbox_paths){items, hide->count + 1};
+	return 0;
+}
+
 static int make_spec(struct run *run, struct sandbox_spec *spec,
 		     struct err *err)
 {
@@ -267,7 +287,6 @@ static int make_spec(struct run *run, struct sandbox_spec *spec,
 		.has_read = files->has_read,
 		.read = paths_of(&run->arena, &files->read),
 		.write = paths_of(&run->arena, &files->write),
-		.hide = paths_of(&run->arena, &files->hide),
 		.protect = protected_of(run),
 		.limits = {run->policy->limits.memory_bytes,
 			   run->policy->limits.processes,
@@ -279,6 +298,8 @@ static int make_spec(struct run *run, struct sandbox_spec *spec,
 		.on_event = recorder_on_event,
 		.owner = &run->recorder,
 	};
+	if (set_hidden(run, spec, err) < 0)
+		return -1;
 	return run_env_make(&env, &run->arena, spec, err);
 }
 

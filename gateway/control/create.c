@@ -195,16 +195,18 @@ static void on_created(struct conn *conn, const void *message)
 {
 	const struct create_task *task = conn->task;
 	const struct msg_ca *ca = &conn->control->ca;
+	const struct bytes state = conn->control->keeper->config.state;
 
 	(void)message;
 	if (task->holds)
 		memcpy(conn->held, task->id, sizeof(conn->held));
 	conn_reply_json(conn, 201,
-			json_pack("{s:s, s:s, s:o, s:o, s:o}", "id", task->id,
-				  "lease", task->lease, "expires",
+			json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "id",
+				  task->id, "lease", task->lease, "expires",
 				  json_time(task->expires_ms), "ca_pem",
 				  json_text(ca->pem), "ca_pkcs12",
-				  json_base64(ca->pkcs12)));
+				  json_base64(ca->pkcs12), "state",
+				  json_text(state)));
 }
 
 static void ask_create(struct conn *conn)

@@ -1,6 +1,7 @@
 #include "gateway/flow/config.h"
 
 #define CONFIG_NAMES_MAX 10000
+#define CONFIG_PATH_MAX	 4096
 
 static const struct wire_field server_fields[] = {
 	WIRE_TEXT(struct config_dns_server, address, 64),
@@ -21,6 +22,7 @@ static const struct wire_field config_fields[] = {
 		  &host_schema),
 	WIRE_BYTES(struct gateway_config, ca_bundle, CONFIG_BYTES_MAX / 2),
 	WIRE_BOOL(struct gateway_config, tls13_only),
+	WIRE_BYTES(struct gateway_config, state, CONFIG_PATH_MAX),
 	WIRE_U32(struct gateway_config, sessions_max),
 	WIRE_U32(struct gateway_config, connections_max),
 	WIRE_U32(struct gateway_config, uid_base),

@@ -25,6 +25,8 @@ struct gateway_config {
 	size_t dns_hosts_count;
 	struct bytes ca_bundle; /* PEM, the roots for upstream TLS */
 	bool tls13_only;	/* upstream: tls.min is "1.3" (else 1.2) */
+	struct bytes state;	/* path of the warden's own directory: what a
+				   sandbox of the same user must not see */
 	uint32_t sessions_max;
 	uint32_t connections_max; /* of one session */
 	uint32_t uid_base;	  /* when root: a process is this plus its role;

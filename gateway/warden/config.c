@@ -140,6 +140,7 @@ int warden_config_finish(struct warden_config *config, struct err *err)
 	if (config->state[0] != '/' || config->run[0] != '/')
 		return err_set(err, ERR_INVALID,
 			       "state and run must be absolute paths");
+	config->gateway.state = bytes_str(config->state);
 	config->ca_bundle_path = path;
 	if (read_file(&config->arena, path, CA_BUNDLE_MAX,
 		      &config->gateway.ca_bundle, err) == 0)

@@ -217,10 +217,12 @@ def test_denials_in_the_sandbox_are_recorded(web, gateway):
                         if "/etc/passwd" in json.dumps(row)])
 
 
-def test_the_gateways_own_files_are_out_of_reach(web, gateway):
-    done = web(f"cat {gateway.state}/vault/vault.key; ls {gateway.state} "
-               f"{gateway.run_dir}; true")
-    assert done.stdout == ""
+def test_the_gateways_own_files_are_out_of_reach(web, gateway, workspace):
+    """Below the user's home, too: its user is the command's."""
+    done = web(f"cat {gateway.state}/vault/vault.key | wc -c; "
+               f"ls -A {gateway.state}; cat {workspace}/../seen")
+    assert done.stdout.split() == ["0"], done.stdout
+    assert "Permission denied" in done.stderr or "No such" in done.stderr
 
 
 def test_events_are_written_as_json_lines(web, origin, tmp_path):
