@@ -115,6 +115,10 @@ static void send_block(struct end *end, const struct cue *step)
 			  bytes);
 	if (has_word(step, "last"))
 		(void)body_encode_end(&out, FRAMING_CHUNKED);
+	if (has_word(step, "raw")) {
+		fake_send(end->fd, buf_view(&out));
+		return;
+	}
 	for (unsigned long i = times_of(step); i > 0; i--)
 		end_send(end, buf_view(&out));
 }

@@ -6,6 +6,7 @@
  * NAME tls HOST                 a client handshake with the edge
  * NAME serves tls HOST          an upstream does its side of one
  * NAME sends [gzip] [chunk] [last] [times N], block
+ * NAME sends raw, block         on a leg: not in frames
  * NAME receives [dechunked], block     all that came, once nothing moves
  * NAME receives nothing
  * NAME ends | resets | closes | is open | is ended | is closed | is cut
