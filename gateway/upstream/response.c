@@ -8,7 +8,6 @@ void upstream_expect_response(struct upstream *up, struct bytes method)
 	memcpy(up->method, method.data, len);
 	up->method[len] = '\0';
 	up->interim = 0;
-	up->has_said = false;
 	arena_reset(&up->arena);
 	guard_init(&up->guard, GUARD_RESPONSE);
 	up->state = UP_HEAD;
