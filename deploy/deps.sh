@@ -32,7 +32,8 @@ forge_packages() {
 test_packages() {
 	forge_packages
 	echo libcmocka-dev python3-pytest python3-openssl openssh-client \
-		nodejs strace iproute2 iputils-ping nftables debootstrap procps \
+		nodejs default-jdk-headless strace iproute2 iputils-ping \
+		nftables debootstrap procps \
 		clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev
 }
 
@@ -58,6 +59,7 @@ is_installed() {
 	# hand, say) serves as well.
 	case $1 in
 	nodejs) command -v node >/dev/null ;;
+	default-jdk-headless) command -v javac >/dev/null ;;
 	*) return 1 ;;
 	esac
 }

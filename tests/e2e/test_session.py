@@ -131,22 +131,28 @@ def test_programs_that_know_no_proxy_are_refused_as_well(web, origin):
     assert "other.example" in done.stderr
 
 
-def test_node_python_and_java_trust_the_gateway(web, origin, workspace):
-    url = origin.url("/chunked")
-    (workspace / "Get.java").write_text("""
-        public class Get { public static void main(String[] a)
-            throws Exception {
-          System.out.print(new String(new java.net.URL(a[0]).openStream()
-              .readAllBytes())); } }""")
-    node = f"""node -e 'fetch("{url}").then(r => r.text()).then(console.log)'"""
-    python = ("/usr/bin/python3 -c 'import urllib.request as u; "
-              f"print(u.urlopen(\"{url}\").read().decode())'")
-    for command in (node, python):
-        done = web(command)
-        assert done.stdout.strip() == "one two three", done.stderr
-    if subprocess.run(["which", "java"], capture_output=True).returncode == 0:
-        done = web(f"java Get.java {url}", timeout=120)
-        assert done.stdout == "one two three", done.stderr
+JAVA = """
+public class Get {
+    public static void main(String[] args) throws Exception {
+        System.out.print(new String(new java.net.URL(args[0]).openStream()
+            .readAllBytes()));
+    }
+}
+"""
+FETCH = {
+    "node": "node -e 'fetch(process.argv[1]).then(r => r.text())"
+            ".then(console.log)'",
+    "python": "/usr/bin/python3 -c 'import sys, urllib.request as u; "
+              "print(u.urlopen(sys.argv[1]).read().decode())'",
+    "java": "java Get.java",
+}
+
+
+@pytest.mark.parametrize("program", FETCH)
+def test_programs_trust_the_gateway(web, origin, workspace, program):
+    (workspace / "Get.java").write_text(JAVA)
+    done = web(f"{FETCH[program]} {origin.url('/chunked')}")
+    assert done.stdout.strip() == "one two three", done.stderr
 
 
 def test_nothing_else_leads_out(web, origin, forge):
