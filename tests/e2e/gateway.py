@@ -89,7 +89,12 @@ class Gateway:
                 [PROGRAM, "-c", self.config], stdin=subprocess.DEVNULL,
                 stdout=log, stderr=log, env=self.env(), cwd="/",
                 start_new_session=True)
-        wait_until(self.is_ready, READY_S)
+        try:
+            wait_until(self.is_ready, READY_S)
+        except BaseException:
+            self.process.kill()
+            self.process.wait()
+            raise
         return self
 
     def is_ready(self):
