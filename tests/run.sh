@@ -139,6 +139,7 @@ main() {
 		step "fuzz" count_last_line fuzz
 		step "end to end: sanitized" count_pytest run_pytest asan
 		step "end to end: hardened" count_pytest run_pytest release
+		step "quickstart" count_one deploy/quickstart.sh
 	fi
 	echo "$passed passed, $failed failed"
 	[ "$failed" -eq 0 ]
