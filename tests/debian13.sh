@@ -86,6 +86,9 @@ copy_source() {
 				[ -e "$source_dir/$file" ] && echo "$file"
 			done | tar -C "$source_dir" -cf - -T -
 	fi | tar -C "$1$place" -xf -
+	# tests/run.sh asks git which files are the tree's.
+	git -C "$1$place" init -q
+	git -C "$1$place" add -A
 }
 
 # Runs in a mount and pid namespace of its own. A chroot would not do: the
