@@ -177,7 +177,7 @@ main() {
 	wait_for_tee
 
 	step "what was allowed and what was denied"
-	"$sallyport" audit tail -n 200 -o json >"$place/audit"
+	"$sallyport" audit tail -n 64 -o json >"$place/audit"
 	python3 "$source_dir/deploy/forge/table.py" <"$place/audit"
 	"$sallyport" audit verify
 	verdict
