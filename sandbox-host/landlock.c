@@ -105,14 +105,18 @@ int landlock_allow(int ruleset, const char *path, bool is_writable,
 
 void landlock_allow_fd(int ruleset, int fd)
 {
+	int mode = fcntl(fd, F_GETFL) & O_ACCMODE;
+	uint64_t access = FS_IOCTL_DEV;
 	struct stat st;
 
 	if (fstat(fd, &st) < 0 || !(S_ISREG(st.st_mode) || S_ISCHR(st.st_mode)))
 		return;
-	(void)add_rule(ruleset, fd,
-		       FS_READ_FILE | FS_WRITE_FILE | FS_TRUNCATE |
-			       FS_IOCTL_DEV,
-		       "a standard descriptor", NULL);
+	/* Opened anew by /proc/self/fd it may do no more than it does now. */
+	if (mode != O_WRONLY)
+		access |= FS_READ_FILE;
+	if (mode != O_RDONLY)
+		access |= FS_WRITE_FILE | FS_TRUNCATE;
+	(void)add_rule(ruleset, fd, access, "a standard descriptor", NULL);
 }
 
 int landlock_enter(int ruleset, struct err *err)

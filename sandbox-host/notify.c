@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <linux/seccomp.h>
 #include <seccomp.h>
 #include <stdlib.h>
@@ -28,8 +27,7 @@
 #define REASON_PROTECTED "protected"
 
 enum act {
-	ACT_OPEN, /* write to, by flags */
-	ACT_OPEN_AT2,
+	ACT_OPEN,   /* write to, by flags */
 	ACT_CREATE, /* creat(2) */
 	ACT_WRITE,  /* truncate */
 	ACT_MAKE,   /* a new name: directory, node, hard link */
@@ -58,7 +56,6 @@ struct notify_path {
 /* A call with two paths has two rows. */
 static const struct notify_path paths[] = {
 	{__NR_openat, ACT_OPEN, 0, 1, 2},
-	{__NR_openat2, ACT_OPEN_AT2, 0, 1, 2},
 	{__NR_mkdirat, ACT_MAKE, 0, 1, NONE},
 	{__NR_mknodat, ACT_MAKE, 0, 1, NONE},
 	{__NR_renameat2, ACT_MOVE_FROM, 0, 1, NONE},
@@ -84,11 +81,11 @@ static const struct notify_path paths[] = {
 				LEGACY(rmdir, ACT_REMOVE, NONE, 0, NONE)};
 
 static const char *const verbs[] = {
-	[ACT_OPEN] = "write to",     [ACT_OPEN_AT2] = "write to",
-	[ACT_CREATE] = "write to",   [ACT_WRITE] = "write to",
-	[ACT_MAKE] = "creation of",  [ACT_LINK] = "creation of",
-	[ACT_REMOVE] = "removal of", [ACT_MOVE_FROM] = "move of",
-	[ACT_MOVE_TO] = "move to",   [ACT_CONNECT] = "connect to",
+	[ACT_OPEN] = "write to",      [ACT_CREATE] = "write to",
+	[ACT_WRITE] = "write to",     [ACT_MAKE] = "creation of",
+	[ACT_LINK] = "creation of",   [ACT_REMOVE] = "removal of",
+	[ACT_MOVE_FROM] = "move of",  [ACT_MOVE_TO] = "move to",
+	[ACT_CONNECT] = "connect to",
 };
 
 /* One path of one call, while it is judged. */
@@ -121,7 +118,6 @@ static bool is_making(const struct question *question)
 {
 	switch (question->row->act) {
 	case ACT_OPEN:
-	case ACT_OPEN_AT2:
 	case ACT_CREATE:
 		return question->flags & O_CREAT;
 	case ACT_MAKE:
@@ -146,7 +142,6 @@ static bool is_changing(const struct question *question)
 
 	switch (question->row->act) {
 	case ACT_OPEN:
-	case ACT_OPEN_AT2:
 	case ACT_CREATE:
 		if (!place->exists)
 			return question->flags & O_CREAT;
@@ -228,22 +223,12 @@ static int read_address(pid_t pid, const __u64 *args, char out[PATH_MAX])
 	return 0;
 }
 
-static int read_flags(struct question *question)
+static void read_flags(struct question *question)
 {
-	struct open_how how = {0};
-
 	if (question->row->act == ACT_CREATE)
 		question->flags = O_CREAT | O_WRONLY | O_TRUNC;
 	if (question->row->act == ACT_OPEN)
 		question->flags = question->args[question->row->flags];
-	if (question->row->act != ACT_OPEN_AT2)
-		return 0;
-	if (place_read_memory(question->pid,
-			      question->args[question->row->flags], &how,
-			      sizeof(how.flags)) != sizeof(how.flags))
-		return -EFAULT;
-	question->flags = how.flags;
-	return 0;
 }
 
 static bool follows(const struct question *question)
@@ -253,7 +238,7 @@ static bool follows(const struct question *question)
 
 	if (act == ACT_WRITE || act == ACT_CONNECT || act == ACT_CREATE)
 		return true;
-	if (act != ACT_OPEN && act != ACT_OPEN_AT2)
+	if (act != ACT_OPEN)
 		return false;
 	return !(flags & O_NOFOLLOW) &&
 	       !((flags & O_CREAT) && (flags & O_EXCL));
@@ -287,8 +272,9 @@ static int judge(struct notify *notify, struct question *question)
 	/* An empty path is the descriptor itself, where the call takes it. */
 	if (rc == -ENOENT)
 		return ANSWER_GO_ON;
-	if (rc < 0 || (rc = read_flags(question)) < 0)
+	if (rc < 0)
 		return rc;
+	read_flags(question);
 	if (!strcmp(path, "/dev/null"))
 		return ANSWER_GO_ON;
 	rc = place_find(&question->place, notify->root, question->pid, dir,
@@ -304,16 +290,39 @@ static int judge(struct notify *notify, struct question *question)
 	return judge_write(notify, question);
 }
 
-static int refuse(struct notify *notify)
+static int refuse(struct notify *notify, const char *why)
 {
 	char *name = seccomp_syscall_resolve_num_arch(
 		notify->request->data.arch, notify->request->data.nr);
 
 	report_say(notify->report, CONSTRAINT_syscall,
-		   "%s denied by syscall (not open to a sandbox)",
-		   name ? name : "a call");
+		   "%s denied by syscall (%s)", name ? name : "a call", why);
 	free(name);
 	return -EPERM;
+}
+
+/* Would a new file have a set-id bit? The mode is in a register: what we see
+ * is what the kernel takes. */
+static bool makes_set_id(const struct seccomp_data *data)
+{
+	uint64_t mode = 0;
+
+	if (data->nr == __NR_openat && (data->args[2] & (O_CREAT | O_TMPFILE)))
+		mode = data->args[3];
+	if (data->nr == __NR_mknodat)
+		mode = data->args[2];
+#ifdef __NR_open
+	if (data->nr == __NR_open && (data->args[1] & (O_CREAT | O_TMPFILE)))
+		mode = data->args[2];
+	if (data->nr == __NR_creat || data->nr == __NR_mknod)
+		mode = data->args[1];
+	if (data->nr == __NR_chmod)
+		return true;
+#endif
+	/* The filter shows us these with such a bit only. */
+	if (data->nr == __NR_fchmodat || data->nr == __NR_fchmod)
+		return true;
+	return mode & (S_ISUID | S_ISGID);
 }
 
 static int decide(struct notify *notify)
@@ -322,6 +331,8 @@ static int decide(struct notify *notify)
 	bool is_known = false;
 	int rc = ANSWER_GO_ON;
 
+	if (makes_set_id(data))
+		return refuse(notify, "no set-id bits");
 	for (size_t i = 0; rc == 0 && i < ARRAY_SIZE(paths); i++) {
 		struct question question = {
 			.pid = (pid_t)notify->request->pid,
@@ -334,7 +345,7 @@ static int decide(struct notify *notify)
 		is_known = true;
 		rc = judge(notify, &question);
 	}
-	return is_known ? rc : refuse(notify);
+	return is_known ? rc : refuse(notify, "not open to a sandbox");
 }
 
 int notify_serve(struct notify *notify)

@@ -91,6 +91,8 @@ struct plan {
 	size_t step_count, step_size;
 	struct plan_identity identity;
 	const char *workspace, *cwd, *home; /* real; home may be NULL */
+	/* The git directory that the workspace is a worktree of, or NULL. */
+	const char *repository;
 	size_t tree_count;
 	const char *notes[PLAN_NOTES_MAX];
 	size_t note_count;

@@ -39,6 +39,11 @@ int plan_devices(struct plan *plan, const struct sandbox_spec *spec,
 		 struct err *err);
 int plan_files(struct plan *plan, const struct sandbox_spec *spec,
 	       struct err *err);
+/* Where the file dir/.git says that the git directory is; NULL: it is no
+ * such file, or leads nowhere. */
+const char *plan_git_file(struct plan *plan, const char *dir);
+/* Set plan->repository. */
+int plan_worktree(struct plan *plan, struct err *err);
 int plan_trees(struct plan *plan, const struct sandbox_spec *spec,
 	       struct err *err);
 int plan_hides(struct plan *plan, const struct sandbox_spec *spec,

@@ -68,7 +68,9 @@ static const char *const names[] = {
 	".pam_environment",
 };
 
-static const char *const git_names[] = {"hooks", "config", "config.worktree"};
+/* commondir: git takes config and hooks from where it points. */
+static const char *const git_names[] = {"hooks", "config", "config.worktree",
+					"commondir"};
 
 static int add_path(struct plan *plan, enum plan_kind kind, const char *path,
 		    struct err *err)
@@ -157,6 +159,34 @@ static int protect_git(struct plan *plan, const char *git, struct err *err)
 	return 0;
 }
 
+/* dir/.git: a directory, a link to one, or a file that names one. Link and
+ * file may not lead elsewhere tomorrow. */
+static int protect_git_of(struct plan *plan, const char *dir, struct err *err)
+{
+	const char *git = plan_format(plan, err, "%s/.git", dir);
+	bool failed = false;
+	const char *real;
+	struct stat st;
+
+	if (!git)
+		return -1;
+	if (lstat(git, &st) < 0 || S_ISDIR(st.st_mode))
+		return protect_git(plan, git, err);
+	if (S_ISLNK(st.st_mode)) {
+		if (plan_is_writable(plan, git) &&
+		    add_path(plan, PLAN_GUARD, git, err) < 0)
+			return -1;
+		real = plan_real(plan, git, &failed, err);
+	} else {
+		if (protect(plan, git, err) < 0)
+			return -1;
+		real = plan_git_file(plan, dir);
+	}
+	if (!real)
+		return failed ? -1 : 0;
+	return protect_git(plan, real, err);
+}
+
 struct search {
 	struct plan *plan;
 	const char *root;
@@ -166,57 +196,86 @@ static enum walk_answer on_nested(void *owner, const struct walk_entry *entry,
 				  struct err *err)
 {
 	const struct search *search = owner;
-	const char *git;
+	const char *dir;
 
-	if (!entry->is_directory || !strcmp(entry->name, "node_modules"))
-		return WALK_SKIP;
 	if (strcmp(entry->name, ".git") != 0)
-		return WALK_INTO;
+		return entry->is_directory &&
+				       strcmp(entry->name, "node_modules") != 0
+			       ? WALK_INTO
+			       : WALK_SKIP;
 	if (!strcmp(entry->path, search->root))
 		return WALK_SKIP;
-	git = plan_format(search->plan, err, "%s", entry->path);
-	if (!git || protect_git(search->plan, git, err) < 0)
+	dir = plan_format(search->plan, err, "%.*s",
+			  (int)(entry->name - entry->path) - 1, entry->path);
+	if (!dir || protect_git_of(search->plan, dir, err) < 0)
 		return WALK_FAIL;
 	return WALK_SKIP;
 }
 
-/* A submodule's directory has what a .git has. */
+/* A submodule's or a worktree's directory has what a .git has. */
 static enum walk_answer on_module(void *owner, const struct walk_entry *entry,
 				  struct err *err)
 {
+	static const char *const skipped[] = {"objects", "refs", "logs",
+					      "hooks"};
 	struct plan *plan = owner;
-	const char *path;
+	int parent = (int)(entry->name - entry->path) - 1;
+	const char *git;
 
-	if (!strcmp(entry->name, "hooks") || !strcmp(entry->name, "config") ||
-	    !strcmp(entry->name, "config.worktree")) {
-		path = plan_format(plan, err, "%s", entry->path);
-		if (!path || protect(plan, path, err) < 0)
-			return WALK_FAIL;
-		return WALK_SKIP;
+	if (!entry->is_directory) {
+		if (strcmp(entry->name, "HEAD") != 0)
+			return WALK_SKIP;
+		git = plan_format(plan, err, "%.*s", parent, entry->path);
+		return git && protect_git(plan, git, err) == 0 ? WALK_SKIP
+							       : WALK_FAIL;
 	}
-	if (!strcmp(entry->name, "objects") || !strcmp(entry->name, "refs") ||
-	    !strcmp(entry->name, "logs"))
-		return WALK_SKIP;
-	return entry->is_directory ? WALK_INTO : WALK_SKIP;
+	for (size_t i = 0; i < ARRAY_SIZE(skipped); i++)
+		if (!strcmp(entry->name, skipped[i]))
+			return WALK_SKIP;
+	return WALK_INTO;
 }
 
-static int protect_nested(struct plan *plan, const char *root_git,
-			  struct err *err)
+/* What is below git/name: the directories of submodules or worktrees. */
+static int protect_modules(struct plan *plan, const char *git, const char *name,
+			   bool *is_cut, struct err *err)
 {
-	struct search search = {plan, root_git};
+	struct walk walk = {NESTED_ENTRIES_MAX, NESTED_DEPTH_MAX, on_module,
+			    plan, false};
+	const char *path = plan_format(plan, err, "%s/%s", git, name);
+
+	if (!path)
+		return -1;
+	if (!is_directory(path) || !plan_is_writable(plan, path))
+		return 0;
+	if (add_path(plan, PLAN_PIN, path, err) < 0 ||
+	    walk_tree(&walk, path, err) < 0)
+		return -1;
+	*is_cut = *is_cut || walk.entries_max == 0;
+	return 0;
+}
+
+static int protect_repository(struct plan *plan, const char *git, bool *is_cut,
+			      struct err *err)
+{
+	if (protect_git(plan, git, err) < 0 ||
+	    protect_modules(plan, git, "modules", is_cut, err) < 0)
+		return -1;
+	return protect_modules(plan, git, "worktrees", is_cut, err);
+}
+
+static int protect_nested(struct plan *plan, const char *git, struct err *err)
+{
+	struct search search = {plan, git};
 	struct walk walk = {NESTED_ENTRIES_MAX, NESTED_DEPTH_MAX, on_nested,
 			    &search, false};
-	const char *modules = plan_format(plan, err, "%s/modules", root_git);
-	bool is_cut;
+	bool is_cut = false;
 
-	if (!modules || walk_tree(&walk, plan->workspace, err) < 0)
+	if (walk_tree(&walk, plan->workspace, err) < 0 ||
+	    protect_repository(plan, git, &is_cut, err) < 0 ||
+	    (plan->repository &&
+	     protect_repository(plan, plan->repository, &is_cut, err) < 0))
 		return -1;
 	/* The depth cuts every tree of some size; only the count is news. */
-	is_cut = walk.entries_max == 0;
-	walk = (struct walk){NESTED_ENTRIES_MAX, NESTED_DEPTH_MAX, on_module,
-			     plan, false};
-	if (is_directory(modules) && walk_tree(&walk, modules, err) < 0)
-		return -1;
 	if (is_cut || walk.entries_max == 0)
 		plan_note(plan, "the workspace is large: repositories deep "
 				"inside it have no protected hooks");
@@ -225,14 +284,12 @@ static int protect_nested(struct plan *plan, const char *root_git,
 
 static int protect_tree(struct plan *plan, const char *tree, struct err *err)
 {
-	const char *git = plan_format(plan, err, "%s/.git", tree);
-
-	if (!git || pin_parents(plan, tree, err) < 0)
+	if (pin_parents(plan, tree, err) < 0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (protect_in(plan, tree, names[i], err) < 0)
 			return -1;
-	return protect_git(plan, git, err);
+	return protect_git_of(plan, tree, err);
 }
 
 static int on_path(void *owner, const char *path, struct err *err)

@@ -60,6 +60,13 @@ static int resolve(struct plan *plan, const char *text, const char **real,
 		plan_note(plan, note);
 		return 0;
 	}
+	/* Whoever wrote the workspace's files chose where it leads. */
+	if (plan_is_within(path, plan->workspace) &&
+	    !plan_is_within(*real, plan->workspace))
+		return err_set(err, ERR_INVALID,
+			       "path %s: it leads out of the workspace, to %s: "
+			       "name that, if it is meant",
+			       path, *real);
 	return refuse(*real, err);
 }
 
@@ -150,7 +157,7 @@ int plan_trees(struct plan *plan, const struct sandbox_spec *spec,
 {
 	size_t count = 0;
 	struct named *named = arena_array(
-		&plan->arena, spec->read.count + spec->write.count + 1,
+		&plan->arena, spec->read.count + spec->write.count + 2,
 		sizeof(*named));
 
 	if (!named)
@@ -160,6 +167,12 @@ int plan_trees(struct plan *plan, const struct sandbox_spec *spec,
 		return -1;
 	named[count++] = (struct named){plan->workspace,
 					spec->workspace_mode == SANDBOX_WRITE};
+	if (plan_worktree(plan, err) < 0)
+		return -1;
+	if (plan->repository)
+		named[count++] =
+			(struct named){plan->repository,
+				       spec->workspace_mode == SANDBOX_WRITE};
 	qsort(named, count, sizeof(*named), compare);
 	for (size_t i = 0; i < count; i++)
 		if (add_named(plan, &named[i], err) < 0)

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -114,6 +115,20 @@ static int take_ready(struct sandbox *sandbox,
 	return 0;
 }
 
+/* Through a directory of the host's a program could walk out. */
+static int check_standard(struct err *err)
+{
+	struct stat st;
+
+	for (int fd = 0; fd <= STDERR_FILENO; fd++)
+		if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))
+			return err_set(err, ERR_INVALID,
+				       "sandbox: descriptor %d is a directory: "
+				       "give it a file, a pipe or /dev/null",
+				       fd);
+	return 0;
+}
+
 static int start(struct sandbox *sandbox, const struct sandbox_spec *spec,
 		 struct sandbox_listeners *listeners, struct err *err)
 {
@@ -123,7 +138,8 @@ static int start(struct sandbox *sandbox, const struct sandbox_spec *spec,
 			    .limits = &sandbox->limits};
 	int ends[2];
 
-	if (sandbox_plan(spec, &sandbox->plan, err) < 0 ||
+	if (check_standard(err) < 0 ||
+	    sandbox_plan(spec, &sandbox->plan, err) < 0 ||
 	    identity_take(&sandbox->identity, &sandbox->plan.identity, err) <
 		    0 ||
 	    seccomp_compile(&sandbox->program, err) < 0 ||
