@@ -246,23 +246,31 @@ static struct sandbox_paths protected_of(struct run *run)
 	return (struct sandbox_paths){items, count};
 }
 
-/* The policy's, and the gateway's own directory: where it runs as the user
- * who runs the sandbox, only this keeps the vault's key from the command. */
+/* The policy's, and the gateway's own directories: where it runs as the user
+ * who runs the sandbox, only this keeps the vault's key from the command,
+ * and the sockets that a gateway started later would make. */
 static int set_hidden(struct run *run, struct sandbox_spec *spec,
 		      struct err *err)
 {
 	const struct policy_strings *hide = &run->policy->filesystem.hide;
 	const char *state = json_text(run->session.json, "state");
 	const char **items =
-		arena_array(&run->arena, hide->count + 1, sizeof(*items));
+		arena_array(&run->arena, hide->count + 2, sizeof(*items));
+	char sockets[PATH_MAX], real[PATH_MAX];
+	size_t count = 0;
 
 	if (!items || state[0] != '/' || strpbrk(state, "*?["))
 		return err_set(err, ERR_INVALID,
 			       "hide the gateway's directory '%s'", state);
-	for (size_t i = 0; i < hide->count; i++)
-		items[i] = arena_str(&run->arena, hide->items[i]);
-	items[hide->count] = state;
-	spec->hide = (struct sandbox_paths){items, hide->count + 1};
+	while (count < hide->count) {
+		items[count] = arena_str(&run->arena, hide->items[count]);
+		count++;
+	}
+	items[count++] = state;
+	if (cli_run_dir(sockets, sizeof(sockets)) == 0 &&
+	    realpath(sockets, real) && !strpbrk(real, "*?["))
+		items[count++] = arena_str(&run->arena, bytes_str(real));
+	spec->hide = (struct sandbox_paths){items, count};
 	return 0;
 }
 
