@@ -66,6 +66,8 @@ struct git_work {
 
 	/* the proof */
 	struct rpc *packcheck;
+	bool has_packcheck;  /* one was started, whatever became of it */
+	uint64_t told_ahead; /* bytes of the pack that it knows of */
 	struct msg_pack_check proof;
 	size_t *proof_indexes;
 	enum pack_result result;

@@ -13,6 +13,7 @@
 #include "gateway/upstream/dial.h"
 
 #define PROVE_TIMEOUT_MS 240000
+#define AHEAD_BYTES	 (2 * 1024 * 1024)
 
 /* ---- memory files ---- */
 
@@ -58,71 +59,7 @@ static int spool(struct conn *conn, int fd, struct bytes bytes)
 	return 0;
 }
 
-/* ---- SPOOL ---- */
-
-static int sink_spool(struct conn *conn, struct bytes bytes)
-{
-	struct git_work *work = conn->git;
-
-	if (pack_gate_feed(&work->gate, bytes) < 0) {
-		conn_refuse(conn, work->gate.verdict.constraint, "%.*s",
-			    BYTES_ARGS(work->gate.verdict.reason));
-		return -1;
-	}
-	if (spool(conn, work->pack_fd, bytes) < 0) {
-		conn_refuse(conn, CONSTRAINT_push_too_large,
-			    "no memory to hold the pack beside the others of "
-			    "this session");
-		return -1;
-	}
-	work->pack_len += bytes.len;
-	return 0;
-}
-
-static bool never_full(struct conn *conn)
-{
-	(void)conn;
-	return false;
-}
-
-static int begin_spool(struct conn *conn)
-{
-	struct git_work *work = conn->git;
-
-	work->pack_fd = new_memory(conn, "sallyport-pack");
-	if (work->pack_fd < 0)
-		return -1;
-	pack_gate_init(&work->gate, &work->commands.push, PUSH_SPOOL_BYTES_MAX,
-		       PUSH_OBJECTS_MAX);
-	if (sink_spool(conn, buf_view(&work->held)) < 0)
-		return -1;
-	buf_release(&work->held);
-	return 0;
-}
-
-enum step git_step_spool(struct conn *conn, enum lane_event event)
-{
-	struct git_work *work = conn->git;
-
-	if (event == EV_ENTER && begin_spool(conn) < 0)
-		return git_refuse_push(conn);
-	if (conn_pump_body(conn, sink_spool, never_full) < 0)
-		return git_refuse_push(conn);
-	if (!conn->body_done)
-		return STEP_STAY;
-	if (pack_gate_end(&work->gate) < 0) {
-		conn_refuse(conn, work->gate.verdict.constraint, "%.*s",
-			    BYTES_ARGS(work->gate.verdict.reason));
-		return git_refuse_push(conn);
-	}
-	if (seal(work->pack_fd) < 0) {
-		conn_refuse(conn, CONSTRAINT_internal, "seal the pack");
-		return git_refuse_push(conn);
-	}
-	return STEP_NEXT;
-}
-
-/* ---- PROVE ---- */
+/* ---- packcheck ---- */
 
 static void on_packcheck_gone(struct rpc *rpc, const char *why, void *owner)
 {
@@ -152,7 +89,122 @@ static void take_packcheck(struct conn *conn, struct rpc_outcome *outcome)
 				  take_fd(&outcome->fd), &config, &err);
 	if (!work->packcheck)
 		conn_refuse(conn, CONSTRAINT_internal, "%s", err.text);
+	work->has_packcheck = work->packcheck != NULL;
 }
+
+static int start_packcheck(struct conn *conn)
+{
+	const struct wire_empty empty = {0};
+	const struct rpc_call call = {
+		.type = MSG_PACKCHECK_START,
+		.schema = &wire_empty_schema,
+		.message = &empty,
+		.fd = -1,
+		.reply_schema = &wire_empty_schema,
+	};
+
+	return conn_ask(conn, conn->edge->keeper->warden, &call,
+			take_packcheck);
+}
+
+/* ---- SPOOL ---- */
+
+/* Whether one was started now is no matter: it is tried again at the end. */
+static void forget_refusal(struct conn *conn)
+{
+	conn->refusal = (struct refusal){0};
+}
+
+/* A large pack is indexed while it arrives; what this does not achieve is
+ * done at its end. */
+static void tell_ahead(struct conn *conn)
+{
+	const struct wire_empty empty = {0};
+	struct git_work *work = conn->git;
+	struct err err;
+
+	if (work->pack_len - work->told_ahead < AHEAD_BYTES)
+		return;
+	if (work->packcheck)
+		(void)rpc_tell(work->packcheck, MSG_PACK_AHEAD,
+			       &wire_empty_schema, &empty, work->pack_fd, &err);
+	else if (work->told_ahead == 0 && start_packcheck(conn) < 0)
+		forget_refusal(conn);
+	work->told_ahead = work->pack_len;
+}
+
+static int sink_spool(struct conn *conn, struct bytes bytes)
+{
+	struct git_work *work = conn->git;
+
+	if (pack_gate_feed(&work->gate, bytes) < 0) {
+		conn_refuse(conn, work->gate.verdict.constraint, "%.*s",
+			    BYTES_ARGS(work->gate.verdict.reason));
+		return -1;
+	}
+	if (spool(conn, work->pack_fd, bytes) < 0) {
+		conn_refuse(conn, CONSTRAINT_push_too_large,
+			    "no memory to hold the pack beside the others of "
+			    "this session");
+		return -1;
+	}
+	work->pack_len += bytes.len;
+	tell_ahead(conn);
+	return 0;
+}
+
+static bool never_full(struct conn *conn)
+{
+	(void)conn;
+	return false;
+}
+
+static int begin_spool(struct conn *conn)
+{
+	struct git_work *work = conn->git;
+
+	work->pack_fd = new_memory(conn, "sallyport-pack");
+	if (work->pack_fd < 0)
+		return -1;
+	pack_gate_init(&work->gate, &work->commands.push, PUSH_SPOOL_BYTES_MAX,
+		       PUSH_OBJECTS_MAX);
+	if (sink_spool(conn, buf_view(&work->held)) < 0)
+		return -1;
+	buf_release(&work->held);
+	return 0;
+}
+
+static enum step refuse_spool(struct conn *conn)
+{
+	conn_cancel_ask(conn);
+	return git_refuse_push(conn);
+}
+
+enum step git_step_spool(struct conn *conn, enum lane_event event)
+{
+	struct git_work *work = conn->git;
+
+	if (event == EV_ENTER && begin_spool(conn) < 0)
+		return refuse_spool(conn);
+	if (event == EV_ANSWER)
+		forget_refusal(conn);
+	if (conn_pump_body(conn, sink_spool, never_full) < 0)
+		return refuse_spool(conn);
+	if (!conn->body_done)
+		return STEP_STAY;
+	if (pack_gate_end(&work->gate) < 0) {
+		conn_refuse(conn, work->gate.verdict.constraint, "%.*s",
+			    BYTES_ARGS(work->gate.verdict.reason));
+		return refuse_spool(conn);
+	}
+	if (seal(work->pack_fd) < 0) {
+		conn_refuse(conn, CONSTRAINT_internal, "seal the pack");
+		return refuse_spool(conn);
+	}
+	return STEP_NEXT;
+}
+
+/* ---- PROVE ---- */
 
 static int keep_wants(struct git_work *work,
 		      const struct msg_pack_verdict *verdict)
@@ -191,21 +243,6 @@ static void take_verdict(struct conn *conn, struct rpc_outcome *outcome)
 	}
 	conn->refusal.detail = arena_copy(&work->arena, verdict->detail);
 	work->has_verdict = true;
-}
-
-static int start_packcheck(struct conn *conn)
-{
-	const struct wire_empty empty = {0};
-	const struct rpc_call call = {
-		.type = MSG_PACKCHECK_START,
-		.schema = &wire_empty_schema,
-		.message = &empty,
-		.fd = -1,
-		.reply_schema = &wire_empty_schema,
-	};
-
-	return conn_ask(conn, conn->edge->keeper->warden, &call,
-			take_packcheck);
 }
 
 static int ask_check(struct conn *conn)
@@ -285,6 +322,19 @@ static enum step unproven(struct conn *conn)
 	return disproven(conn, CONSTRAINT_push_not_fast_forward);
 }
 
+/* The question, or what was fetched for it. One packcheck a push: where it
+ * died, so would the next. */
+static int begin_proof(struct conn *conn)
+{
+	const struct git_work *work = conn->git;
+
+	if (work->rounds > 0)
+		return ask_again(conn);
+	if (work->has_packcheck)
+		return ask_check(conn);
+	return conn->ask ? 0 : start_packcheck(conn);
+}
+
 /* NEXT: proven; OTHER: the pack's commits do not reach. */
 enum step git_step_prove(struct conn *conn, enum lane_event event)
 {
@@ -292,8 +342,7 @@ enum step git_step_prove(struct conn *conn, enum lane_event event)
 	int result;
 
 	if (event == EV_ENTER)
-		result = work->packcheck ? ask_again(conn)
-					 : start_packcheck(conn);
+		result = begin_proof(conn);
 	else if (conn->refusal.constraint != CONSTRAINT_none)
 		result = -1;
 	else

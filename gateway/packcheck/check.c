@@ -41,12 +41,35 @@ static void want(struct pack_check *check, struct msg_pack_verdict *verdict,
 
 /* ---- the pushed pack ---- */
 
+void pack_check_ahead(struct pack_check *check, struct bytes bytes)
+{
+	if (!check->store.odb &&
+	    (pack_store_init(&check->store, &check->err) < 0 ||
+	     pack_store_begin(&check->store, &check->ahead, CHECK_OBJECTS_MAX,
+			      &check->err) < 0)) {
+		pack_store_release(&check->store);
+		return;
+	}
+	if (check->ahead.indexer &&
+	    bytes.len <= CHECK_PACK_MAX - check->ahead.fed)
+		(void)pack_store_feed(&check->ahead, bytes, &check->err);
+}
+
+static enum pack_added add_whole(struct pack_check *check)
+{
+	if (check->ahead.indexer)
+		return pack_store_finish(&check->store, &check->ahead,
+					 check->pushed, &check->limits,
+					 &check->err);
+	return pack_store_add(&check->store, check->pushed, &check->limits,
+			      &check->err);
+}
+
 /* False: the verdict is set. */
 static bool add_pushed(struct pack_check *check,
 		       struct msg_pack_verdict *verdict)
 {
-	switch (pack_store_add(&check->store, check->pushed, &check->limits,
-			       &check->err)) {
+	switch (add_whole(check)) {
 	case PACK_ADDED:
 		check->is_pushed_added = true;
 		check->asked_count = 0;
@@ -147,14 +170,14 @@ void pack_check_begin(struct pack_check *check,
 		      const struct msg_pack_check *ask, struct bytes pushed,
 		      struct msg_pack_verdict *verdict)
 {
-	memset(check, 0, sizeof(*check));
 	check->pushed = pushed;
 	check->limits = (struct pack_limits){
 		.objects_max = least(ask->objects_max, CHECK_OBJECTS_MAX),
 		.bytes_max = least(ask->bytes_max, CHECK_PACK_MAX),
 	};
 	if (read_ask(check, ask) < 0 ||
-	    pack_store_init(&check->store, &check->err) < 0) {
+	    (!check->store.odb &&
+	     pack_store_init(&check->store, &check->err) < 0)) {
 		invalid(check, verdict);
 		return;
 	}
@@ -192,5 +215,7 @@ void pack_check_more(struct pack_check *check, struct bytes pack,
 
 void pack_check_release(struct pack_check *check)
 {
+	pack_adding_release(&check->ahead);
 	pack_store_release(&check->store);
+	memset(check, 0, sizeof(*check));
 }

@@ -26,8 +26,9 @@ struct pack_check {
 		git_oid from, ancestor;
 	} updates[CHECK_UPDATES_MAX];
 	size_t update_count;
-	size_t at;	     /* updates before it are proven */
-	struct bytes pushed; /* its pack, while bases are missing */
+	size_t at;		  /* updates before it are proven */
+	struct bytes pushed;	  /* its pack, while bases are missing */
+	struct pack_adding ahead; /* of it, before the question came */
 	bool is_pushed_added;
 	git_oid asked[CHECK_ASKED_MAX];
 	size_t asked_count;
@@ -37,7 +38,11 @@ struct pack_check {
 	struct err err;
 };
 
-/* Begin with the question and the pushed pack (borrowed until release).
+/* Take the pushed pack's next bytes, before its last came and the question
+ * is known. What is wrong with them is the verdict's then. */
+void pack_check_ahead(struct pack_check *check, struct bytes bytes);
+/* Begin a check that is zeroed, or was released, or took bytes ahead: with
+ * the question and the whole pushed pack (borrowed until release).
  * verdict borrows from check, until the next call. */
 void pack_check_begin(struct pack_check *check,
 		      const struct msg_pack_check *ask, struct bytes pushed,

@@ -120,15 +120,38 @@ void pack_store_release(struct pack_store *store)
 
 /* ---- indexing ---- */
 
-static int feed(git_indexer *indexer, struct bytes pack,
-		git_indexer_progress *progress)
+void pack_adding_release(struct pack_adding *adding)
 {
-	for (size_t at = 0; at < pack.len; at += CHUNK_BYTES) {
-		struct bytes chunk = bytes_slice(pack, at, at + CHUNK_BYTES);
+	git_indexer_free(adding->indexer);
+	*adding = (struct pack_adding){0};
+}
 
-		if (git_indexer_append(indexer, chunk.data, chunk.len,
-				       progress) < 0)
-			return -1;
+int pack_store_begin(struct pack_store *store, struct pack_adding *adding,
+		     uint64_t objects_max, struct err *err)
+{
+	*adding = (struct pack_adding){0};
+	if (git_libgit2_opts(GIT_OPT_SET_PACK_MAX_OBJECTS,
+			     (size_t)objects_max) < 0 ||
+	    git_indexer_new(&adding->indexer, ".", PACK_MODE, store->odb,
+			    NULL) < 0)
+		return failed(err, "index the pack");
+	return 0;
+}
+
+int pack_store_feed(struct pack_adding *adding, struct bytes bytes,
+		    struct err *err)
+{
+	if (adding->is_broken)
+		return -1;
+	for (size_t at = 0; at < bytes.len; at += CHUNK_BYTES) {
+		struct bytes chunk = bytes_slice(bytes, at, at + CHUNK_BYTES);
+
+		adding->is_broken =
+			git_indexer_append(adding->indexer, chunk.data,
+					   chunk.len, &adding->progress) < 0;
+		if (adding->is_broken)
+			return failed(err, "check the pack");
+		adding->fed += chunk.len;
 	}
 	return 0;
 }
@@ -180,7 +203,7 @@ static int use_pack(struct pack_store *store, const struct files *files,
 	return 0;
 }
 
-static enum pack_added finish(struct pack_store *store, git_indexer *indexer,
+static enum pack_added commit(struct pack_store *store, git_indexer *indexer,
 			      git_indexer_progress *progress, struct err *err)
 {
 	static const git_oid none;
@@ -218,30 +241,47 @@ static int check_size(struct bytes pack, const struct pack_limits *limits,
 	return 0;
 }
 
+/* The rest of the pack; and its objects, which a pack that was begun before
+ * its limits were known may have too many of. */
+static int take_rest(struct pack_adding *adding, struct bytes pack,
+		     const struct pack_limits *limits, struct err *err)
+{
+	if (adding->fed > pack.len)
+		return err_set(err, ERR_INVALID, "check the pack: it shrank");
+	if (pack_store_feed(adding,
+			    bytes_slice(pack, (size_t)adding->fed, pack.len),
+			    err) < 0)
+		return -1;
+	if (adding->progress.total_objects > limits->objects_max)
+		return err_set(err, ERR_TOO_LARGE,
+			       "check the pack: more than %llu objects",
+			       (unsigned long long)limits->objects_max);
+	return 0;
+}
+
+enum pack_added pack_store_finish(struct pack_store *store,
+				  struct pack_adding *adding, struct bytes pack,
+				  const struct pack_limits *limits,
+				  struct err *err)
+{
+	enum pack_added added = PACK_BROKEN;
+
+	if (check_size(pack, limits, err) == 0 &&
+	    take_rest(adding, pack, limits, err) == 0)
+		added = commit(store, adding->indexer, &adding->progress, err);
+	pack_adding_release(adding);
+	return added;
+}
+
 enum pack_added pack_store_add(struct pack_store *store, struct bytes pack,
 			       const struct pack_limits *limits,
 			       struct err *err)
 {
-	git_indexer_progress progress = {0};
-	git_indexer *indexer = NULL;
-	enum pack_added added;
+	struct pack_adding adding;
 
-	if (check_size(pack, limits, err) < 0)
+	if (pack_store_begin(store, &adding, limits->objects_max, err) < 0)
 		return PACK_BROKEN;
-	if (git_libgit2_opts(GIT_OPT_SET_PACK_MAX_OBJECTS,
-			     (size_t)limits->objects_max) < 0 ||
-	    git_indexer_new(&indexer, ".", PACK_MODE, store->odb, NULL) < 0) {
-		(void)failed(err, "index the pack");
-		return PACK_BROKEN;
-	}
-	if (feed(indexer, pack, &progress) < 0) {
-		(void)failed(err, "check the pack");
-		added = PACK_BROKEN;
-	} else {
-		added = finish(store, indexer, &progress, err);
-	}
-	git_indexer_free(indexer);
-	return added;
+	return pack_store_finish(store, &adding, pack, limits, err);
 }
 
 enum pack_lookup pack_store_commit(struct pack_store *store, const git_oid *oid,

@@ -45,6 +45,27 @@ enum pack_added {
 			    ones before: store->missing */
 	PACK_BROKEN	 /* err says how */
 };
+/* A pack that is indexed while it still arrives. */
+struct pack_adding {
+	git_indexer *indexer; /* NULL: none is */
+	git_indexer_progress progress;
+	uint64_t fed; /* bytes of it */
+	bool is_broken;
+};
+/* Begin one of unknown length. 0, or -1. */
+int pack_store_begin(struct pack_store *store, struct pack_adding *adding,
+		     uint64_t objects_max, struct err *err);
+/* Take its next bytes. 0, or -1: it is broken, and adding stays so. */
+int pack_store_feed(struct pack_adding *adding, struct bytes bytes,
+		    struct err *err);
+/* Take the rest of the whole pack and make its objects readable; nothing is
+ * being added then. */
+enum pack_added pack_store_finish(struct pack_store *store,
+				  struct pack_adding *adding, struct bytes pack,
+				  const struct pack_limits *limits,
+				  struct err *err);
+void pack_adding_release(struct pack_adding *adding);
+
 /* Index a whole pack (borrowed for the call) and make its objects
  * readable. */
 enum pack_added pack_store_add(struct pack_store *store, struct bytes pack,

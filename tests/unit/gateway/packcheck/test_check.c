@@ -347,6 +347,85 @@ static void check_refuses_a_damaged_pack(void **state)
 	ASSERT_RESULT(bench, PACK_FAST_FORWARD);
 }
 
+/* The pack's first bytes in pieces, then the question with all of it. */
+static void begin_ahead(struct bench *bench, struct bytes ahead)
+{
+	for (size_t at = 0; at < ahead.len; at += 7)
+		pack_check_ahead(&bench->check, bytes_slice(ahead, at, at + 7));
+	begin(bench, bench->oids[0], bench->oids[1]);
+}
+
+static void check_indexes_a_pack_while_it_arrives(void **state)
+{
+	struct bench *bench = *state;
+	size_t len;
+
+	commits(bench, 2);
+	push_range(bench, bench->oids[0], bench->oids[1], NULL);
+	len = buf_len(&bench->pushed);
+	for (size_t ahead = 1; ahead <= len; ahead += len / 5) {
+		begin_ahead(bench,
+			    bytes_slice(buf_view(&bench->pushed), 0, ahead));
+		ASSERT_RESULT(bench, PACK_FAST_FORWARD);
+		pack_check_release(&bench->check);
+	}
+}
+
+static void check_asks_for_bases_after_indexing_ahead(void **state)
+{
+	struct bench *bench = *state;
+
+	commits(bench, 2);
+	push_range(bench, bench->oids[0], bench->oids[1], "--thin");
+	begin_ahead(bench, buf_view(&bench->pushed));
+	for (int i = 0;
+	     i < ROUNDS_MAX && bench->verdict.result == PACK_UNPROVEN; i++)
+		more(bench, bench->oids[0]);
+	ASSERT_RESULT(bench, PACK_FAST_FORWARD);
+}
+
+static void check_refuses_what_was_damaged_ahead(void **state)
+{
+	struct bench *bench = *state;
+	struct bytes pack;
+
+	commits(bench, 2);
+	push_range(bench, bench->oids[0], bench->oids[1], NULL);
+	pack = buf_view(&bench->pushed);
+	/* Not a pack; one that is not what was read ahead; one that shrank. */
+	begin_ahead(bench, bytes_str("PACK is not what follows here, no"));
+	ASSERT_RESULT(bench, PACK_INVALID);
+	pack_check_release(&bench->check);
+	pack_check_ahead(&bench->check, bytes_slice(pack, 0, pack.len / 2));
+	pack_check_ahead(&bench->check, bytes_slice(pack, 0, 40));
+	begin(bench, bench->oids[0], bench->oids[1]);
+	ASSERT_RESULT(bench, PACK_INVALID);
+	pack_check_release(&bench->check);
+	pack_check_ahead(&bench->check, pack);
+	bench->pushed.end -= 30;
+	begin(bench, bench->oids[0], bench->oids[1]);
+	ASSERT_RESULT(bench, PACK_INVALID);
+	pack_check_release(&bench->check);
+	bench->pushed.end += 30;
+	begin_ahead(bench, buf_view(&bench->pushed));
+	ASSERT_RESULT(bench, PACK_FAST_FORWARD);
+}
+
+static void check_keeps_its_bounds_ahead(void **state)
+{
+	struct bench *bench = *state;
+
+	commits(bench, 2);
+	push_range(bench, bench->oids[0], bench->oids[1], NULL);
+	bench->ask.objects_max = 1;
+	begin_ahead(bench, buf_view(&bench->pushed));
+	ASSERT_RESULT(bench, PACK_INVALID);
+	pack_check_release(&bench->check);
+	bench->ask.objects_max = OBJECTS_MAX;
+	begin_ahead(bench, buf_view(&bench->pushed));
+	ASSERT_RESULT(bench, PACK_FAST_FORWARD);
+}
+
 static void check_keeps_its_bounds(void **state)
 {
 	struct bench *bench = *state;
@@ -433,6 +512,10 @@ int main(void)
 		BENCH_TEST(check_gives_up_on_a_base_that_is_nowhere),
 		BENCH_TEST(check_believes_no_object_id_that_was_not_hashed),
 		BENCH_TEST(check_refuses_a_damaged_pack),
+		BENCH_TEST(check_indexes_a_pack_while_it_arrives),
+		BENCH_TEST(check_asks_for_bases_after_indexing_ahead),
+		BENCH_TEST(check_refuses_what_was_damaged_ahead),
+		BENCH_TEST(check_keeps_its_bounds_ahead),
 		BENCH_TEST(check_keeps_its_bounds),
 		BENCH_TEST(check_wants_commits_at_the_tips),
 		BENCH_TEST(check_names_the_update_that_is_no_fast_forward),
