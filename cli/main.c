@@ -69,7 +69,7 @@ static int explain(int argc, char **argv)
  * written to as if it were the caller's. */
 static int fill_standard_descriptors(void)
 {
-	int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int fd = open("/dev/null", O_RDWR);
 
 	while (fd >= 0 && fd <= STDERR_FILENO)
 		fd = dup(fd);

@@ -19,12 +19,26 @@ static void put(struct set *set, const char *name, const char *value)
 			(struct sandbox_variable){name, value};
 }
 
+/* Once for each name, whatever the port: the URL for ssh has none. */
+static size_t add_host(const char *hosts[RUN_GIT_HOSTS_MAX], size_t count,
+		       const char *host)
+{
+	size_t len = strcspn(host, ":");
+
+	for (size_t i = 0; i < count; i++)
+		if (strcspn(hosts[i], ":") == len &&
+		    !strncmp(hosts[i], host, len))
+			return count;
+	if (count < RUN_GIT_HOSTS_MAX)
+		hosts[count++] = host;
+	return count;
+}
+
 static size_t git_hosts(const struct policy *policy, struct arena *arena,
 			const char *hosts[RUN_GIT_HOSTS_MAX])
 {
 	size_t count = 0;
 
-	hosts[count++] = "github.com";
 	for (size_t i = 0; i < policy->repo_count; i++) {
 		const struct policy_repo *repo = &policy->repos[i];
 		const char *host =
@@ -32,14 +46,11 @@ static size_t git_hosts(const struct policy *policy, struct arena *arena,
 					  : arena_format(arena, "%.*s:%u",
 							 BYTES_ARGS(repo->host),
 							 repo->port);
-		bool is_known = !host || count == RUN_GIT_HOSTS_MAX;
 
-		for (size_t j = 0; !is_known && j < count; j++)
-			is_known = !strcmp(hosts[j], host);
-		if (!is_known)
-			hosts[count++] = host;
+		if (host)
+			count = add_host(hosts, count, host);
 	}
-	return count;
+	return add_host(hosts, count, "github.com");
 }
 
 /* ssh cannot leave: remotes that are written for it go by HTTPS. */

@@ -87,13 +87,13 @@ static void remotes_for_ssh_go_by_https(void **state)
 	(void)state;
 	make(&made, NULL, 0);
 	assert_string_equal(value_of(&made, "GIT_CONFIG_COUNT"), "4");
-	assert_string_equal(value_of(&made, "GIT_CONFIG_KEY_0"),
+	assert_string_equal(value_of(&made, "GIT_CONFIG_KEY_2"),
 			    "url.https://github.com/.insteadOf");
-	assert_string_equal(value_of(&made, "GIT_CONFIG_VALUE_0"),
+	assert_string_equal(value_of(&made, "GIT_CONFIG_VALUE_2"),
 			    "git@github.com:");
-	assert_string_equal(value_of(&made, "GIT_CONFIG_KEY_3"),
+	assert_string_equal(value_of(&made, "GIT_CONFIG_KEY_1"),
 			    "url.https://git.example:8443/.insteadOf");
-	assert_string_equal(value_of(&made, "GIT_CONFIG_VALUE_3"),
+	assert_string_equal(value_of(&made, "GIT_CONFIG_VALUE_1"),
 			    "ssh://git@git.example/");
 	release(&made);
 }
