@@ -1,0 +1,336 @@
+"""The command line as people and scripts use it."""
+import json
+import os
+import pathlib
+import pty
+import select
+import signal
+import subprocess
+import time
+
+import pytest
+
+from gateway import CLI, wait_until
+
+COMMANDS = ["run", "session create", "session list", "session show",
+            "session revoke", "policy check", "policy test", "secret put",
+            "secret list", "secret rm", "audit tail", "audit verify",
+            "push list", "status", "doctor"]
+
+
+def plain(tmp_path, *words, **env):
+    """The CLI without any gateway."""
+    return subprocess.run(
+        [CLI, *words], text=True, capture_output=True, check=False,
+        stdin=subprocess.DEVNULL, timeout=30, cwd=tmp_path,
+        env={"PATH": os.environ["PATH"], "HOME": str(tmp_path),
+             "SALLYPORT_RUN": str(tmp_path / "none"),
+             "SALLYPORT_STATE": str(tmp_path / "state"), **env})
+
+
+# ---- usage ----
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_helps_and_says_its_usage(tmp_path, command):
+    helped = plain(tmp_path, *command.split(), "--help")
+    assert helped.returncode == 0
+    assert helped.stdout.startswith(f"Usage: sallyport {command}")
+    wrong = plain(tmp_path, *command.split(), "--nonsense")
+    assert wrong.returncode == 2
+    assert f"sallyport {command}: unrecognized option" in wrong.stderr
+    assert f"Usage: sallyport {command}" in wrong.stderr
+
+
+@pytest.mark.parametrize("words, code", [
+    (["nonsense"], 2), (["session"], 2), (["session", "nonsense"], 2),
+    (["session", "--help"], 0), (["status", "-o", "yaml"], 2),
+    (["status", "more"], 2), ([], 2), (["--help"], 0), (["--version"], 0),
+    (["run"], 2), (["run", "--"], 2), (["run", "-e", "A", "true"], 2),
+    (["audit", "tail", "--kind", "a b"], 2), (["audit", "tail", "-n", "0"], 2),
+    (["policy", "check", "nonexistent.yaml"], 3),
+    (["run", "--policy", "nonexistent.yaml", "true"], 3),
+    (["run", "--workspace", "nonexistent", "true"], 3),
+    (["run", "--events", "nonexistent/x", "true"], 3),
+    (["status"], 4), (["session", "list"], 4), (["audit", "verify"], 4),
+    (["secret", "rm", "x"], 4), (["push", "list"], 4)])
+def test_exit_codes_without_a_gateway(tmp_path, words, code):
+    done = plain(tmp_path, *words)
+    assert done.returncode == code, done.stderr
+    assert done.stdout or done.stderr
+    if code == 4:
+        assert "start sallyport-gateway" in done.stderr
+
+
+# ---- policies ----
+
+def test_policy_check_and_test_without_a_gateway(tmp_path):
+    (tmp_path / "p.yaml").write_text(
+        "version: 1\nname: p\nnetwork: {rules: [{hosts: [a.example], "
+        "methods: [GET], action: allow}]}\n")
+    (tmp_path / "bad.yaml").write_text("version: 1\nnmae: p\n")
+    checked = plain(tmp_path, "policy", "check", "-o", "json", "p.yaml",
+                    "bad.yaml")
+    assert checked.returncode == 3
+    good, bad = json.loads(checked.stdout)
+    assert good["valid"] and not bad["valid"] and bad["errors"] == 1
+    assert 'did you mean "name"' in bad["report"]
+    for words, code in [(["GET", "https://a.example?x=1"], 0),
+                        (["GET", "https://a.example#part"], 0),
+                        (["POST", "https://a.example/"], 10),
+                        (["get", "https://a.example/"], 10),
+                        (["GET", "https://a.example/x%2fy"], 10),
+                        (["GET", "https://b.example/"], 10),
+                        (["GET", "https://u:p@a.example/"], 2),
+                        (["GET", "a.example"], 2),
+                        (["GET", "https://a.example/", "more"], 2),
+                        (["PUSH", "https://a.example/x", "main"], 10)]:
+        done = plain(tmp_path, "policy", "test", "--policy", "p.yaml", *words)
+        assert done.returncode == code, (words, done)
+
+
+# ---- what is ours and what is the command's ----
+
+@pytest.mark.parametrize("words, out", [
+    (["echo", "-o", "json"], "-o json\n"),
+    (["--", "sh", "-c", "echo $0", "--help"], "--help\n"),
+    (["-e", "A=1", "--", "sh", "-c", "echo $A"], "1\n"),
+    (["-eA=1=2", "sh", "-c", "echo $A"], "1=2\n"),
+    (["sh", "-c", "echo $0 $1", "--policy", "x"], "--policy x\n")])
+def test_options_of_the_command_are_its_own(gateway, tmp_path, words, out):
+    done = gateway.cli("run", *words, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, out), done.stderr
+
+
+@pytest.mark.parametrize("script, code", [
+    ("exit 7", 7), ("kill -TERM $$", 143), ("exec /nonexistent", 127)])
+def test_exit_codes_are_the_commands(gateway, tmp_path, script, code):
+    done = gateway.cli("run", "--", "sh", "-c", script, cwd=tmp_path)
+    assert done.returncode == code
+    assert not any(s["revoked"] is False
+                   for s in gateway.get("/v1/sessions")["sessions"])
+
+
+def test_a_policy_with_a_long_path_in_another_directory(gateway, tmp_path):
+    far = tmp_path / ("long" * 20)
+    far.mkdir()
+    (far / "p.yaml").write_text("version: 1\nname: p\n")
+    work = tmp_path / "work"
+    work.mkdir()
+    done = gateway.cli("run", "--policy", far / "p.yaml", "--", "sh", "-c",
+                       "pwd; echo x > made", cwd=work)
+    assert (done.returncode, done.stdout) == (0, f"{work}\n"), done.stderr
+    assert (work / "made").exists()
+
+
+def test_the_policy_is_not_the_commands_to_change(gateway, tmp_path):
+    text = "version: 1\nname: p\n"
+    (tmp_path / "p.yaml").write_text(text)
+    (tmp_path / "other.yaml").write_text(text)
+    done = gateway.cli("run", "--policy", "p.yaml", "--", "sh", "-c",
+                       "echo x > p.yaml; rm -f p.yaml; mv p.yaml q; "
+                       "echo x > other.yaml", cwd=tmp_path)
+    assert (tmp_path / "p.yaml").read_text() == text
+    assert "(protected)" in done.stderr
+    assert (tmp_path / "other.yaml").read_text() == "x\n"
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_standard_descriptors_are_nobody_elses(gateway, tmp_path,
+                                                      closed):
+    """A socket of ours must not take their place."""
+    script = ("import os\nf = open('seen', 'w')\nfor n in 0, 1, 2:\n"
+              "    print(os.readlink(f'/proc/self/fd/{n}'), file=f)\n")
+    done = subprocess.run(
+        ["sh", "-c", f'"$0" run /usr/bin/python3 -c "$1" {closed}', CLI,
+         script], env=gateway.env(), cwd=tmp_path, check=False, timeout=60)
+    assert done.returncode == 0
+    seen = (tmp_path / "seen").read_text().splitlines()
+    assert seen.count("/dev/null") >= closed.count("&-")
+    assert not [name for name in seen if "socket" in name]
+
+
+# ---- events ----
+
+def test_denials_of_the_sandbox_are_recorded(gateway, tmp_path):
+    done = gateway.cli("run", "--events", "events", "--", "sh", "-c",
+                       "echo x > /etc/first; mkdir /usr/second; "
+                       "touch \"/etc/$(printf '\\033[31m')\"",
+                       cwd=tmp_path)
+    assert "sandbox: write to /etc/first denied" in done.stderr
+    rows = [json.loads(line)
+            for line in (tmp_path / "events").read_text().splitlines()]
+    seen = [row["detail"] for row in rows if row["activity"] == "sandbox"
+            and row["allowed"] is False]
+    assert seen[0] == "write to /etc/first denied by filesystem (read-only)"
+    assert "creation of /usr/second denied" in seen[1]
+    assert len(seen) == 3 and "\x1b" not in seen[2]
+    stored = gateway.audit(session=rows[0]["session"], kind="sandbox")
+    assert [row["detail"] for row in stored] == seen
+
+
+def test_a_flood_of_denials_holds_nothing_up(gateway, tmp_path):
+    script = ("i=0; while [ $i -lt 3000 ]; do : 2>/dev/null > /etc/x$i; "
+              "i=$((i+1)); done; echo end")
+    begin = time.monotonic()
+    done = gateway.cli("run", "--", "bash", "-c", script, cwd=tmp_path)
+    assert done.stdout == "end\n"
+    assert time.monotonic() - begin < 30
+    assert "more denials were not shown" in done.stderr
+
+
+def test_events_are_not_written_through_a_link(gateway, tmp_path):
+    (tmp_path / "kept").write_text("kept")
+    (tmp_path / "events").symlink_to("kept")
+    done = gateway.cli("run", "--events", "events", "--", "true",
+                       cwd=tmp_path)
+    assert done.returncode == 3
+    assert (tmp_path / "kept").read_text() == "kept"
+    done = gateway.cli("run", "--events", "/dev/stdout", "--", "true",
+                       cwd=tmp_path)
+    assert done.returncode == 0 and '"sequence"' in done.stdout
+
+
+def test_a_denial_is_told_once_and_says_where(gateway, policies, tmp_path):
+    done = gateway.run(
+        policies.make(),
+        "for i in 1 2 3; do curl -s https://blocked.example:8443/; done; "
+        "curl -s --noproxy '*' https://other.example/; true", tmp_path)
+    lines = [line for line in done.stderr.splitlines()
+             if line.startswith("sallyport: denied ")]
+    assert lines == [
+        "sallyport: denied connection to blocked.example:8443: "
+        "host_not_allowed (rule default)",
+        "sallyport: denied look-up of other.example: host_not_allowed "
+        "(rule default)"]
+
+
+# ---- remotes ----
+
+@pytest.mark.parametrize("remote", ["git@github.com:{name}",
+                                    "ssh://git@github.com/{name}"])
+def test_remotes_for_ssh_work_as_they_are(gateway, policies, repo, tmp_path,
+                                          remote):
+    done = gateway.run(policies.make(repo=repo),
+                       f"git ls-remote {remote.format(name=repo.name)} HEAD",
+                       tmp_path, repo.url, "agent/1")
+    assert done.returncode == 0, done.stderr
+    assert repo.tip("main") in done.stdout
+
+
+def test_names_inside_are_its_own(gateway, tmp_path):
+    done = gateway.cli("run", "--", "sh", "-c",
+                       "getent ahosts $(hostname); cat /etc/hosts",
+                       cwd=tmp_path)
+    assert "127.0.0.1" in done.stdout
+    assert "denied" not in done.stderr
+
+
+# ---- ends ----
+
+def start(gateway, tmp_path, *words, **popen):
+    return subprocess.Popen([CLI, "run", *words], env=gateway.env(),
+                            cwd=tmp_path, stdin=subprocess.DEVNULL,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            text=True, **popen)
+
+
+def open_sessions(gateway):
+    return [s for s in gateway.get("/v1/sessions")["sessions"]
+            if not s["revoked"]]
+
+
+def groups(pid):
+    return [path for path in pathlib.Path("/sys/fs/cgroup").rglob(
+        f"sallyport-{pid}-*")]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM,
+                                    signal.SIGKILL])
+def test_an_early_end_leaves_nothing_behind(gateway, tmp_path, number):
+    """Whenever it comes: before the gateway knows, and after."""
+    for i in range(12):
+        child = start(gateway, tmp_path, "--", "sleep", "30")
+        time.sleep(0.004 * i)
+        child.send_signal(number)
+        # stderr is closed only when everybody is gone.
+        child.communicate(timeout=20)
+        assert child.returncode in (-number, 128 + number)
+    wait_until(lambda: not open_sessions(gateway))
+
+
+def test_a_killed_caller_leaves_nothing_behind(gateway, tmp_path):
+    (tmp_path / "p.yaml").write_text(
+        "version: 1\nname: p\nlimits: {memory: 256MiB, processes: 50}\n")
+    child = start(gateway, tmp_path, "--policy", "p.yaml", "--", "sh", "-c",
+                  "echo ready; setsid sleep 1000 & sleep 1000")
+    assert child.stdout.readline() == "ready\n"
+    assert open_sessions(gateway)
+    child.kill()
+    child.communicate(timeout=20)
+    wait_until(lambda: not open_sessions(gateway))
+    wait_until(lambda: not groups(child.pid))
+
+
+def test_what_the_caller_ignores_does_not_end_the_command(gateway, tmp_path):
+    for ignored, code in [(True, 0), (False, 128 + signal.SIGHUP)]:
+        child = start(gateway, tmp_path, "--", "sh", "-c",
+                      "echo ready; sleep 1",
+                      preexec_fn=lambda ignored=ignored: signal.signal(
+                          signal.SIGHUP, signal.SIG_IGN if ignored
+                          else signal.SIG_DFL))
+        assert child.stdout.readline() == "ready\n"
+        child.send_signal(signal.SIGHUP)
+        child.communicate(timeout=20)
+        assert child.returncode == code
+
+
+def test_five_at_once_are_five_sessions(gateway, tmp_path):
+    children = []
+    for i in range(5):
+        path = tmp_path / str(i)
+        path.mkdir()
+        children.append(start(gateway, path, "--", "sh", "-c",
+                              f"echo {i} > out; cat out"))
+    for i, child in enumerate(children):
+        out, err = child.communicate(timeout=60)
+        assert (child.returncode, out) == (0, f"{i}\n"), err
+
+
+# ---- a terminal ----
+
+def read_until(fd, text, timeout=15):
+    seen = b""
+    end = time.monotonic() + timeout
+    while text not in seen:
+        ready, _, _ = select.select([fd], [], [], end - time.monotonic())
+        assert ready, seen
+        try:
+            part = os.read(fd, 4096)
+        except OSError:
+            part = b""
+        assert part, seen
+        seen += part
+    return seen
+
+
+def test_an_interactive_shell_has_jobs(gateway, tmp_path):
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.chdir(tmp_path)
+        os.execve(CLI, ["sallyport", "run", "bash", "--norc", "-i"],
+                  gateway.env(TERM="xterm", PS1="$ "))
+    for typed, wanted in [
+            (b"stty -echo; PS1=''; echo be''gin\r", b"begin"),
+            (b"sleep 100 & jobs\r", b"Running"), (b"fg\r", b""),
+            (b"\x1a", b"Stopped"), (b"kill %1; wait; sleep 100\r", b""),
+            (b"\x03", b""), (b"echo rc=$?\r", b"rc=130"),
+            (b"echo x > /etc/x\r", b"write to /etc/x denied"),
+            (b"exit 9\r", b"exit")]:
+        os.write(fd, typed)
+        if wanted:
+            read_until(fd, wanted)
+        else:
+            time.sleep(0.5)
+    _, status = os.waitpid(pid, 0)
+    os.close(fd)
+    assert os.waitstatus_to_exitcode(status) == 9
