@@ -13,7 +13,7 @@ build_packages() {
 	echo build-essential cmake ninja-build pkg-config ca-certificates \
 		libssl-dev libevent-dev libc-ares-dev libgit2-dev \
 		libsqlite3-dev libfyaml-dev libjansson-dev libseccomp-dev \
-		libcap-ng-dev libnftables-dev libmnl-dev zlib1g-dev \
+		libcap-ng-dev libnftnl-dev libmnl-dev zlib1g-dev \
 		libpsl-dev libidn2-dev uthash-dev git openssl
 	# Debian 13 and Ubuntu 24.04 package llhttp; Debian 12 ships its C
 	# sources inside node-llhttp.
