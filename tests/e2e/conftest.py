@@ -2,6 +2,7 @@
 (default: build/dev). Nothing is ever skipped."""
 import os
 import pathlib
+import signal
 import sys
 
 import pytest
@@ -21,6 +22,11 @@ ODD_HOSTS = {"metadata.example": "169.254.169.254",
 
 
 def pytest_configure(config):
+    # A shell starts what it puts into the background with these ignored, and
+    # what we start would inherit that.
+    for number in (signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
     for program in (PROGRAM, CLI):
         if not program.exists():
             raise pytest.UsageError(f"{program} is not built")
