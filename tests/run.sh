@@ -23,13 +23,22 @@ log_of() {
 	echo "$logs/$(tr -c 'a-z0-9\n' - <<<"$1").log"
 }
 
-# step NAME COUNTER COMMAND...: run it; COUNTER reads its log and prints
+declare -A pids
+
+# begin NAME COMMAND...: start a step.
+begin() {
+	local name=$1
+	shift
+	"$@" >"$(log_of "$name")" 2>&1 </dev/null &
+	pids[$name]=$!
+}
+
+# finish NAME COUNTER: wait for it; COUNTER reads its log and prints
 # "passed failed".
-step() {
+finish() {
 	local name=$1 counter=$2 log status=0 counts
-	shift 2
 	log=$(log_of "$name")
-	"$@" >"$log" 2>&1 </dev/null || status=$?
+	wait "${pids[$name]}" || status=$?
 	read -r -a counts < <("$counter" "$log" "$status")
 	# A step that failed without a failed test failed itself.
 	[ "$status" -eq 0 ] || [ "${counts[1]:-0}" -gt 0 ] || counts[1]=1
@@ -41,6 +50,14 @@ step() {
 		say FAILED "$name" "${counts[0]:-0} passed, ${counts[1]} failed"
 		sed 's/^/         | /' "$log" | tail -n 40
 	fi
+}
+
+# step NAME COUNTER COMMAND...: the two together.
+step() {
+	local name=$1 counter=$2
+	shift 2
+	begin "$name" "$@"
+	finish "$name" "$counter"
 }
 
 # ---- counters: LOG STATUS -> "passed failed" ----
@@ -143,8 +160,11 @@ main() {
 		step "unit, contract, replay: dev" count_ctest run_ctest dev
 		step "unit, contract, replay: asan" count_ctest run_ctest asan
 		step "fuzz" count_last_line fuzz
-		step "end to end: sanitized" count_pytest run_pytest asan
-		step "end to end: hardened" count_pytest run_pytest release
+		# Both wait more than they compute.
+		begin "end to end: sanitized" run_pytest asan
+		begin "end to end: hardened" run_pytest release
+		finish "end to end: sanitized" count_pytest
+		finish "end to end: hardened" count_pytest
 		step "quickstart" count_one deploy/quickstart.sh
 	fi
 	echo "$passed passed, $failed failed"
