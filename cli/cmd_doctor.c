@@ -136,11 +136,12 @@ int cmd_doctor(struct cli *cli)
 		check_namespaces, check_landlock, check_nftables,
 		check_cgroups};
 	static const char *const names[] = {"ok", "weaker", "MISSING"};
-	json_t *list = json_array();
 	bool missing = false;
+	json_t *list;
 
 	if (arguments_words(cli, 0, 0) < 0)
 		return cli_usage(cli);
+	list = json_array();
 	for (size_t i = 0; i < ARRAY_SIZE(checks); i++) {
 		struct finding finding = {0};
 
