@@ -22,6 +22,10 @@ ODD_HOSTS = {"metadata.example": "169.254.169.254",
 
 
 def pytest_configure(config):
+    # Whoever was started with & in a script ignores these, and so would
+    # every command that is to be shown to hear them.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     # A shell starts what it puts into the background with these ignored, and
     # what we start would inherit that.
     for number in (signal.SIGINT, signal.SIGQUIT):
