@@ -26,11 +26,6 @@ def pytest_configure(config):
     # every command that is to be shown to hear them.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
-    # A shell starts what it puts into the background with these ignored, and
-    # what we start would inherit that.
-    for number in (signal.SIGINT, signal.SIGQUIT):
-        if signal.getsignal(number) == signal.SIG_IGN:
-            signal.signal(number, signal.SIG_DFL)
     for program in (PROGRAM, CLI):
         if not program.exists():
             raise pytest.UsageError(f"{program} is not built")
