@@ -101,8 +101,12 @@ def test_packs_held_at_one_time_are_bounded(gateway, make_session, policies,
     work.commit()
     assert work.push("HEAD:agent/1").returncode == 0
     old = work.out("rev-parse", "HEAD")
+    # One blob of a GiB that is sound as far as it comes: packcheck reads
+    # along, and garbage would be refused before it fills anything.
     head = (gitwire.commands([(old, "1" * 40, "refs/heads/agent/1")])
-            + b"PACK" + (2).to_bytes(4, "big") + (1).to_bytes(4, "big"))
+            + b"PACK" + (2).to_bytes(4, "big") + (1).to_bytes(4, "big")
+            + b"\xb0\x80\x80\x80\x20" + b"\x78\x01")
+    block = b"\0\xff\xff\0\0" + bytes(0xffff)
     before = shared_memory()
     held = []
 
@@ -110,13 +114,13 @@ def test_packs_held_at_one_time_are_bounded(gateway, make_session, policies,
         push = gitwire.SlowPush(session)
         push.send(head)
         for _ in range(160):
-            push.send(bytes(MIB), piece=MIB)
+            push.send(16 * block, piece=16 * len(block))
             held.append(shared_memory() - before)
         try:
             return gitwire.Report(push.finish()[1])
         finally:
             push.close()
-    reports = storm(8, 8, one)
+    reports = storm(14, 14, one)
     assert 512 * MIB < max(held) < 1100 * MIB
     assert any(report and "push_too_large" in report.text
                for report in reports), "who is refused hears why"
