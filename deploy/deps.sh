@@ -14,7 +14,9 @@ build_packages() {
 		libssl-dev libevent-dev libc-ares-dev libgit2-dev \
 		libsqlite3-dev libfyaml-dev libjansson-dev libseccomp-dev \
 		libcap-ng-dev libnftnl-dev libmnl-dev zlib1g-dev \
-		libpsl-dev libidn2-dev uthash-dev git openssl
+		libpsl-dev libidn2-dev uthash-dev libpcre2-dev \
+		libbrotli-dev libzstd-dev libvectorscan-dev libnghttp2-dev \
+		libwslay-dev liblua5.4-dev git openssl
 	# Debian 13 and Ubuntu 24.04 package llhttp; Debian 12 ships its C
 	# sources inside node-llhttp.
 	if apt-cache show libllhttp-dev >/dev/null 2>&1; then
@@ -33,12 +35,14 @@ test_packages() {
 	forge_packages
 	echo libcmocka-dev python3-pytest python3-openssl openssh-client \
 		nodejs default-jdk-headless strace iproute2 iputils-ping \
-		nftables debootstrap procps \
+		nftables debootstrap procps wget slowhttptest \
+		nghttp2-client python3-requests python3-h2 python3-grpcio \
+		python3-websockets \
 		clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev
 }
 
 bench_packages() {
-	echo bubblewrap wrk
+	echo bubblewrap wrk squid-openssl haproxy mitmproxy nghttp2-client
 }
 
 wanted() {

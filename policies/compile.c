@@ -45,7 +45,7 @@ static void compile_default(struct compile *compile,
 static void compile_sections(struct compile *compile,
 			     const struct top_nodes *nodes)
 {
-	static const struct field fields[] = {
+	static const struct reader_field fields[] = {
 		{"default", reader_keep,
 		 offsetof(struct network_nodes, standard)},
 		{"rules", reader_keep, offsetof(struct network_nodes, rules)},
@@ -73,7 +73,7 @@ static void compile_sections(struct compile *compile,
 
 static void compile_top(struct compile *compile, const struct text_node *root)
 {
-	static const struct field fields[] = {
+	static const struct reader_field fields[] = {
 		{"version", reader_keep, offsetof(struct top_nodes, version)},
 		{"name", reader_keep, offsetof(struct top_nodes, name)},
 		{"extends", reader_keep, offsetof(struct top_nodes, extends)},

@@ -127,7 +127,7 @@ struct address_nodes {
 
 void compile_addresses(struct compile *compile, const struct text_node *node)
 {
-	static const struct field fields[] = {
+	static const struct reader_field fields[] = {
 		{"deny", reader_keep, offsetof(struct address_nodes, deny)},
 		{"allow", reader_keep, offsetof(struct address_nodes, allow)},
 	};

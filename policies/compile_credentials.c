@@ -66,7 +66,7 @@ static void read_placeholder(struct compile *compile,
 			     const struct text_node *node,
 			     struct policy_credential *credential)
 {
-	static const struct field fields[] = {{"env", reader_keep, 0}};
+	static const struct reader_field fields[] = {{"env", reader_keep, 0}};
 	const struct text_node *env = NULL;
 
 	if (!reader_map(&compile->reader, node, fields, ARRAY_SIZE(fields),
@@ -144,7 +144,7 @@ static void read_credential(struct compile *compile,
 			    const struct text_node *node,
 			    struct policy_credential *credential)
 {
-	static const struct field fields[] = {
+	static const struct reader_field fields[] = {
 		{"name", reader_keep, offsetof(struct credential_nodes, name)},
 		{"secret", reader_keep,
 		 offsetof(struct credential_nodes, secret)},

@@ -37,7 +37,7 @@ static void read_workspace(struct compile *compile,
 			   const struct text_node *node,
 			   struct policy_filesystem *filesystem)
 {
-	static const struct field fields[] = {
+	static const struct reader_field fields[] = {
 		{"path", reader_keep, offsetof(struct workspace_nodes, path)},
 		{"mode", reader_keep, offsetof(struct workspace_nodes, mode)},
 	};
@@ -70,7 +70,7 @@ static void read_paths(struct compile *compile, const struct text_node *node,
 
 void compile_filesystem(struct compile *compile, const struct text_node *node)
 {
-	static const struct field fields[] = {
+	static const struct reader_field fields[] = {
 		{"workspace", reader_keep,
 		 offsetof(struct filesystem_nodes, workspace)},
 		{"read", reader_keep, offsetof(struct filesystem_nodes, read)},

@@ -90,7 +90,7 @@ static void read_verbs(struct compile *compile, const struct text_node *node,
 static void read_push(struct compile *compile, const struct text_node *node,
 		      struct policy_repo *repo)
 {
-	static const struct field fields[] = {
+	static const struct reader_field fields[] = {
 		{"branches", reader_keep,
 		 offsetof(struct push_nodes, branches)},
 		{"verbs", reader_keep, offsetof(struct push_nodes, verbs)},
@@ -150,7 +150,7 @@ static bool read_url(struct compile *compile, const struct text_node *node,
 static void read_repo(struct compile *compile, const struct text_node *node,
 		      struct policy_repo *repo)
 {
-	static const struct field fields[] = {
+	static const struct reader_field fields[] = {
 		{"repo", reader_keep, offsetof(struct repo_nodes, repo)},
 		{"credential", reader_keep,
 		 offsetof(struct repo_nodes, credential)},

@@ -34,7 +34,7 @@ static void read_time(struct reader *reader, const struct text_node *node,
 
 void compile_limits(struct compile *compile, const struct text_node *node)
 {
-	static const struct field fields[] = {
+	static const struct reader_field fields[] = {
 		{"memory", read_memory, 0}, {"processes", read_processes, 0},
 		{"time", read_time, 0},	    {"cpu", NULL, 0},
 		{"disk", NULL, 0},
@@ -109,7 +109,7 @@ static void read_pass(struct reader *reader, const struct text_node *node,
 
 void compile_environment(struct compile *compile, const struct text_node *node)
 {
-	static const struct field fields[] = {
+	static const struct reader_field fields[] = {
 		{"pass", read_pass, 0},
 		{"set", read_set, 0},
 	};

@@ -187,7 +187,7 @@ static void read_rule(struct compile *compile, const struct rule_nodes *nodes,
 void compile_rule(struct compile *compile, const struct text_node *node,
 		  size_t index, struct policy_rule *rule)
 {
-	static const struct field fields[] = {
+	static const struct reader_field fields[] = {
 		{"name", reader_keep, offsetof(struct rule_nodes, name)},
 		{"hosts", reader_keep, offsetof(struct rule_nodes, hosts)},
 		{"ports", reader_keep, offsetof(struct rule_nodes, ports)},

@@ -45,13 +45,14 @@ struct preset_nodes {
 static const struct text_node *preset_rules(struct reader *reader,
 					    const struct text_node *root)
 {
-	static const struct field fields[] = {
+	static const struct reader_field fields[] = {
 		{"version", reader_keep,
 		 offsetof(struct preset_nodes, version)},
 		{"network", reader_keep,
 		 offsetof(struct preset_nodes, network)},
 	};
-	static const struct field network[] = {{"rules", reader_keep, 0}};
+	static const struct reader_field network[] = {
+		{"rules", reader_keep, 0}};
 	struct preset_nodes nodes = {NULL, NULL};
 	const struct text_node *rules = NULL;
 	uint64_t version;

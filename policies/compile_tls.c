@@ -8,7 +8,7 @@ struct tls_nodes {
 
 void compile_tls(struct compile *compile, const struct text_node *node)
 {
-	static const struct field fields[] = {
+	static const struct reader_field fields[] = {
 		{"inspect", reader_keep, offsetof(struct tls_nodes, inspect)},
 		{"tunnel", reader_keep, offsetof(struct tls_nodes, tunnel)},
 	};

@@ -15,6 +15,21 @@
 	X(port_not_allowed, 403, "no rule allows this port of the host")       \
 	X(method_not_allowed, 403, "no rule allows this method here")          \
 	X(path_not_allowed, 403, "no rule allows this path")                   \
+	X(query_not_allowed, 403, "no rule allows this query here")            \
+	X(header_not_allowed, 403, "no rule allows these header fields here")  \
+	X(body_not_allowed, 403, "no rule allows this body here")              \
+	X(body_too_large, 413, "the body is larger than a rule can look at")   \
+	X(body_unreadable, 415, "the body cannot be read as a rule must")      \
+	X(secret_in_body, 403, "the body holds a secret or a token")           \
+	X(graphql_not_allowed, 403, "no rule allows this GraphQL operation")   \
+	X(websocket_not_allowed, 403, "no rule allows a WebSocket here")       \
+	X(websocket_message, 403, "a WebSocket message breaks a rule")         \
+	X(approval_pending, 403, "a person must allow this first")             \
+	X(approval_denied, 403, "a person has denied this")                    \
+	X(script_denied, 403, "a script of the policy denies this request")    \
+	X(script_failed, 503, "a script of the policy could not decide")       \
+	X(udp_not_allowed, 403, "UDP is not served, but for names")            \
+	X(proxy_failed, 502, "the upstream proxy did not connect")             \
 	X(denied_by_rule, 403, "a rule denies this request")                   \
 	X(address_forbidden, 403, "the name resolves to a forbidden address")  \
 	X(scheme_not_allowed, 403, "a credential never travels in the clear")  \

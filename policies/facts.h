@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/bytes.h"
+#include "common/fields.h"
 
 /* A connection that is wanted. */
 struct target_facts {
@@ -26,6 +26,14 @@ struct request_facts {
 	struct bytes method; /* upper-case token */
 	struct bytes path;   /* without query */
 	struct bytes query;  /* without '?'; may be empty */
+	/* Header fields without Host, framing and hop-by-hop ones; NULL: none.
+	 */
+	const struct fields *fields;
+	bool has_body;	   /* one is announced */
+	bool is_websocket; /* a checked WebSocket handshake */
+	/* What the body holds (policies/inspect/inspection.h); NULL: it was
+	 * not looked at yet. */
+	struct inspection *body;
 };
 
 /* What an update of a ref does. */

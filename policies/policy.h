@@ -17,6 +17,7 @@
 #include "common/arena.h"
 #include "common/bytes.h"
 #include "common/err.h"
+#include "policies/policy_rule.h"
 
 #define POLICY_TEXT_MAX	    (1024 * 1024)
 #define POLICY_RULES_MAX    10000
@@ -24,26 +25,6 @@
 #define POLICY_ERRORS_MAX   50	  /* told at once */
 #define POLICY_BINDINGS_MAX 64
 #define POLICY_REPOS_MAX    64
-
-struct policy_strings {
-	const struct bytes *items;
-	size_t count;
-};
-
-enum policy_action { POLICY_DENY, POLICY_ALLOW };
-
-/* One entry of network.rules. An empty list matches everything. */
-struct policy_rule {
-	struct bytes name;	     /* given, or "rules[3]", "npm/rules[0]" */
-	struct policy_strings hosts; /* "a.b", "*.a.b", an address */
-	const uint16_t *ports;	     /* empty: 443 and 80 */
-	size_t port_count;
-	struct policy_strings methods;
-	struct policy_strings paths; /* globs on the normalised path */
-	enum policy_action action;
-	struct bytes reason;
-	struct bytes credential; /* a binding's name, or empty */
-};
 
 enum policy_attach { ATTACH_BEARER, ATTACH_BASIC, ATTACH_GITHUB, ATTACH_MAX };
 
@@ -131,6 +112,9 @@ struct policy {
 	const struct policy_rule *rules; /* own rules, then the presets' */
 	size_t rule_count;
 	const struct rule_index *index; /* of the rules; NULL: none */
+	enum policy_action fallback;	/* network.default: DENY or ASK */
+	struct policy_rate rate;	/* of the session: network.rate */
+	struct bytes script;		/* Lua: network.script; empty: none */
 	bool inspect_all;		/* tls.inspect: always (else auto) */
 	struct policy_strings tunnel;
 	struct policy_addresses addresses;

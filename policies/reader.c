@@ -41,7 +41,7 @@ static bool no_memory(struct reader *reader, const struct text_node *node)
 /* ---- maps ---- */
 
 static void tell_unknown(struct reader *reader, const struct text_node *item,
-			 const struct field *fields, size_t count)
+			 const struct reader_field *fields, size_t count)
 {
 	const char *names[KNOWN_MAX];
 	size_t known = 0;
@@ -55,7 +55,7 @@ static void tell_unknown(struct reader *reader, const struct text_node *item,
 }
 
 bool reader_map(struct reader *reader, const struct text_node *node,
-		const struct field *fields, size_t count, void *target)
+		const struct reader_field *fields, size_t count, void *target)
 {
 	if (!reader_kind(reader, node, TEXT_MAP))
 		return false;

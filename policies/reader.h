@@ -4,7 +4,7 @@
  * Functions return false when they have told an error; what they would
  * have set then keeps its value.
  *
- *	static const struct field fields[] = {
+ *	static const struct reader_field fields[] = {
  *		{"memory", read_memory, 0},
  *		{"cpu", NULL, 0},	// "cpu" is not supported yet
  *	};
@@ -23,7 +23,7 @@ struct reader {
 	void *owner;	     /* whose reader it is, for the read functions */
 };
 
-struct field {
+struct reader_field {
 	const char *name;
 	/* target is what reader_map() was given. NULL: the key is known and
 	 * not supported yet. */
@@ -40,7 +40,7 @@ struct choice {
 
 /* Read a map, key by key in the text's order. */
 bool reader_map(struct reader *reader, const struct text_node *node,
-		const struct field *fields, size_t count, void *target);
+		const struct reader_field *fields, size_t count, void *target);
 /* A read function: keep the node itself, a const struct text_node *. */
 void reader_keep(struct reader *reader, const struct text_node *node,
 		 void *target, size_t offset);

@@ -11,23 +11,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/bytes.h"
+#include "common/fields.h"
 
 /* security.md A37 and the guard */
 #define HEAD_BYTES_MAX	(32 * 1024)
 #define HEAD_LINE_MAX	(8 * 1024)
 #define HEAD_FIELDS_MAX 100
-
-struct field {
-	struct bytes name;  /* as sent; compare without case */
-	struct bytes value; /* without surrounding OWS */
-};
-
-struct fields {
-	struct field *items;
-	size_t count;
-	size_t room; /* of items; gateway/http/head leaves 8 for our own */
-};
 
 /* How a body is delimited (RFC 9112 section 6). */
 enum framing {
@@ -71,14 +60,5 @@ struct response {
 	uint64_t body_len;
 	bool keep_alive; /* upstream may be used again after the body */
 };
-
-/* The first field of that name, or NULL. */
-const struct field *fields_find(const struct fields *fields, const char *name);
-/* How many fields have that name. */
-size_t fields_count_of(const struct fields *fields, const char *name);
-/* Remove every field of that name. */
-void fields_remove(struct fields *fields, const char *name);
-/* Append; -1 when there is no room. */
-int fields_add(struct fields *fields, struct bytes name, struct bytes value);
 
 #endif

@@ -149,7 +149,7 @@ static void read_hosts(struct reader *reader, const struct text_node *node,
 static void read_dns(struct reader *reader, const struct text_node *node,
 		     void *target, size_t offset)
 {
-	static const struct field fields[] = {
+	static const struct reader_field fields[] = {
 		{"servers", read_servers, 0},
 		{"hosts", read_hosts, 0},
 	};
@@ -175,7 +175,7 @@ static void read_tls_min(struct reader *reader, const struct text_node *node,
 static void read_tls(struct reader *reader, const struct text_node *node,
 		     void *target, size_t offset)
 {
-	static const struct field fields[] = {
+	static const struct reader_field fields[] = {
 		{"ca_bundle", read_path_field,
 		 offsetof(struct warden_config, ca_bundle_path)},
 		{"min", read_tls_min, 0},
@@ -215,7 +215,7 @@ static void read_connections(struct reader *reader,
 static void read_limits(struct reader *reader, const struct text_node *node,
 			void *target, size_t offset)
 {
-	static const struct field fields[] = {
+	static const struct reader_field fields[] = {
 		{"sessions", read_sessions, 0},
 		{"connections", read_connections, 0},
 		{"memory", NULL, 0},
@@ -230,7 +230,7 @@ static void read_limits(struct reader *reader, const struct text_node *node,
 bool config_text_read(struct warden_config *config, struct bytes text,
 		      struct policy_errors *errors)
 {
-	static const struct field fields[] = {
+	static const struct reader_field fields[] = {
 		{"state", read_path_field,
 		 offsetof(struct warden_config, state)},
 		{"run", read_path_field, offsetof(struct warden_config, run)},

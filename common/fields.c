@@ -1,4 +1,4 @@
-#include "gateway/flow/message.h"
+#include "common/fields.h"
 
 const struct field *fields_find(const struct fields *fields, const char *name)
 {

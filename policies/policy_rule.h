@@ -1,0 +1,114 @@
+/*
+ * One rule of network.rules, as compiled: part of struct policy (policy.h),
+ * and as immutable.
+ */
+#ifndef POLICIES_POLICY_RULE_H
+#define POLICIES_POLICY_RULE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/bytes.h"
+
+struct policy_strings {
+	const struct bytes *items;
+	size_t count;
+};
+
+enum policy_action { POLICY_DENY, POLICY_ALLOW, POLICY_ASK };
+
+struct pattern; /* policies/pattern.h: a whole-value regex, compiled once */
+
+/* "name: regex": every value of that name must match it whole, and there
+ * must be one. Header names compare without case. */
+struct policy_match {
+	struct bytes name;
+	const struct pattern *pattern;
+};
+struct policy_matches {
+	const struct policy_match *items;
+	size_t count;
+};
+
+/* One entry of body.json: the value at an RFC 6901 pointer. */
+enum policy_json_test { JSON_EQUALS, JSON_ONE_OF, JSON_MATCHES };
+struct policy_json {
+	struct bytes pointer;
+	enum policy_json_test test;
+	/* EQUALS, ONE_OF: strings, numbers, true, false, null as JSON writes
+	 * them (strings in quotes). */
+	struct policy_strings values;
+	const struct pattern *pattern; /* MATCHES: strings alone */
+};
+
+enum policy_graphql_operation { /* bits */
+				GRAPHQL_QUERY = 1,
+				GRAPHQL_MUTATION = 2,
+				GRAPHQL_SUBSCRIPTION = 4
+};
+/* body.graphql: what every operation of the document must be. */
+struct policy_graphql {
+	unsigned operations;	      /* bits; never 0 */
+	struct policy_strings fields; /* root fields, "*" at an end; empty:
+					 any */
+	/* Values that arguments and variables of root fields must have:
+	 * name "createPullRequest.input.headRefName". */
+	struct policy_matches arguments;
+};
+
+/* What a body must be like. A rule with a body needs it whole. */
+struct policy_body {
+	uint64_t max; /* bytes as sent, and as decoded */
+	const struct policy_json *json;
+	size_t json_count;
+	struct policy_matches form;	 /* application/x-www-form-urlencoded */
+	struct policy_matches multipart; /* multipart/form-data, by name */
+	bool deny_secrets;
+	const struct policy_graphql *graphql; /* NULL: not asked */
+};
+#define POLICY_BODY_MAX_DEFAULT (1024 * 1024)
+#define POLICY_BODY_MAX		(64 * 1024 * 1024)
+
+/* A rule with it allows WebSocket handshakes (a GET); no other does. */
+struct policy_websocket {
+	uint64_t message_max;	    /* bytes, a whole message */
+	const struct pattern *text; /* every text message; NULL: any */
+	bool allow_binary;
+};
+#define POLICY_WEBSOCKET_MESSAGE_DEFAULT (1024 * 1024)
+#define POLICY_WEBSOCKET_MESSAGE_MAX	 (16 * 1024 * 1024)
+
+/* "600/1m": so many in each period; count 0: no limit. */
+struct policy_quota {
+	uint64_t count;
+	uint64_t period_ms;
+};
+struct policy_rate {
+	struct policy_quota requests, upload, download; /* upload...: bytes */
+};
+
+/* One entry of network.rules. An empty list matches everything. */
+struct policy_rule {
+	struct bytes name;	     /* given, or "rules[3]", "npm/rules[0]" */
+	struct policy_strings hosts; /* "a.b", "*.a.b", an address */
+	const uint16_t *ports;	     /* empty: 443 and 80 */
+	size_t port_count;
+	struct policy_strings methods;
+	struct policy_strings paths; /* globs on the normalised path */
+	struct policy_matches query; /* values percent-decoded */
+	struct policy_matches headers;
+	const struct policy_body *body;		  /* NULL: not asked */
+	const struct policy_websocket *websocket; /* NULL: no WebSocket */
+	struct policy_rate rate;
+	enum policy_action action;
+	uint32_t hold_ms; /* ask: wait so long for an answer */
+	struct bytes reason;
+	struct bytes credential;	 /* a binding's name, or empty */
+	struct bytes client_certificate; /* a secret: TLS client certificate
+					    and key towards upstream; empty */
+};
+#define POLICY_HOLD_DEFAULT_MS 30000
+#define POLICY_HOLD_MAX_MS     600000
+
+#endif
