@@ -67,6 +67,7 @@
 	X(session_revoked, 403, "the session was revoked")                     \
 	X(audit_unavailable, 503, "the record could not be made durable")      \
 	X(limit_connections, 503, "the session has too many connections")      \
+	X(limit_bodies, 503, "the session has too much under inspection")      \
 	X(limit_rate, 429, "the session asks too often")                       \
 	X(timeout, 408, "the client was too slow")                             \
 	X(filesystem, 403, "the file system policy forbids it")                \

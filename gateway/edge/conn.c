@@ -36,6 +36,7 @@ static void let_go(struct conn *conn)
 	}
 	conn_put_upstream(conn);
 	git_work_release(conn);
+	look_release(conn);
 }
 
 void conn_close(struct conn *conn)
@@ -174,6 +175,7 @@ void conn_reset_request(struct conn *conn)
 	conn_record_end(conn);
 	conn_put_upstream(conn);
 	git_work_release(conn);
+	look_release(conn);
 	arena_reset(&conn->arena);
 	guard_init(&conn->guard, GUARD_REQUEST);
 	memset(&conn->request, 0, sizeof(conn->request));

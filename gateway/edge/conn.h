@@ -33,6 +33,7 @@
 #define DEADLINE_HANDSHAKE_MS 15000
 #define DEADLINE_ASK_MS	      20000
 #define DEADLINE_BODY_MS      300000
+#define DEADLINE_LOOK_MS      120000 /* for a whole body that is held */
 /* Where an upstream is waited for: its own deadline comes first, and says
  * who was silent. */
 #define DEADLINE_UPSTREAM_MS (UPSTREAM_RESPONSE_MS + 10000)
@@ -40,6 +41,8 @@
 #define LINGER_BYTES_MAX     (1024 * 1024)
 /* Of a tunnel that ended, to its peer. */
 #define TUNNEL_FLUSH_MS 1000
+/* Bodies under inspection, of all connections together. */
+#define BODIES_HELD_MAX (128ull * 1024 * 1024)
 
 /* What changes a body on its way: bytes in, bytes appended to out. Filters
  * are the git lane's; state is theirs. */
@@ -51,6 +54,7 @@ struct filter {
 };
 
 struct git_work; /* git_lane.c */
+struct look;	 /* look.c */
 
 struct conn {
 	struct edge *edge;
@@ -96,6 +100,7 @@ struct conn {
 	/* Looks at the response's head first; -1: refusal set. May be NULL. */
 	int (*check_reply)(struct conn *conn);
 	struct git_work *git;
+	struct look *look; /* a body that is held; else NULL */
 
 	/* what is asked of others */
 	struct ask *ask; /* minter, warden, packcheck: one at a time */
@@ -166,5 +171,15 @@ int conn_pump_body(struct conn *conn, body_sink_fn *sink,
 		   body_full_fn *is_full);
 /* "100 Continue" if the client waits for it, once. */
 void conn_continue(struct conn *conn);
+
+/* ---- look.c: a body that a rule must see whole ---- */
+
+/* For VERDICT_LOOK: hold the body, ask again with it; NEXT with the new
+ * verdict, which is not DENY, and the held bytes as the request's body. */
+enum step look_step(struct conn *conn, enum lane_event event);
+/* Send what is held on, as far as upstream takes it. 1: all of it, and the
+ * hold is released; 0: more after EV_UP_DRAINED; -1: refusal set. */
+int look_send(struct conn *conn);
+void look_release(struct conn *conn);
 
 #endif

@@ -48,8 +48,9 @@ struct edge {
 	size_t conn_count;
 	size_t conns_max;
 	uint64_t request_count;
-	size_t pushes;	  /* whose commands are held */
-	uint64_t spooled; /* bytes of packs held, of all connections */
+	size_t pushes;	     /* whose commands are held */
+	uint64_t spooled;    /* bytes of packs held, of all connections */
+	uint64_t held_bytes; /* of bodies under inspection, likewise */
 	struct io_timer *expiry;
 };
 

@@ -122,9 +122,11 @@ static enum step pump(struct conn *conn)
 {
 	int result;
 
-	if (!conn->is_ready || conn->body_done)
+	if (!conn->is_ready || (conn->body_done && !conn->look))
 		return STEP_STAY;
-	result = conn_pump_body(conn, sink_upstream, upstream_full);
+	result = conn->look
+			 ? look_send(conn)
+			 : conn_pump_body(conn, sink_upstream, upstream_full);
 	if (result < 0)
 		return STEP_DENY;
 	if (result == 1 && upstream_body_end(conn->up) < 0) {
@@ -295,8 +297,6 @@ enum step exchange_step(struct conn *conn, enum lane_event event)
 	case EV_UP_READY:
 		return on_ready(conn);
 	case EV_EOF:
-		return conn->body_done || !conn->is_ready ? STEP_STAY
-							  : pump(conn);
 	case EV_DATA:
 	case EV_UP_DRAINED:
 		return pump(conn);

@@ -354,7 +354,7 @@ static bool is_refused_already(struct conn *conn)
 	return true;
 }
 
-/* NEXT: exchange it; OTHER: it is git's. */
+/* NEXT: not denied so far; OTHER: it is git's. */
 static enum step step_decide(struct conn *conn, enum lane_event event)
 {
 	(void)event;
@@ -364,6 +364,16 @@ static enum step step_decide(struct conn *conn, enum lane_event event)
 		return STEP_OTHER;
 	conn->verdict = request_check(conn->edge->policy, &conn->target,
 				      &conn->request);
+	if (conn->verdict.kind != VERDICT_DENY)
+		return STEP_NEXT;
+	conn_refuse_request(conn);
+	return STEP_DENY;
+}
+
+/* What is allowed by now is recorded, and leaves; nothing else does. */
+static enum step step_permit(struct conn *conn, enum lane_event event)
+{
+	(void)event;
 	if (conn->verdict.kind != VERDICT_ALLOW) {
 		conn_refuse_request(conn);
 		return STEP_DENY;
@@ -426,7 +436,11 @@ const struct lane_state http_states[] = {
 		     DEADLINE_IDLE_MS, DEADLINE_FIXED, AT_DECIDE, AT_CONNECT,
 		     AT_DENY},
 	[AT_DECIDE] = {"decide", step_decide, 0, DEADLINE_HEAD_MS,
-		       DEADLINE_FIXED, AT_EXCHANGE, AT_GIT_BEGIN, AT_DENY},
+		       DEADLINE_FIXED, AT_LOOK, AT_GIT_BEGIN, AT_DENY},
+	[AT_LOOK] = {"look", look_step, ON_CLIENT, DEADLINE_LOOK_MS,
+		     DEADLINE_FIXED, AT_PERMIT, AT_NONE, AT_DENY},
+	[AT_PERMIT] = {"permit", step_permit, 0, DEADLINE_HEAD_MS,
+		       DEADLINE_FIXED, AT_EXCHANGE, AT_NONE, AT_DENY},
 	[AT_EXCHANGE] = {"exchange", exchange_step,
 			 ON_CLIENT | EV_BIT(EV_DRAINED) | EV_BIT(EV_UP_READY) |
 				 EV_BIT(EV_UP_DRAINED) | EV_UP_RESPONSE,

@@ -65,6 +65,8 @@ enum lane_state_id {
 	AT_TLS,
 	AT_HEAD,
 	AT_DECIDE,
+	AT_LOOK,
+	AT_PERMIT,
 	AT_EXCHANGE,
 	AT_DENY,
 	AT_LINGER,

@@ -1,0 +1,171 @@
+/*
+ * A body that a rule must see whole: held, looked at, and sent as it was
+ * seen. Upstream gets no byte of it before the decision.
+ */
+#include <stdlib.h>
+
+#include "common/cleanup.h"
+#include "gateway/edge/conn.h"
+
+/* What is handed to upstream at a time. */
+#define SLICE_BYTES (64 * 1024)
+
+struct look {
+	struct buf held;
+	uint64_t reserved; /* of it, in edge->held_bytes */
+	size_t sent;
+};
+
+void look_release(struct conn *conn)
+{
+	struct look *look = conn->look;
+
+	if (!look)
+		return;
+	conn->look = NULL;
+	conn->edge->held_bytes -= look->reserved;
+	buf_release(&look->held);
+	free(look);
+}
+
+/* ---- what may be held ---- */
+
+/* In the name of the rule that wants to look. */
+static void refuse(struct conn *conn, enum constraint constraint,
+		   struct bytes reason)
+{
+	conn->verdict.kind = VERDICT_DENY;
+	conn->verdict.constraint = constraint;
+	conn->verdict.reason = reason;
+	conn_refuse_request(conn);
+}
+
+static int refuse_size(struct conn *conn, uint64_t max)
+{
+	refuse(conn, CONSTRAINT_body_too_large, bytes_from(NULL, 0));
+	conn->refusal.try_instead = bytes_str(
+		arena_format(&conn->arena, "send a body of at most %llu bytes",
+			     (unsigned long long)max));
+	return -1;
+}
+
+/* The most that this request may have held. */
+static uint64_t max_of(const struct conn *conn)
+{
+	return conn->verdict.look_max < BODIES_HELD_MAX ? conn->verdict.look_max
+							: BODIES_HELD_MAX;
+}
+
+static int reserve(struct conn *conn, uint64_t bytes)
+{
+	struct look *look = conn->look;
+
+	if (bytes > BODIES_HELD_MAX - conn->edge->held_bytes) {
+		refuse(conn, CONSTRAINT_limit_bodies, bytes_from(NULL, 0));
+		return -1;
+	}
+	conn->edge->held_bytes += bytes;
+	look->reserved += bytes;
+	return 0;
+}
+
+static int begin(struct conn *conn)
+{
+	const struct request *request = &conn->request;
+	uint64_t max = max_of(conn);
+	bool knows_length = request->framing == FRAMING_LENGTH;
+
+	conn->look = calloc(1, sizeof(*conn->look));
+	if (!conn->look) {
+		conn_refuse(conn, CONSTRAINT_internal, "memory is out");
+		return -1;
+	}
+	buf_init(&conn->look->held, (size_t)max);
+	if (knows_length && request->body_len > max)
+		return refuse_size(conn, max);
+	if (knows_length && reserve(conn, request->body_len) < 0)
+		return -1;
+	conn_continue(conn);
+	return 0;
+}
+
+static int hold(struct conn *conn, struct bytes bytes)
+{
+	struct look *look = conn->look;
+	size_t len = buf_len(&look->held) + bytes.len;
+
+	if (bytes.len > buf_room(&look->held))
+		return refuse_size(conn, look->held.max);
+	if (len > look->reserved && reserve(conn, len - look->reserved) < 0)
+		return -1;
+	if (buf_add(&look->held, bytes) == 0)
+		return 0;
+	conn_refuse(conn, CONSTRAINT_internal, "memory is out");
+	return -1;
+}
+
+static bool never_full(struct conn *conn)
+{
+	(void)conn;
+	return false;
+}
+
+/* ---- the look ---- */
+
+static enum step decide(struct conn *conn)
+{
+	struct request_facts facts =
+		request_facts_of(&conn->target, &conn->request);
+	struct look *look = conn->look;
+
+	conn->verdict = decide_request(conn->edge->policy, &facts, NULL);
+	/* It was asked with all there is. */
+	if (conn->verdict.kind == VERDICT_LOOK)
+		refuse(conn, CONSTRAINT_body_unreadable, bytes_from(NULL, 0));
+	else if (conn->verdict.kind == VERDICT_DENY)
+		conn_refuse_request(conn);
+	if (conn->verdict.kind == VERDICT_DENY)
+		return STEP_DENY;
+	/* The length is that of the bytes which were seen. */
+	conn->request.body_len = buf_len(&look->held);
+	conn->request.framing =
+		conn->request.body_len ? FRAMING_LENGTH : FRAMING_NONE;
+	if (conn->request.framing == FRAMING_NONE)
+		look_release(conn);
+	return STEP_NEXT;
+}
+
+enum step look_step(struct conn *conn, enum lane_event event)
+{
+	if (conn->verdict.kind != VERDICT_LOOK)
+		return STEP_NEXT;
+	if (event == EV_ENTER && begin(conn) < 0)
+		return STEP_DENY;
+	if (conn_pump_body(conn, hold, never_full) < 0)
+		return STEP_DENY;
+	return conn->body_done ? decide(conn) : STEP_STAY;
+}
+
+/* ---- sending it ---- */
+
+int look_send(struct conn *conn)
+{
+	struct look *look = conn->look;
+	struct bytes held = buf_view(&look->held);
+
+	while (look->sent < held.len && !upstream_is_full(conn->up)) {
+		struct bytes slice =
+			bytes_slice(held, look->sent, look->sent + SLICE_BYTES);
+
+		if (upstream_body(conn->up, slice) < 0) {
+			conn_refuse(conn, CONSTRAINT_upstream_closed,
+				    "the upstream takes no more of the body");
+			return -1;
+		}
+		look->sent += slice.len;
+	}
+	if (look->sent < held.len)
+		return 0;
+	look_release(conn);
+	return 1;
+}
