@@ -1,0 +1,62 @@
+"""slowhttptest in all four modes at once: other clients are served
+meanwhile, and what is slow has an end."""
+import re
+import subprocess
+import threading
+
+import pytest
+from gateway import wait_until
+
+MODES = {"slow headers": ["-H"],
+         "slow body": ["-B", "-s", "100000"],
+         "ranges": ["-R", "-a", "1", "-b", "3000"],
+         "slow read": ["-X", "-w", "10", "-y", "20", "-k", "3"]}
+SECONDS = 8
+
+
+@pytest.fixture
+def policy(policies):
+    return policies.make([policies.rule("plain.example", paths=["/**"])])
+
+
+def attack(session, url, options):
+    return subprocess.Popen(
+        ["slowhttptest", *options, "-c", "300", "-r", "150", "-i", "2",
+         "-l", str(SECONDS), "-u", url, "-d", f"127.0.0.1:{session.port}"],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True)
+
+
+def test_slow_clients_harm_nobody_else(own_gateway, make_session, policy,
+                                       origin):
+    victim = make_session(policy, on=own_gateway)
+    sessions = [make_session(policy, on=own_gateway) for _ in MODES]
+    edges = [session.edge() for session in sessions]
+    url = origin.plain_url("/big/100000")
+    attacks = [attack(session, url, options)
+               for session, options in zip(sessions, MODES.values())]
+    output = [None] * len(attacks)
+
+    def collect(index):
+        output[index] = attacks[index].communicate(timeout=SECONDS + 60)[0]
+    collectors = [threading.Thread(target=collect, args=(i,))
+                  for i in range(len(attacks))]
+    for collector in collectors:
+        collector.start()
+    served = 0
+    while any(collector.is_alive() for collector in collectors):
+        answer = victim.curl(origin.plain_url("/echo"), "--max-time", "20")
+        assert answer.status == 200, answer.error
+        served += 1
+    for collector in collectors:
+        collector.join()
+    assert served > 3
+    for name, text in zip(MODES, output):
+        plain = re.sub(r"\x1b\[[\d;]*\w", "", text)
+        connected = re.findall(r"connected:\s*(\d+)", plain)
+        assert max(map(int, connected)) > 50, (name, plain[-2000:])
+    # Whoever was slow can still be served as well.
+    assert [session.edge() for session in sessions] == edges
+    for session in sessions:
+        wait_until(lambda s=session:
+                   s.curl(origin.plain_url("/echo")).status == 200)
