@@ -53,8 +53,9 @@ def test_slow_clients_harm_nobody_else(own_gateway, make_session, policy,
     assert served > 3
     for name, text in zip(MODES, output):
         plain = re.sub(r"\x1b\[[\d;]*\w", "", text)
-        connected = re.findall(r"connected:\s*(\d+)", plain)
-        assert max(map(int, connected)) > 50, (name, plain[-2000:])
+        made = re.findall(r"(?:connected|closed):\s*(\d+)", plain)
+        assert (max(map(int, made)) > 50 or
+                "No open connections left" in plain), (name, plain[-2000:])
     # Whoever was slow can still be served as well.
     assert [session.edge() for session in sessions] == edges
     for session in sessions:
