@@ -176,6 +176,7 @@ void conn_reset_request(struct conn *conn)
 	conn_put_upstream(conn);
 	git_work_release(conn);
 	look_release(conn);
+	rate_end(conn);
 	arena_reset(&conn->arena);
 	guard_init(&conn->guard, GUARD_REQUEST);
 	memset(&conn->request, 0, sizeof(conn->request));

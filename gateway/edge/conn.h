@@ -88,6 +88,7 @@ struct conn {
 	struct body_decoder body; /* of the request */
 	bool body_done;
 	uint64_t bytes_up, bytes_down;
+	struct rate_charge rate;
 
 	/* the exchange */
 	struct upstream *up;

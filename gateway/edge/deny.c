@@ -3,8 +3,6 @@
 #include "common/cleanup.h"
 #include "gateway/edge/conn.h"
 
-#define RETRY_AFTER_S 60
-
 void conn_refuse(struct conn *conn, enum constraint constraint,
 		 const char *format, ...)
 {
@@ -79,7 +77,7 @@ int conn_write_refusal(struct conn *conn)
 	record_refusal(conn);
 	conn->reply_status = constraint_status(conn->refusal.constraint);
 	if (conn->refusal.constraint == CONSTRAINT_limit_rate)
-		problem.retry_after_s = RETRY_AFTER_S;
+		problem.retry_after_s = rate_retry_after_s(conn);
 	conn->close_after = problem.close;
 	conn->has_replied = true;
 	buf_init(&out, PROBLEM_BYTES_MAX);

@@ -87,6 +87,9 @@ static int begin_session(struct edge *edge, const struct session_package *of,
 	if (!edge->policy)
 		return err_set(err, ERR_INVALID, "compile policy: %.*s",
 			       BYTES_ARGS(buf_view(&report)));
+	if (rates_init(&edge->rates, edge->policy,
+		       io_loop_now_ms(edge->keeper->loop)) < 0)
+		return err_set(err, ERR_SYSTEM, "allocate rates");
 	if (tls_server_init(&edge->server, of->id, err) < 0)
 		return -1;
 	edge->has_server = true;

@@ -13,6 +13,7 @@
 #define GATEWAY_EDGE_EDGE_H
 
 #include "gateway/dns/answer.h"
+#include "gateway/edge/rate.h"
 #include "gateway/keeper/keeper.h"
 #include "gateway/tls/server.h"
 #include "gateway/upstream/upstream.h"
@@ -31,6 +32,7 @@ struct edge {
 	uint64_t expires_ms; /* wall clock */
 	uint8_t lease_hash[DIGEST_LEN];
 	struct policy *policy;
+	struct rates rates;
 	/* Not none: everything is refused for this (lease_expired,
 	 * session_revoked), also before the session is known (internal). */
 	enum constraint over;

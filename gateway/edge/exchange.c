@@ -72,7 +72,9 @@ static int pump_span(struct conn *conn, body_sink_fn *sink)
 	if (result == BODY_INVALID)
 		return body_invalid(conn, conn->body.reason);
 	conn->bytes_up += payload.len;
-	fed = payload.len ? feed_up(conn, payload, sink) : 0;
+	fed = rate_up(conn, payload.len);
+	if (fed == 0 && payload.len)
+		fed = feed_up(conn, payload, sink);
 	/* Also what was refused is read: who drains the rest goes on there. */
 	buf_consume(in, before - input.len);
 	conn->body_done = result == BODY_END;
@@ -182,6 +184,9 @@ static enum step on_head(struct conn *conn)
 		reply.framing = FRAMING_CHUNKED;
 	reply.framing = framing_for_client(&reply, &conn->request);
 	conn->reply_framing = reply.framing;
+	if (reply.framing == FRAMING_LENGTH &&
+	    rate_expect(conn, reply.body_len) < 0)
+		return STEP_DENY;
 	buf_init(&out, 2 * HEAD_BYTES_MAX);
 	if (write_response(&out, &reply, keeps_alive(conn)) < 0 ||
 	    io_write(conn->client, buf_view(&out)) < 0)
@@ -198,6 +203,8 @@ static int send_body(struct conn *conn, struct bytes bytes)
 
 	if (bytes.len == 0)
 		return 0;
+	if (rate_down(conn, bytes.len) < 0)
+		return -1;
 	conn->bytes_down += bytes.len;
 	if (conn->reply_framing != FRAMING_CHUNKED)
 		return io_write(conn->client, bytes);

@@ -205,7 +205,9 @@ static enum step step_begin(struct conn *conn, enum lane_event event)
 		return STEP_DENY;
 	}
 	conn->verdict = decide_endpoint(work);
-	if (conn_record_request(conn, &conn->verdict) < 0)
+	if ((conn->verdict.kind == VERDICT_ALLOW &&
+	     rate_begin(conn, conn->request.body_len) < 0) ||
+	    conn_record_request(conn, &conn->verdict) < 0)
 		return STEP_DENY;
 	if (conn->verdict.kind == VERDICT_ALLOW)
 		return STEP_NEXT;

@@ -378,7 +378,8 @@ static enum step step_permit(struct conn *conn, enum lane_event event)
 		conn_refuse_request(conn);
 		return STEP_DENY;
 	}
-	if (conn_record_request(conn, &conn->verdict) < 0)
+	if (rate_begin(conn, conn->request.body_len) < 0 ||
+	    conn_record_request(conn, &conn->verdict) < 0)
 		return STEP_DENY;
 	(void)edit_request(&conn->request, conn->verdict.credential.len > 0);
 	return STEP_NEXT;

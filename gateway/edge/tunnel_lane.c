@@ -53,20 +53,30 @@ static void on_dialed(struct dial_outcome *outcome, void *owner)
 	lane_deliver(conn, EV_ANSWER);
 }
 
-/* NEXT: connected; OTHER: not, and a TLS client can be told why. */
-static enum step step_dial(struct conn *conn, enum lane_event event)
+/* A tunnel counts as a request. */
+static int start_dial(struct conn *conn)
 {
 	struct err err;
 
+	if (rate_begin(conn, 0) < 0)
+		return -1;
+	conn->dial = dial_start(conn->edge->keeper, &conn->target, on_dialed,
+				conn, &err);
+	if (conn->dial)
+		return 0;
+	conn_refuse(conn, CONSTRAINT_internal, "%s", err.text);
+	return -1;
+}
+
+/* NEXT: connected; OTHER: not, and a TLS client can be told why. */
+static enum step step_dial(struct conn *conn, enum lane_event event)
+{
 	if (event == EV_ENTER) {
 		/* The target's decision is what its end belongs to. */
 		conn->on_record = RECORD_IS_OPEN;
 		conn->verdict = conn->target_verdict;
-		conn->dial = dial_start(conn->edge->keeper, &conn->target,
-					on_dialed, conn, &err);
-		if (conn->dial)
+		if (start_dial(conn) == 0)
 			return STEP_STAY;
-		conn_refuse(conn, CONSTRAINT_internal, "%s", err.text);
 	}
 	if (conn->peer) {
 		io_read_start(conn->peer);
@@ -99,6 +109,20 @@ static int move(struct io *from, struct io *to, uint64_t *count)
 	return 0;
 }
 
+static int move_up(struct conn *conn)
+{
+	if (rate_up(conn, buf_len(io_in(conn->client))) < 0)
+		return -1;
+	return move(conn->client, conn->peer, &conn->bytes_up);
+}
+
+static int move_down(struct conn *conn)
+{
+	if (rate_down(conn, buf_len(io_in(conn->peer))) < 0)
+		return -1;
+	return move(conn->peer, conn->client, &conn->bytes_down);
+}
+
 /* NEXT: a side ended, the other may go on. */
 static enum step step_relay(struct conn *conn, enum lane_event event)
 {
@@ -108,16 +132,16 @@ static enum step step_relay(struct conn *conn, enum lane_event event)
 	case EV_ENTER:
 	case EV_DATA:
 	case EV_EOF:
-		result = move(conn->client, conn->peer, &conn->bytes_up);
+		result = move_up(conn);
 		if (!conn->is_eof || result < 0)
 			break;
 		io_end(conn->peer);
 		return STEP_NEXT;
 	case EV_PEER_DATA:
-		result = move(conn->peer, conn->client, &conn->bytes_down);
+		result = move_down(conn);
 		break;
 	case EV_PEER_EOF:
-		result = move(conn->peer, conn->client, &conn->bytes_down);
+		result = move_down(conn);
 		if (result < 0)
 			break;
 		io_end(conn->client);
@@ -141,10 +165,10 @@ static enum step step_half(struct conn *conn, enum lane_event event)
 	case EV_ENTER:
 		return STEP_STAY;
 	case EV_EOF:
-		(void)move(conn->client, conn->peer, &conn->bytes_up);
+		(void)move_up(conn);
 		return STEP_NEXT;
 	case EV_PEER_EOF:
-		(void)move(conn->peer, conn->client, &conn->bytes_down);
+		(void)move_down(conn);
 		return STEP_NEXT;
 	default:
 		return step_relay(conn, event) == STEP_END ? STEP_END

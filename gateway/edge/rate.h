@@ -1,0 +1,56 @@
+/*
+ * How much a session may do in a time, and how much by one rule: requests,
+ * bytes up, bytes down (network.rate and a rule's rate). What has a known
+ * length is taken from the budget at once or refused; what has none is
+ * taken as it flows, and is cut when the budget is used up.
+ */
+#ifndef GATEWAY_EDGE_RATE_H
+#define GATEWAY_EDGE_RATE_H
+
+#include "gateway/decide/bucket.h"
+#include "policies/policy.h"
+
+struct conn;
+
+struct rate_buckets {
+	struct bucket requests, upload, download;
+};
+
+/* Of an edge. */
+struct rates {
+	struct rate_buckets session;
+	struct rate_buckets *rules; /* one a rule of the policy; NULL: no rule
+				       has any */
+	const struct policy *policy;
+};
+
+/* Of a connection: what its request is charged to. */
+struct rate_charge {
+	bool is_open;
+	struct rate_buckets *rule; /* may be NULL */
+	uint64_t up, down;	   /* taken already, not used yet */
+	/* After a refusal: when it would pass; 0: not known, BUCKET_NEVER. */
+	uint64_t retry_ms;
+};
+
+/* Full buckets for a session's policy, which outlives them. 0, or -1 when
+ * memory is out. */
+int rates_init(struct rates *rates, const struct policy *policy,
+	       uint64_t now_ms);
+
+/* A request or tunnel that conn->verdict allows is about to leave, with a
+ * body of upload bytes (0: none, or not known). 0, or -1: limit_rate, with
+ * nothing taken. */
+int rate_begin(struct conn *conn, uint64_t upload);
+/* A response of that length is about to be sent to the client. 0/-1. */
+int rate_expect(struct conn *conn, uint64_t download);
+/* Bytes went up, or down. 0/-1: they may not; the charge is closed. Nothing
+ * is charged outside of rate_begin() and rate_end(). */
+int rate_up(struct conn *conn, uint64_t bytes);
+int rate_down(struct conn *conn, uint64_t bytes);
+void rate_end(struct conn *conn);
+
+/* Seconds for Retry-After of conn->refusal (limit_rate); 0: say nothing. */
+unsigned rate_retry_after_s(const struct conn *conn);
+
+#endif
