@@ -1,6 +1,6 @@
 #include "policies/path.h"
 
-#include "policies/utf8.h"
+#include "common/utf8.h"
 
 #define ESCAPE_LEN 3 /* %2F */
 

@@ -3,7 +3,7 @@
 #include <libfyaml.h>
 
 #include "common/cleanup.h"
-#include "policies/utf8.h"
+#include "common/utf8.h"
 
 static const char no_memory[] = "the text is too large to be read";
 

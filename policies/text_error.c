@@ -2,8 +2,8 @@
 #include <stdio.h>
 
 #include "common/buf.h"
+#include "common/utf8.h"
 #include "policies/text.h"
-#include "policies/utf8.h"
 
 #define MESSAGE_MAX 1024
 /* Of a longer line, what stands around the caret is shown. */

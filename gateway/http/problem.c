@@ -3,7 +3,7 @@
 #include <assert.h>
 
 #include "common/cleanup.h"
-#include "policies/utf8.h"
+#include "common/utf8.h"
 
 /* Everything but the texts, and room for texts at their longest. */
 #define BODY_BYTES_MAX (PROBLEM_BYTES_MAX - 512)

@@ -21,7 +21,7 @@
 #include "common/fields.h"
 
 struct graphql_document;
-struct secret_prints; /* fingerprints of the session's own secrets */
+struct secret_prints; /* policies/inspect/prints.h */
 
 #define INSPECT_FIELDS_MAX     1000 /* of a form, parts of a multipart body */
 #define INSPECT_RATIO_MAX      200  /* decoded bytes for one that was sent */
@@ -36,6 +36,9 @@ struct inspect_source {
 	struct bytes body;     /* whole, as sent */
 	uint64_t decoded_max;  /* bytes */
 	const struct secret_prints *prints; /* may be NULL */
+	/* Worthless look-alikes, such as placeholders: no secrets. */
+	const struct bytes *exempt;
+	size_t exempt_count; /* at most SECRET_EXEMPT_MAX */
 };
 
 struct inspection;
@@ -74,7 +77,8 @@ inspection_graphql(struct inspection *inspection, size_t *count);
 
 /* The kind of token, or the name of the session's secret, that the decoded
  * body (or one of its decoded fields, the query included) holds: "github
- * token". NULL: none. */
+ * token". NULL: none when the fault is "" then; else it could not be looked
+ * for (a damaged JSON text, form ...), which is to be refused. */
 const char *inspection_secret(struct inspection *inspection);
 
 #endif

@@ -1,4 +1,4 @@
-#include "policies/utf8.h"
+#include "common/utf8.h"
 
 /* RFC 3629 4: each row of the grammar; the second byte has its own range,
  * all after it are 80..BF. */

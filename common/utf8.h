@@ -2,8 +2,8 @@
  * UTF-8 (RFC 3629): what is well-formed. Overlong forms, surrogates and
  * values above U+10FFFF are not.
  */
-#ifndef POLICIES_UTF8_H
-#define POLICIES_UTF8_H
+#ifndef COMMON_UTF8_H
+#define COMMON_UTF8_H
 
 #include "common/bytes.h"
 

@@ -1,0 +1,36 @@
+/*
+ * What an inspection holds; shared by inspection*.c alone.
+ */
+#ifndef POLICIES_INSPECT_PARTS_H
+#define POLICIES_INSPECT_PARTS_H
+
+#include "common/arena.h"
+#include "policies/inspect/decode.h"
+#include "policies/inspect/inspection.h"
+#include "policies/inspect/media.h"
+
+enum inspect_kind {
+	INSPECT_JSON,
+	INSPECT_FORM,
+	INSPECT_MULTIPART,
+	INSPECT_KIND_MAX
+};
+
+/* What was asked once. */
+struct answer {
+	const char *fault; /* NULL: not asked yet; "": read */
+	struct arena arena;
+	struct fields fields;
+};
+
+struct inspection {
+	struct inspect_source source;
+	struct decoded body;
+	struct media media; /* borrows from source */
+	bool is_typed;	    /* media was read */
+	struct answer answers[INSPECT_KIND_MAX];
+	json_t *json;
+	const char *fault; /* of the last question */
+};
+
+#endif
