@@ -10,22 +10,14 @@
 static void io_on_ready(unsigned ready, void *owner);
 static void io_on_deadline(void *owner);
 
-struct io *io_new(struct io_loop *loop, int fd, const struct io_limits *limits,
-		  io_fn *fn, void *owner)
+struct io *io_new_without_fd(struct io_loop *loop,
+			     const struct io_limits *limits, io_fn *fn,
+			     void *owner)
 {
 	struct io *io = calloc(1, sizeof(*io));
 
 	assert(limits->in_max > 0 && fn);
 	if (!io || io_timer_attach(&io->deadline, loop, io_on_deadline, io)) {
-		io_sys_close(fd);
-		free(io);
-		return NULL;
-	}
-	io->poll = io_poll_new(loop->backend, fd, io_on_ready, io);
-	if (!io->poll || io_sys_prepare(fd) < 0) {
-		io_poll_free(io->poll);
-		io_sys_close(fd);
-		io_timer_detach(&io->deadline);
 		free(io);
 		return NULL;
 	}
@@ -33,13 +25,35 @@ struct io *io_new(struct io_loop *loop, int fd, const struct io_limits *limits,
 	io->layer = &io_layer_plain;
 	io->fn = fn;
 	io->owner = owner;
-	io->fd = fd;
+	io->fd = -1;
 	io->out_high = limits->out_high;
-	io->read_needs = IO_READABLE;
-	io->write_needs = IO_WRITABLE;
 	buf_init(&io->in, limits->in_max);
 	buf_init(&io->out, limits->out_max);
 	TAILQ_INSERT_TAIL(&loop->open, io, open_link);
+	return io;
+}
+
+struct io *io_new(struct io_loop *loop, int fd, const struct io_limits *limits,
+		  io_fn *fn, void *owner)
+{
+	struct io *io = io_new_without_fd(loop, limits, fn, owner);
+
+	if (!io) {
+		io_sys_close(fd);
+		return NULL;
+	}
+	io->poll = io_poll_new(loop->backend, fd, io_on_ready, io);
+	if (!io->poll || io_sys_prepare(fd) < 0) {
+		io_poll_free(io->poll);
+		io_sys_close(fd);
+		io_timer_detach(&io->deadline);
+		TAILQ_REMOVE(&loop->open, io, open_link);
+		free(io);
+		return NULL;
+	}
+	io->fd = fd;
+	io->read_needs = IO_READABLE;
+	io->write_needs = IO_WRITABLE;
 	return io;
 }
 
@@ -115,7 +129,7 @@ static void io_update(struct io *io, unsigned ready)
 	unsigned armed = (io->armed | wanted) & ~(ready & ~wanted);
 	struct err err;
 
-	if (io->is_closed)
+	if (io->is_closed || !io->poll)
 		return;
 	armed &= ~IO_WRITABLE | wanted;
 	if (io->is_dead)

@@ -102,12 +102,14 @@ struct io_layer {
 extern const struct io_layer io_layer_plain;
 
 struct io_tls;
+struct io_pair;
 
 struct io {
 	struct io_loop *loop;
 	const struct io_layer *layer;
 	struct io_poll *poll;
 	struct io_tls *tls;
+	struct io_pair *pair;
 	struct err *error; /* NULL unless dead */
 	io_fn *fn;
 	void *owner;
@@ -119,7 +121,7 @@ struct io {
 	TAILQ_ENTRY(io) unsent_link;
 	TAILQ_ENTRY(io) owed_link;
 	TAILQ_ENTRY(io) stalled_link;
-	int fd;
+	int fd;	       /* -1: none, nothing is polled */
 	uint8_t armed; /* what poll was told to want */
 	uint8_t read_needs;
 	uint8_t write_needs;
@@ -145,6 +147,10 @@ struct io {
 	bool was_blocked : 1; /* a write could not send all */
 };
 
+/* An io for a layer that needs no descriptor; NULL when memory is out. */
+struct io *io_new_without_fd(struct io_loop *loop,
+			     const struct io_limits *limits, io_fn *fn,
+			     void *owner);
 /* The connection is dead of why; IO_FAILED comes in this turn. */
 void io_kill(struct io *io, const struct err *why);
 /* Settle the io later in this turn, or in the next without waiting. */

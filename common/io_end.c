@@ -32,7 +32,8 @@ void io_close(struct io *io)
 	if (io->is_closed)
 		return;
 	io_retire(io);
-	io_sys_close(io->fd);
+	if (io->fd >= 0)
+		io_sys_close(io->fd);
 	io->fd = -1;
 }
 
@@ -40,7 +41,7 @@ int io_detach(struct io *io)
 {
 	int fd = io->fd;
 
-	assert(!io->is_closed && !io->tls);
+	assert(!io->is_closed && !io->tls && !io->pair);
 	io_retire(io);
 	io->fd = -1;
 	return fd;
@@ -72,6 +73,9 @@ static bool io_discard(struct io *io)
 	uint8_t waste[4096];
 	size_t got = 0;
 
+	/* No reset can overtake what a pair carries. */
+	if (io->pair)
+		return true;
 	io->is_dry = false;
 	while (got < IO_DISCARD_MAX) {
 		ssize_t n = io_raw_read(io, waste, sizeof(waste));
