@@ -343,6 +343,16 @@ SSL_SESSION *io_tls_session(struct io *io)
 	return SSL_get1_session(io->tls->ssl);
 }
 
+struct bytes io_tls_alpn(const struct io *io)
+{
+	const unsigned char *name = NULL;
+	unsigned len = 0;
+
+	if (io->tls && io->tls->ssl && !io->is_shaking)
+		SSL_get0_alpn_selected(io->tls->ssl, &name, &len);
+	return bytes_from(name, len);
+}
+
 const char *io_tls_version(const struct io *io)
 {
 	if (!io->tls || !io->tls->ssl || io->is_shaking)

@@ -32,8 +32,9 @@ int io_tls_server(struct io *io, SSL_CTX *ctx, struct bytes initial,
  * session may be NULL (else resumed if possible). check (may be NULL) runs
  * after OpenSSL's own verification succeeded, with the leaf, also when a
  * session was resumed, and before any byte of ours is sent; it returns 0, or
- * -1 with *err, and touches no io. 0, or -1: only io_close() makes sense
- * then. */
+ * -1 with *err, and touches no io. alpn (may be empty) is the protocol list
+ * to offer in place of the context's, as RFC 7301 writes it. 0, or -1: only
+ * io_close() makes sense then. */
 typedef int io_tls_check_fn(X509 *leaf, void *owner, struct err *err);
 struct io_tls_client {
 	SSL_CTX *ctx;
@@ -41,6 +42,7 @@ struct io_tls_client {
 	SSL_SESSION *session;
 	io_tls_check_fn *check;
 	void *check_owner;
+	struct bytes alpn;
 };
 int io_tls_client(struct io *io, const struct io_tls_client *client,
 		  struct err *err);
@@ -60,6 +62,9 @@ bool io_is_tls(const struct io *io);
  * or NULL. With TLS 1.3 it can be resumed only once something was read after
  * IO_TLS_READY (the ticket comes with it): take it late. */
 SSL_SESSION *io_tls_session(struct io *io);
+/* The protocol that ALPN chose, "h2"; empty when there is none or before
+ * IO_TLS_READY. Valid as long as the io. */
+struct bytes io_tls_alpn(const struct io *io);
 /* "TLSv1.3"; "" before IO_TLS_READY. */
 const char *io_tls_version(const struct io *io);
 

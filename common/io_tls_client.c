@@ -79,6 +79,13 @@ static int set_name(struct io_tls *tls, const char *name)
 		       : -1;
 }
 
+/* Zero is success here. */
+static bool set_alpn(const struct io_tls *tls, struct bytes alpn)
+{
+	return alpn.len == 0 || SSL_set_alpn_protos(tls->ssl, alpn.data,
+						    (unsigned)alpn.len) == 0;
+}
+
 int io_tls_client(struct io *io, const struct io_tls_client *client,
 		  struct err *err)
 {
@@ -94,7 +101,7 @@ int io_tls_client(struct io *io, const struct io_tls_client *client,
 	tls->check = client->check;
 	tls->check_owner = client->check_owner;
 	SSL_set_connect_state(tls->ssl);
-	if (set_name(tls, client->name) == 0 &&
+	if (set_name(tls, client->name) == 0 && set_alpn(tls, client->alpn) &&
 	    (!client->session ||
 	     SSL_set_session(tls->ssl, client->session) == 1))
 		return 0;

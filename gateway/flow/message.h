@@ -49,6 +49,7 @@ struct request {
 	bool keep_alive; /* after this request */
 	bool is_http10;
 	bool expects_continue;
+	bool takes_trailers; /* TE: trailers */
 };
 
 /* A response. */

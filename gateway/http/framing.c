@@ -221,13 +221,21 @@ static void step_data_end(struct body_decoder *decoder, struct bytes *input)
 		decoder->state = is_cr ? STATE_DATA_LF : STATE_START;
 }
 
-/* Trailers are dropped: llhttp sees an empty section. */
+/* llhttp sees an empty section: whoever keeps trailers reads them alone. */
 static void step_trailer(struct body_decoder *decoder, struct bytes *input)
 {
 	static const struct bytes end = BYTES_LITERAL("\r\n");
+	struct bytes before = *input;
+	enum guard_result result = guard_scan_trailer(&decoder->trailer, input);
 	struct seen seen;
 
-	switch (guard_scan_trailer(&decoder->trailer, input)) {
+	before.len -= input->len;
+	if (decoder->keep && result != GUARD_INVALID &&
+	    buf_add(decoder->keep, before) < 0) {
+		refuse(decoder, "the trailers are too large");
+		return;
+	}
+	switch (result) {
 	case GUARD_MORE:
 		break;
 	case GUARD_INVALID:

@@ -3,7 +3,8 @@
  * untrusted bytes into spans of payload that borrow from the input; llhttp
  * (strict) reads chunk sizes and line ends, after the guard's rules: 1..16
  * hex digits and no prefix, an extension of at most 256 bytes (dropped),
- * CRLF exactly, a trailer section that the guard accepts (dropped).
+ * CRLF exactly, a trailer section that the guard accepts (dropped, unless
+ * somebody keeps it).
  *
  *	while (input.len) {
  *		result = body_decode(&decoder, &input, &payload);
@@ -36,6 +37,9 @@ struct body_decoder {
 	unsigned line_bytes; /* of the chunk line or its extension */
 	llhttp_t parser;     /* chunked only */
 	struct guard trailer;
+	/* Where the lines of a trailer section go, once initialised; NULL:
+	 * they are dropped. Holds GUARD_TRAILER_MAX. For trailers.h. */
+	struct buf *keep;
 };
 
 /* A decoder for a body that starts at the next byte. */

@@ -228,6 +228,7 @@ int head_request(struct arena *arena, const struct guard *guard,
 	if (guard->facts.hosts && read_host(request, parsed.host, fault) < 0)
 		return -1;
 	frame_request(request, &guard->facts);
+	request->takes_trailers = parsed.takes_trailers;
 	*proxy_authorization = parsed.proxy_authorization;
 	return check_services(request, &guard->facts, &parsed, fault);
 }

@@ -77,6 +77,9 @@ static int on_field(llhttp_t *parser)
 	} else if (bytes_is_nocase(field.name, "Proxy-Authorization")) {
 		parsed->proxy_authorization = field.value;
 		parsed->proxy_authorizations++;
+	} else if (bytes_is_nocase(field.name, "TE")) {
+		parsed->takes_trailers |=
+			bytes_is_nocase(field.value, "trailers");
 	}
 	return 0;
 }

@@ -17,6 +17,7 @@ struct parsed_head {
 	struct bytes host;    /* of the Host field */
 	struct bytes proxy_authorization;
 	unsigned proxy_authorizations; /* how many there were */
+	bool takes_trailers;	       /* TE: trailers */
 	unsigned status;	       /* responses */
 };
 
