@@ -15,7 +15,7 @@ struct top_nodes {
 };
 
 struct network_nodes {
-	const struct text_node *standard, *rules, *tls, *addresses;
+	const struct text_node *standard, *rules, *tls, *addresses, *limits;
 };
 
 static void compile_name(struct compile *compile, const struct top_nodes *nodes)
@@ -52,9 +52,10 @@ static void compile_sections(struct compile *compile,
 		{"tls", reader_keep, offsetof(struct network_nodes, tls)},
 		{"addresses", reader_keep,
 		 offsetof(struct network_nodes, addresses)},
+		{"limits", reader_keep, offsetof(struct network_nodes, limits)},
 		{"rate", NULL, 0},
 	};
-	struct network_nodes network = {NULL, NULL, NULL, NULL};
+	struct network_nodes network = {NULL, NULL, NULL, NULL, NULL};
 
 	compile_name(compile, nodes);
 	if (nodes->network)
@@ -63,6 +64,7 @@ static void compile_sections(struct compile *compile,
 	compile_default(compile, network.standard);
 	compile_tls(compile, network.tls);
 	compile_addresses(compile, network.addresses);
+	compile_network_limits(compile, network.limits);
 	compile_credentials(compile, nodes->credentials);
 	compile_git(compile, nodes->git);
 	compile_rules(compile, network.rules, nodes->extends);

@@ -26,6 +26,8 @@ static inline struct compile *compile_of(struct reader *reader)
  * first, then network.tls, git, network's rules with those of `extends`. */
 void compile_credentials(struct compile *compile, const struct text_node *node);
 void compile_tls(struct compile *compile, const struct text_node *node);
+void compile_network_limits(struct compile *compile,
+			    const struct text_node *node);
 void compile_addresses(struct compile *compile, const struct text_node *node);
 void compile_git(struct compile *compile, const struct text_node *node);
 void compile_rules(struct compile *compile, const struct text_node *rules,

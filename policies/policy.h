@@ -17,6 +17,7 @@
 #include "common/arena.h"
 #include "common/bytes.h"
 #include "common/err.h"
+#include "policies/network_limits.h"
 #include "policies/policy_rule.h"
 
 #define POLICY_TEXT_MAX	    (1024 * 1024)
@@ -114,8 +115,9 @@ struct policy {
 	const struct rule_index *index; /* of the rules; NULL: none */
 	enum policy_action fallback;	/* network.default: DENY or ASK */
 	struct policy_rate rate;	/* of the session: network.rate */
-	struct bytes script;		/* Lua: network.script; empty: none */
-	bool inspect_all;		/* tls.inspect: always (else auto) */
+	struct network_limits network_limits;
+	struct bytes script; /* Lua: network.script; empty: none */
+	bool inspect_all;    /* tls.inspect: always (else auto) */
 	struct policy_strings tunnel;
 	struct policy_addresses addresses;
 	const struct policy_credential *credentials;
