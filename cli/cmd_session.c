@@ -1,7 +1,9 @@
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
@@ -12,14 +14,23 @@
 
 #define PATH_BYTES 256
 
-static int parse(struct cli *cli, struct session_request *request,
-		 const char **policy)
+/* What a session is created with. */
+struct wanted {
+	struct session_request request;
+	const char *policy;
+	const char *ca; /* file for the CA, or NULL */
+};
+
+static int parse(struct cli *cli, struct wanted *wanted)
 {
+	struct session_request *request = &wanted->request;
 	static const struct option table[] = {
 		{"policy", required_argument, NULL, 'p'},
 		{"repo", required_argument, NULL, 'r'},
 		{"branch", required_argument, NULL, 'b'},
 		{"ttl", required_argument, NULL, 't'},
+		{"proxy", no_argument, NULL, 'x'},
+		{"ca", required_argument, NULL, 'c'},
 		{NULL, 0, NULL, 0},
 	};
 	int option;
@@ -28,11 +39,15 @@ static int parse(struct cli *cli, struct session_request *request,
 	while ((option = getopt_long(cli->argc, cli->argv, "", table, NULL)) !=
 	       -1) {
 		if (option == 'p')
-			*policy = optarg;
+			wanted->policy = optarg;
 		else if (option == 'r')
 			request->repo = optarg;
 		else if (option == 'b')
 			request->branch = optarg;
+		else if (option == 'c')
+			wanted->ca = optarg;
+		else if (option == 'x')
+			request->has_proxy = true;
 		else if (option == 't')
 			request->ttl_s = (unsigned)strtoul(optarg, &end, 10);
 		else
@@ -40,7 +55,7 @@ static int parse(struct cli *cli, struct session_request *request,
 		if (option == 't' && (*end || request->ttl_s == 0))
 			return -1;
 	}
-	return *policy && optind == cli->argc ? 0 : -1;
+	return wanted->policy && optind == cli->argc ? 0 : -1;
 }
 
 /* Compiled here as well: its errors are told whole. */
@@ -61,17 +76,49 @@ static int read_policy(const char *path, struct session_request *request,
 	return 0;
 }
 
+/* Where the CA goes when --ca does not say. */
+static const char *name_ca(const char *id, char path[PATH_BYTES])
+{
+	const char *dir = getenv("XDG_RUNTIME_DIR");
+	int len = snprintf(path, PATH_BYTES, "%s/sallyport-%s-ca.pem",
+			   dir && dir[0] == '/' ? dir : "/tmp", id);
+
+	return len < PATH_BYTES ? path : NULL;
+}
+
+/* A client outside has to trust it: nobody sets it up as in a sandbox. */
+static int save_ca(json_t *created, const char *path, struct err *err)
+{
+	struct bytes pem = bytes_str(json_text(created, "ca_pem"));
+	char room[PATH_BYTES];
+	auto_fd int fd = -1;
+
+	if (!path)
+		path = name_ca(json_text(created, "id"), room);
+	if (!path)
+		return err_set(err, ERR_TOO_LARGE, "save CA: the path is long");
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+		  0644);
+	if (fd < 0 || write(fd, pem.data, pem.len) != (ssize_t)pem.len)
+		return err_system(err, "write %s", path);
+	(void)json_object_set_new(created, "ca_path", json_string(path));
+	return 0;
+}
+
 static void created_table(const json_t *value)
 {
 	(void)printf("session  %s\n", json_text(value, "id"));
 	(void)printf("lease    %s\n", json_text(value, "lease"));
 	(void)printf("expires  %s\n", json_text(value, "expires"));
+	if (json_text(value, "proxy")[0])
+		(void)printf("proxy    http://%s\n", json_text(value, "proxy"));
+	if (json_text(value, "ca_path")[0])
+		(void)printf("ca       %s\n", json_text(value, "ca_path"));
 }
 
 int cmd_session_create(struct cli *cli)
 {
-	struct session_request request = {0};
-	const char *policy = NULL;
+	struct wanted wanted = {0};
 	auto_type(buf_release) struct buf text;
 	auto_type(reply_release) struct reply reply = {0};
 	struct client client;
@@ -79,14 +126,16 @@ int cmd_session_create(struct cli *cli)
 	int result;
 
 	buf_init(&text, POLICY_TEXT_MAX + 1);
-	if (parse(cli, &request, &policy) < 0)
+	if (parse(cli, &wanted) < 0)
 		return cli_usage(cli);
-	if (read_policy(policy, &request, &text) < 0)
+	if (read_policy(wanted.policy, &wanted.request, &text) < 0)
 		return EXIT_INVALID;
 	if (client_open(&client, &err) < 0)
 		return cli_fail_err(&err);
-	result = gateway_create(&client, &request, &reply, &err);
+	result = gateway_create(&client, &wanted.request, &reply, &err);
 	client_close(&client);
+	if (result == 0 && (wanted.ca || wanted.request.has_proxy))
+		result = save_ca(reply.json, wanted.ca, &err);
 	return result < 0 ? cli_fail_err(&err)
 			  : cli_print(cli, reply.json, created_table);
 }

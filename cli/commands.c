@@ -33,10 +33,22 @@ const struct command commands[] = {
 	{"session", "create", cmd_session_create, "create a session",
 	 "Usage: sallyport session create --policy FILE [--repo URL] "
 	 "[--branch BRANCH]\n"
-	 "                                [--ttl SECONDS]\n"
+	 "                                [--ttl SECONDS] [--proxy] "
+	 "[--ca FILE]\n"
 	 "\n"
 	 "Create a session and print its id and lease. The lease is shown "
-	 "once.\n"},
+	 "once.\n"
+	 "\n"
+	 "  --proxy    clients outside a sandbox may use the gateway's proxy\n"
+	 "             port (listen.proxy), with the lease as password\n"
+	 "  --ca FILE  write the CA there, that such clients must trust\n"
+	 "             (with --proxy and without this: to a new file in\n"
+	 "             $XDG_RUNTIME_DIR or /tmp)\n"
+	 "\n"
+	 "Examples:\n"
+	 "  sallyport session create --policy p.yaml --proxy\n"
+	 "  curl -x http://127.0.0.1:3128 --proxy-user x:$LEASE \\\n"
+	 "       --cacert $CA https://example.com/\n"},
 	{"session", "list", cmd_session_list, "list the sessions",
 	 "Usage: sallyport session list [-o json]\n"},
 	{"session", "show", cmd_session_show, "show one session",

@@ -121,10 +121,11 @@ int gateway_create(struct client *client, const struct session_request *request,
 		   struct reply *reply, struct err *err)
 {
 	json_t *body = json_pack(
-		"{s:s%, s:s*, s:s*, s:b}", "policy",
+		"{s:s%, s:s*, s:s*, s:b, s:b}", "policy",
 		request->policy.data ? (const char *)request->policy.data : "",
 		request->policy.len, "repo", request->repo, "branch",
-		request->branch, "hold", request->holds);
+		request->branch, "hold", request->holds, "proxy",
+		request->has_proxy);
 	auto_free char *text = NULL;
 	struct client_request call = {
 		.method = "POST",

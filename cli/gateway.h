@@ -23,6 +23,7 @@ struct session_request {
 	const char *repo;    /* or NULL */
 	const char *branch;  /* or NULL */
 	unsigned ttl_s;	     /* 0: control's default */
+	bool has_proxy;	     /* clients outside may come by the proxy port */
 	bool holds; /* ends with the client, unless it is attached before */
 };
 

@@ -24,6 +24,7 @@ struct wanted {
 	struct bytes policy, policy_name, repo, branch;
 	json_int_t ttl_s;
 	int holds;
+	int has_proxy;
 };
 
 struct create_task {
@@ -31,6 +32,7 @@ struct create_task {
 	char lease[LEASE_SIZE];
 	uint64_t expires_ms;
 	bool holds;
+	bool has_proxy;
 	int package_fd; /* -1 once it was given away */
 	struct record record;
 };
@@ -99,11 +101,12 @@ static json_t *parse_wanted(struct conn *conn, struct wanted *wanted)
 	*wanted = (struct wanted){.ttl_s = TTL_DEFAULT_S};
 	if (root &&
 	    json_unpack_ex(root, &error, JSON_STRICT,
-			   "{s:s%, s?s%, s?s%, s?s%, s?I, s?b}", "policy",
+			   "{s:s%, s?s%, s?s%, s?s%, s?I, s?b, s?b}", "policy",
 			   &policy, &policy_len, "policy_name", &name,
 			   &name_len, "repo", &repo, &repo_len, "branch",
 			   &branch, &branch_len, "ttl_s", &wanted->ttl_s,
-			   "hold", &wanted->holds) < 0) {
+			   "hold", &wanted->holds, "proxy",
+			   &wanted->has_proxy) < 0) {
 		json_decref(root);
 		root = NULL;
 	}
@@ -158,6 +161,7 @@ static int seal(struct conn *conn, const struct wanted *wanted,
 		.policy_name = wanted->policy_name,
 		.created_ms = clock_wall_ms(),
 		.lease_hash = bytes_from(hash, sizeof(hash)),
+		.has_proxy = wanted->has_proxy,
 		.policy_text = wanted->policy,
 	};
 
@@ -191,6 +195,16 @@ static struct create_task *task_new(struct conn *conn)
 
 /* ---- the steps ---- */
 
+/* The first port of the door; empty for a session that has no business
+ * there. */
+static json_t *proxy_of(const struct conn *conn, const struct create_task *task)
+{
+	const struct gateway_config *config = &conn->control->keeper->config;
+
+	return task->has_proxy ? json_text(config->proxy_listeners[0].address)
+			       : json_string("");
+}
+
 static void on_created(struct conn *conn, const void *message)
 {
 	const struct create_task *task = conn->task;
@@ -201,12 +215,13 @@ static void on_created(struct conn *conn, const void *message)
 	if (task->holds)
 		memcpy(conn->held, task->id, sizeof(conn->held));
 	conn_reply_json(conn, 201,
-			json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "id",
+			json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "id",
 				  task->id, "lease", task->lease, "expires",
 				  json_time(task->expires_ms), "ca_pem",
 				  json_text(ca->pem), "ca_pkcs12",
 				  json_base64(ca->pkcs12), "state",
-				  json_text(state)));
+				  json_text(state), "proxy",
+				  proxy_of(conn, task)));
 }
 
 static void ask_create(struct conn *conn)
@@ -271,6 +286,10 @@ static void create(struct conn *conn, struct wanted *wanted)
 	struct err err;
 	int sealed;
 
+	if (wanted->has_proxy &&
+	    conn->control->keeper->config.proxy_listeners_count == 0)
+		wrong = "proxy: this gateway has no proxy port "
+			"(listen.proxy of gateway.yaml)";
 	if (wrong) {
 		conn_refuse(conn, 422, "%s", wrong);
 		return;
@@ -292,6 +311,7 @@ static void create(struct conn *conn, struct wanted *wanted)
 		return;
 	}
 	task->holds = wanted->holds;
+	task->has_proxy = wanted->has_proxy;
 	note_record(conn, wanted, task);
 	buf_release(&conn->body);
 	ca_need(conn, ask_create);

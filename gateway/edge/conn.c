@@ -170,6 +170,27 @@ void conn_accept(int fd, const struct sockaddr_storage *peer,
 	lane_begin(conn);
 }
 
+void conn_take(struct edge *edge, int fd, struct bytes read)
+{
+	auto_fd int client = fd;
+	struct conn *conn;
+
+	if (edge->conn_count >= edge->conns_max || !edge->policy) {
+		log_debug("connection refused: %zu are open", edge->conn_count);
+		return;
+	}
+	conn = conn_new(edge, take_fd(&client));
+	if (!conn)
+		return;
+	conn->is_outside = true;
+	conn->arrival.kind = ARRIVAL_PROXY;
+	conn_reset_request(conn);
+	if (buf_add(io_in(conn->client), read) < 0)
+		conn_close(conn);
+	else
+		lane_begin(conn);
+}
+
 void conn_reset_request(struct conn *conn)
 {
 	conn_record_end(conn);

@@ -61,7 +61,8 @@ struct conn {
 	struct io *client;
 	enum lane_state_id state;
 	bool is_closed;
-	bool is_eof; /* the client ended its side */
+	bool is_eof;	 /* the client ended its side */
+	bool is_outside; /* came by the door: each request brings the lease */
 
 	/* where to */
 	struct arrival arrival;

@@ -130,6 +130,25 @@ static void on_session_close(struct keeper *keeper, struct session *session,
 	upstream_pool_release(&edge->pool);
 }
 
+/* ---- clients outside ---- */
+
+static void answer_client(struct rpc_ticket ticket, const void *message,
+			  int *fd, void *owner)
+{
+	const struct msg_client *client = message;
+	const struct keeper_peer *door = owner;
+
+	(void)ticket;
+	conn_take(door->keeper->owner, take_fd(fd), client->read);
+}
+
+static const struct rpc_permit door_permits[] = {
+	{MSG_CLIENT, &msg_client_schema, answer_client, true, 0},
+};
+static const struct keeper_service services[] = {
+	{ROLE_DOOR, door_permits, ARRAY_SIZE(door_permits)},
+};
+
 static int listen_tcp(struct edge *edge, int fd, struct err *err)
 {
 	struct io_listener *listener;
@@ -202,6 +221,8 @@ static const char *const syscalls[] = {
 
 const struct keeper_spec edge_spec = {
 	.role = ROLE_EDGE,
+	.services = services,
+	.service_count = ARRAY_SIZE(services),
 	.prepare = prepare,
 	.syscalls = syscalls,
 	.on_session_open = on_session_open,

@@ -78,6 +78,9 @@ int edge_dns_tcp(struct edge *edge, int fd, struct err *err);
 void conn_accept(int fd, const struct sockaddr_storage *peer,
 		 const struct sockaddr_storage *original, bool was_redirected,
 		 void *owner);
+/* A connection that the door gives us (fd is taken), with the bytes it has
+ * read of it (untrusted): an explicit proxy client's. */
+void conn_take(struct edge *edge, int fd, struct bytes read);
 /* Close every connection: the session is over. */
 void conns_close(struct edge *edge);
 

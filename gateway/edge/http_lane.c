@@ -238,8 +238,9 @@ static void new_request_id(struct conn *conn)
 		       (unsigned long long)++conn->edge->request_count);
 }
 
-/* The socket says whose session it is; a lease is a second proof: none need
- * be given, but one that is must be the session's own. */
+/* In a sandbox the socket says whose session it is, and a lease is a second
+ * proof: none need be given, but one that is must be the session's own. Of a
+ * client outside it is the only proof, wanted with every request. */
 static bool is_lease_wrong(const struct conn *conn)
 {
 	const struct edge *edge = conn->edge;
@@ -247,8 +248,10 @@ static bool is_lease_wrong(const struct conn *conn)
 		&edge->keeper->sessions, bytes_str(edge->session_id));
 	uint8_t room[LEASE_FIELD_MAX];
 
-	if (conn->proxy_authorization.len == 0 || !session)
+	if (!session)
 		return false;
+	if (conn->proxy_authorization.len == 0)
+		return conn->is_outside && !conn->is_inner;
 	return !session_lease_is(
 		session, lease_of_field(conn->proxy_authorization, room));
 }

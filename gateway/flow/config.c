@@ -16,10 +16,18 @@ static const struct wire_field host_fields[] = {
 static const struct wire_schema host_schema =
 	WIRE_SCHEMA("dns-host", struct config_dns_host, host_fields);
 
+static const struct wire_field listener_fields[] = {
+	WIRE_TEXT(struct config_listener, address, 64),
+};
+static const struct wire_schema listener_schema =
+	WIRE_SCHEMA("listener", struct config_listener, listener_fields);
+
 static const struct wire_field config_fields[] = {
 	WIRE_LIST(struct gateway_config, dns_servers, 16, &server_schema),
 	WIRE_LIST(struct gateway_config, dns_hosts, CONFIG_NAMES_MAX,
 		  &host_schema),
+	WIRE_LIST(struct gateway_config, proxy_listeners,
+		  CONFIG_PROXY_LISTENERS_MAX, &listener_schema),
 	WIRE_BYTES(struct gateway_config, ca_bundle, CONFIG_BYTES_MAX / 2),
 	WIRE_BOOL(struct gateway_config, tls13_only),
 	WIRE_BYTES(struct gateway_config, state, CONFIG_PATH_MAX),

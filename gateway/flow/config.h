@@ -7,7 +7,8 @@
 
 #include "common/wire.h"
 
-#define CONFIG_BYTES_MAX (4 * 1024 * 1024)
+#define CONFIG_BYTES_MAX	   (4 * 1024 * 1024)
+#define CONFIG_PROXY_LISTENERS_MAX 8
 
 struct config_dns_server {
 	struct bytes address; /* "10.0.0.53" or "10.0.0.53:5353", "[::1]:53" */
@@ -18,11 +19,17 @@ struct config_dns_host {
 	struct bytes address; /* an address literal */
 };
 
+struct config_listener {
+	struct bytes address; /* "127.0.0.1:3128", "[::1]:3128" */
+};
+
 struct gateway_config {
 	const struct config_dns_server *dns_servers; /* none: resolv.conf's */
 	size_t dns_servers_count;
 	const struct config_dns_host *dns_hosts; /* answered without DNS */
 	size_t dns_hosts_count;
+	const struct config_listener *proxy_listeners; /* none: no door */
+	size_t proxy_listeners_count;
 	struct bytes ca_bundle; /* PEM, the roots for upstream TLS */
 	bool tls13_only;	/* upstream: tls.min is "1.3" (else 1.2) */
 	struct bytes state;	/* path of the warden's own directory: what a

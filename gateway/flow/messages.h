@@ -65,6 +65,9 @@ enum msg_type {
 	MSG_PACK_CHECK = 110, /* msg_pack_check + fd -> msg_pack_verdict */
 	MSG_PACK_ADD,	      /* empty + fd: an ancestry pack -> verdict */
 	MSG_PACK_AHEAD, /* empty + fd: the pushed pack so far, notification */
+
+	/* door -> edge, notification */
+	MSG_CLIENT = 120, /* msg_client + fd: a connection whose lease it is */
 	MSG_TYPE_MAX
 };
 

@@ -41,6 +41,12 @@ static const struct wire_field msg_dialed_fields[] = {
 const struct wire_schema msg_dialed_schema =
 	WIRE_SCHEMA("dialed", struct msg_dialed, msg_dialed_fields);
 
+static const struct wire_field msg_client_fields[] = {
+	WIRE_BYTES(struct msg_client, read, CLIENT_READ_MAX),
+};
+const struct wire_schema msg_client_schema =
+	WIRE_SCHEMA("client", struct msg_client, msg_client_fields);
+
 static const struct wire_field msg_leg_open_fields[] = {
 	WIRE_TEXT(struct msg_leg_open, binding, NAME_MAX_LEN),
 	WIRE_TEXT(struct msg_leg_open, host, HOST_NAME_MAX_LEN),

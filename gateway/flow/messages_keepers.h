@@ -43,6 +43,15 @@ struct msg_dialed {
 };
 extern const struct wire_schema msg_dialed_schema;
 
+/* ---- door ---- */
+
+/* What the door may have read of a connection when it gives it away. */
+#define CLIENT_READ_MAX (40 * 1024)
+struct msg_client {
+	struct bytes read; /* from the connection's first byte on */
+};
+extern const struct wire_schema msg_client_schema;
+
 /* ---- courier: see leg.h for what travels on a leg ---- */
 
 struct msg_leg_open {

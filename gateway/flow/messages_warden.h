@@ -26,6 +26,7 @@ enum listener_kind {
 	LISTENER_DNS_TCP,
 	LISTENER_CONTROL, /* control.sock: HTTP; to control */
 	LISTENER_ATTACH,  /* attach.sock: SOCK_SEQPACKET; to control */
+	LISTENER_PROXY,	  /* a TCP proxy port for all sessions; to the door */
 	LISTENER_KIND_MAX
 };
 struct msg_listener {

@@ -25,6 +25,7 @@ static const struct wire_field package_fields[] = {
 	WIRE_U64(struct package_wire, SESSION(created_ms)),
 	WIRE_U64(struct package_wire, SESSION(expires_ms)),
 	WIRE_BYTES(struct package_wire, SESSION(lease_hash), DIGEST_LEN),
+	WIRE_BOOL(struct package_wire, SESSION(has_proxy)),
 	WIRE_BYTES(struct package_wire, SESSION(policy_text), POLICY_TEXT_MAX),
 	WIRE_LIST(struct package_wire, scope, 1, &scope_schema),
 };

@@ -22,6 +22,7 @@ struct session_package {
 	uint64_t created_ms;	  /* wall clock */
 	uint64_t expires_ms;	  /* wall clock */
 	struct bytes lease_hash;  /* SHA-256, 32 bytes */
+	bool has_proxy;		  /* clients may come by the door */
 	struct bytes policy_text; /* for the edge: compiled there again */
 	struct scope scope;	  /* for the keepers */
 };

@@ -14,7 +14,8 @@
 	X(VAULT, "sallyport-vault")                                            \
 	X(PACKCHECK, "sallyport-packcheck")                                    \
 	X(LEDGER, "sallyport-ledger")                                          \
-	X(CONTROL, "sallyport-control")
+	X(CONTROL, "sallyport-control")                                        \
+	X(DOOR, "sallyport-door")
 
 enum role {
 #define X(role, file) ROLE_##role,
@@ -36,6 +37,6 @@ const char *role_executable(enum role role);
 	5 /* directory, for ledger, vault and minter: theirs                   \
 	     alone; for packcheck: an empty one, 0700, best on a               \
 	     tmpfs, removed after it; for control: the run                     \
-	     directory; for dialer, courier and edge: /dev/null */
+	     directory; for the others: /dev/null */
 
 #endif

@@ -115,7 +115,8 @@ static const char *extra_fields(unsigned status)
 		return "Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, "
 		       "CONNECT\r\n";
 	case 407:
-		return "Proxy-Authenticate: Basic realm=\"sallyport\"\r\n";
+		return "Proxy-Authenticate: Basic realm=\"sallyport\"\r\n"
+		       "Proxy-Authenticate: Bearer realm=\"sallyport\"\r\n";
 	default:
 		return "";
 	}

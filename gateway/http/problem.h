@@ -25,7 +25,8 @@ struct problem {
 };
 
 /* Append the whole response. 0, or -1 when out has no room
- * (PROBLEM_BYTES_MAX is enough). A 407 asks for Basic, a 405 has Allow. */
+ * (PROBLEM_BYTES_MAX is enough). A 407 asks for Basic or
+ * Bearer, a 405 has Allow. */
 int problem_write(struct buf *out, const struct problem *problem);
 
 #endif

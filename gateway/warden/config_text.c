@@ -1,11 +1,14 @@
 #include "gateway/warden/config_text.h"
 
+#include <stdio.h>
+
 #include "common/cleanup.h"
 #include "policies/host.h"
 #include "policies/reader.h"
 
-#define TREES_MAX   (64 * 1024 * 1024)
-#define PORT_DIGITS 5
+#define TREES_MAX	  (64 * 1024 * 1024)
+#define PORT_DIGITS	  5
+#define LISTENER_TEXT_MAX 64
 
 /* ---- directories and files ---- */
 
@@ -158,6 +161,58 @@ static void read_dns(struct reader *reader, const struct text_node *node,
 	(void)reader_map(reader, node, fields, ARRAY_SIZE(fields), target);
 }
 
+/* ---- listen ---- */
+
+static bool read_listener(struct reader *reader, const struct text_node *node,
+			  void *item)
+{
+	struct config_listener *listener = item;
+	char copy[LISTENER_TEXT_MAX];
+	struct sockaddr_storage address;
+
+	if (!reader_word(reader, node, &listener->address))
+		return false;
+	(void)snprintf(copy, sizeof(copy), "%.*s",
+		       BYTES_ARGS(listener->address));
+	if (listener->address.len >= sizeof(copy) ||
+	    config_listener_parse(copy, &address) < 0)
+		return reader_error(reader, node,
+				    "this must be an address and a port, like "
+				    "127.0.0.1:3128 or \"[::1]:3128\"");
+	return true;
+}
+
+static void read_proxy(struct reader *reader, const struct text_node *node,
+		       void *target, size_t offset)
+{
+	struct warden_config *config = target;
+	void *items = NULL;
+	size_t count = 0;
+
+	(void)offset;
+	if (!reader_list(reader, node, sizeof(struct config_listener),
+			 read_listener, &items, &count))
+		return;
+	if (count > CONFIG_PROXY_LISTENERS_MAX) {
+		(void)reader_error(reader, node, "more than %d addresses",
+				   CONFIG_PROXY_LISTENERS_MAX);
+		return;
+	}
+	config->gateway.proxy_listeners = items;
+	config->gateway.proxy_listeners_count = count;
+}
+
+static void read_listen(struct reader *reader, const struct text_node *node,
+			void *target, size_t offset)
+{
+	static const struct reader_field fields[] = {
+		{"proxy", read_proxy, 0},
+	};
+
+	(void)offset;
+	(void)reader_map(reader, node, fields, ARRAY_SIZE(fields), target);
+}
+
 /* ---- tls ---- */
 
 static void read_tls_min(struct reader *reader, const struct text_node *node,
@@ -237,7 +292,7 @@ bool config_text_read(struct warden_config *config, struct bytes text,
 		{"dns", read_dns, 0},
 		{"tls", read_tls, 0},
 		{"limits", read_limits, 0},
-		{"listen", NULL, 0},
+		{"listen", read_listen, 0},
 		{"upstream_proxy", NULL, 0},
 		{"guardrail", NULL, 0},
 		{"store", NULL, 0},

@@ -4,6 +4,8 @@
 #ifndef GATEWAY_WARDEN_CONFIG_TEXT_H
 #define GATEWAY_WARDEN_CONFIG_TEXT_H
 
+#include <sys/socket.h>
+
 #include "gateway/warden/config.h"
 #include "policies/policy.h"
 
@@ -16,5 +18,9 @@
  * when there is any error; all of them are told in *errors. */
 bool config_text_read(struct warden_config *config, struct bytes text,
 		      struct policy_errors *errors);
+
+/* "127.0.0.1:3128" or "[::1]:3128" as a socket's address. 0, or -1 when it
+ * is none. */
+int config_listener_parse(const char *text, struct sockaddr_storage *address);
 
 #endif

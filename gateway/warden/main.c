@@ -226,7 +226,7 @@ static int open_all(struct warden *warden, struct err *err)
 		return -1;
 	warden->attach_fd =
 		listen_unix(config->run, "attach.sock", SOCK_SEQPACKET, err);
-	return warden->attach_fd < 0 ? -1 : 0;
+	return warden->attach_fd < 0 ? -1 : warden_listen_proxy(warden, err);
 }
 
 /* ---- life ---- */
@@ -289,6 +289,8 @@ static int start_children(struct warden *warden, struct err *err)
 	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
 		if (!child_add(warden, order[i], NULL, err))
 			return -1;
+	if (warden->proxy_count > 0 && !child_add(warden, ROLE_DOOR, NULL, err))
+		return -1;
 	return 0;
 }
 

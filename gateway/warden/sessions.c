@@ -16,27 +16,6 @@
 /* A session that expired is forgotten this much later. */
 #define TIMER_MS_MAX (24 * 60 * 60 * 1000)
 
-static bool keeps_session(const struct child *child,
-			  const struct warden_session *session)
-{
-	switch (child->role) {
-	case ROLE_MINTER:
-	case ROLE_DIALER:
-	case ROLE_COURIER:
-	case ROLE_VAULT:
-		return true;
-	case ROLE_EDGE:
-		return child->session == session;
-	case ROLE_WARDEN:
-	case ROLE_PACKCHECK:
-	case ROLE_LEDGER:
-	case ROLE_CONTROL:
-	case ROLE_MAX:
-	default:
-		return false;
-	}
-}
-
 struct warden_session *warden_session_find(const struct warden *warden,
 					   struct bytes id)
 {

@@ -74,6 +74,8 @@ struct warden {
 	size_t session_count;
 	int control_fd; /* listening sockets that control gets */
 	int attach_fd;
+	int proxy_fds[CONFIG_PROXY_LISTENERS_MAX]; /* that the door gets */
+	size_t proxy_count;
 	struct rpc *ledger; /* the warden's own records */
 	struct io_timer *idle_timer;
 	bool is_draining;
@@ -95,11 +97,20 @@ struct child *child_of(const struct warden *warden, enum role role);
 /* Give a child that just started everything it needs: the sessions, its
  * channels, its listeners. 0, or -1. */
 int wire_child(struct child *child, struct err *err);
+/* Does it keep a copy of that session? An edge keeps its own alone, the door
+ * those that are for it. */
+bool keeps_session(const struct child *child,
+		   const struct warden_session *session);
 /* Tell one child of one session. */
 int wire_session(struct child *child, const struct warden_session *session,
 		 struct err *err);
 int wire_listener(struct child *child, const struct warden_listener *listener,
 		  struct err *err);
+
+/* ---- proxy.c ---- */
+
+/* Open the proxy ports of the configuration for the door. 0, or -1. */
+int warden_listen_proxy(struct warden *warden, struct err *err);
 
 /* ---- sessions.c ---- */
 

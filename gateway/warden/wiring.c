@@ -15,21 +15,46 @@ static const struct {
 	{ROLE_VAULT, ROLE_LEDGER},  {ROLE_DIALER, ROLE_LEDGER},
 	{ROLE_MINTER, ROLE_LEDGER}, {ROLE_CONTROL, ROLE_LEDGER},
 	{ROLE_CONTROL, ROLE_VAULT}, {ROLE_CONTROL, ROLE_MINTER},
+	{ROLE_DOOR, ROLE_EDGE},
 };
 
-/* Which keep a copy of every session. An edge has its own alone. */
-static bool keeps_sessions(enum role role)
+bool keeps_session(const struct child *child,
+		   const struct warden_session *session)
 {
-	return role == ROLE_MINTER || role == ROLE_DIALER ||
-	       role == ROLE_COURIER || role == ROLE_VAULT;
+	switch (child->role) {
+	case ROLE_MINTER:
+	case ROLE_DIALER:
+	case ROLE_COURIER:
+	case ROLE_VAULT:
+		return true;
+	case ROLE_EDGE:
+		return child->session == session;
+	case ROLE_DOOR:
+		return session->package->session.has_proxy;
+	case ROLE_WARDEN:
+	case ROLE_PACKCHECK:
+	case ROLE_LEDGER:
+	case ROLE_CONTROL:
+	case ROLE_MAX:
+	default:
+		return false;
+	}
 }
 
-static bool is_wired(enum role a, enum role b)
+/* To the edge of a session that is not for it, the door has no way. */
+static bool is_open_to_door(const struct child *a, const struct child *b)
+{
+	const struct child *edge = a->role == ROLE_EDGE ? a : b;
+
+	return edge->session && keeps_session(a == edge ? b : a, edge->session);
+}
+
+static bool is_wired(const struct child *a, const struct child *b)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(wires); i++)
-		if ((wires[i].a == a && wires[i].b == b) ||
-		    (wires[i].a == b && wires[i].b == a))
-			return true;
+		if ((wires[i].a == a->role && wires[i].b == b->role) ||
+		    (wires[i].a == b->role && wires[i].b == a->role))
+			return wires[i].a != ROLE_DOOR || is_open_to_door(a, b);
 	return false;
 }
 
@@ -95,13 +120,34 @@ static int wire_own_ledger(struct warden *warden, struct child *ledger,
 	return 0;
 }
 
+/* What the door learns of a session: whose lease it is, and until when. */
+static int seal_for_door(const struct warden_session *session, struct err *err)
+{
+	const struct session_package *of = &session->package->session;
+	const struct session_package known = {
+		.id = of->id,
+		.created_ms = of->created_ms,
+		.expires_ms = of->expires_ms,
+		.lease_hash = of->lease_hash,
+		.has_proxy = true,
+	};
+
+	return package_seal(&known, err);
+}
+
 int wire_session(struct child *child, const struct warden_session *session,
 		 struct err *err)
 {
 	const struct wire_empty empty = {0};
+	auto_fd int sealed = -1;
 
+	if (child->role == ROLE_DOOR) {
+		sealed = seal_for_door(session, err);
+		if (sealed < 0)
+			return -1;
+	}
 	return rpc_tell(child->rpc, MSG_SESSION_OPEN, &wire_empty_schema,
-			&empty, session->package_fd, err);
+			&empty, sealed < 0 ? session->package_fd : sealed, err);
 }
 
 int wire_listener(struct child *child, const struct warden_listener *listener,
@@ -138,13 +184,29 @@ static int wire_control(struct child *control, struct err *err)
 	return 0;
 }
 
+static int wire_door(struct child *door, struct err *err)
+{
+	const struct warden *warden = door->warden;
+
+	for (size_t i = 0; i < warden->proxy_count; i++) {
+		const struct warden_listener listener = {warden->proxy_fds[i],
+							 LISTENER_PROXY};
+
+		if (wire_listener(door, &listener, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 /* Sessions first: an edge's first request must find its session known. */
 static int wire_sessions(struct child *child, struct err *err)
 {
 	struct warden_session *session;
 
 	DL_FOREACH(child->warden->sessions, session)
-	if (!session->is_revoked && wire_session(child, session, err) < 0)
+	if (!session->is_revoked && child->role != ROLE_EDGE &&
+	    keeps_session(child, session) &&
+	    wire_session(child, session, err) < 0)
 		return -1;
 	return 0;
 }
@@ -153,12 +215,11 @@ int wire_child(struct child *child, struct err *err)
 {
 	struct child *other;
 
-	if (keeps_sessions(child->role) && wire_sessions(child, err) < 0)
+	if (wire_sessions(child, err) < 0)
 		return -1;
 	DL_FOREACH(child->warden->children, other)
 	{
-		if (other == child || !other->rpc ||
-		    !is_wired(child->role, other->role))
+		if (other == child || !other->rpc || !is_wired(child, other))
 			continue;
 		/* One of the two is just ending: the next one in its place is
 		 * wired when it starts. */
@@ -172,5 +233,7 @@ int wire_child(struct child *child, struct err *err)
 		return wire_own_ledger(child->warden, child, err);
 	if (child->role == ROLE_CONTROL)
 		return wire_control(child, err);
+	if (child->role == ROLE_DOOR)
+		return wire_door(child, err);
 	return 0;
 }

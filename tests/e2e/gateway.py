@@ -53,7 +53,7 @@ def wait_until(what, timeout=10, every=0.02):
 
 
 class Gateway:
-    def __init__(self, directory, hosts, ca_pem, limits=None):
+    def __init__(self, directory, hosts, ca_pem, limits=None, config=None):
         self.dir = pathlib.Path(directory)
         self.run_dir = self.dir / "run"
         self.state = self.dir / "state"
@@ -63,13 +63,14 @@ class Gateway:
         self.sanitizer = self.dir / "sanitizer"
         self.sanitizer.mkdir(mode=0o777, exist_ok=True)
         self.sanitizer.chmod(0o1777)
-        config = {"state": str(self.state), "run": str(self.run_dir),
-                  "dns": {"hosts": hosts},
-                  "tls": {"ca_bundle": str(self.dir / "ca.pem")}}
+        settings = {"state": str(self.state), "run": str(self.run_dir),
+                    "dns": {"hosts": hosts},
+                    "tls": {"ca_bundle": str(self.dir / "ca.pem")},
+                    **(config or {})}
         if limits:
-            config["limits"] = limits
+            settings["limits"] = limits
         self.config = self.dir / "gateway.yaml"
-        self.config.write_text(json.dumps(config, indent=1))
+        self.config.write_text(json.dumps(settings, indent=1))
 
     def env(self, **more):
         # What a process holds until its end is not given back; whether it
@@ -159,11 +160,11 @@ class Gateway:
                 return process["pid"]
         return None
 
-    def create(self, policy, repo="", branch="", ttl=600):
+    def create(self, policy, repo="", branch="", ttl=600, proxy=False):
         body = {"policy": policy if isinstance(policy, str)
                 else json.dumps(policy, indent=1),
                 "policy_name": "test", "repo": repo, "branch": branch,
-                "ttl_s": ttl}
+                "ttl_s": ttl, "proxy": proxy}
         return json.loads(self.call("POST", "/v1/sessions", json.dumps(body)))
 
     def end(self, session, reason="revoked"):

@@ -97,6 +97,8 @@ static void problem_adds_what_a_status_demands(void **state)
 		{CONSTRAINT_limit_rate, 7, "\r\nRetry-After: 7\r\n"},
 		{CONSTRAINT_lease_invalid, 0,
 		 "\r\nProxy-Authenticate: Basic realm=\"sallyport\"\r\n"},
+		{CONSTRAINT_lease_invalid, 0,
+		 "\r\nProxy-Authenticate: Bearer realm=\"sallyport\"\r\n"},
 		{CONSTRAINT_method_unknown, 0, "\r\nAllow: GET, "},
 	};
 

@@ -59,6 +59,7 @@ static void config_reads_every_key_it_knows(void **state)
 		"            \"[fd00::53]:5353\"]\n"
 		"  hosts: {GitHub.com: 198.51.100.7, a.example: \"fd00::1\"}\n"
 		"tls: {ca_bundle: /x/ca.pem, min: \"1.3\"}\n"
+		"listen: {proxy: [\"127.0.0.1:3128\", \"[::1]:3128\"]}\n"
 		"limits: {sessions: 7, connections: 9}\n");
 	assert_int_equal(read.result, 0);
 	assert_string_equal(read.config.state, "/x/state");
@@ -71,6 +72,9 @@ static void config_reads_every_key_it_knows(void **state)
 	assert_true(bytes_is(gateway->dns_hosts[0].name, "github.com"));
 	assert_true(bytes_is(gateway->dns_hosts[1].address, "fd00::1"));
 	assert_true(gateway->tls13_only);
+	assert_int_equal(gateway->proxy_listeners_count, 2);
+	assert_true(
+		bytes_is(gateway->proxy_listeners[1].address, "[::1]:3128"));
 	assert_int_equal(gateway->sessions_max, 7);
 	assert_int_equal(read.config.sessions_max, 7);
 	assert_int_equal(gateway->connections_max, 9);
@@ -97,8 +101,18 @@ static void config_refuses_what_it_does_not_know_and_says_where(void **state)
 	static const struct {
 		const char *text, *where, *message;
 	} rows[] = {
-		{"listen: {proxy: [127.0.0.1:1]}\n",
-		 ":1:1:", "\"listen\" is not supported yet"},
+		{"listen: {proxy: [\"127.0.0.1:1\", localhost:1]}\n",
+		 ":1:33:", "an address and a port"},
+		{"listen: {proxy: [127.0.0.1]}\n",
+		 ":1:18:", "an address and a port"},
+		{"listen: {proxy: [\"127.0.0.1:0\"]}\n",
+		 ":1:18:", "an address and a port"},
+		{"listen: {proxy: [\"127.0.0.1:65536\"]}\n",
+		 ":1:18:", "an address and a port"},
+		{"listen: {proxy: [\"::1:3128\"]}\n",
+		 ":1:18:", "an address and a port"},
+		{"listen: {proxy: [\"[127.0.0.1]:3128\"]}\n",
+		 ":1:18:", "an address and a port"},
 		{"upstream_proxy: {url: x}\n",
 		 ":1:1:", "\"upstream_proxy\" is not supported yet"},
 		{"guardrail: /x\n",
@@ -144,7 +158,7 @@ static void config_tells_all_errors_at_once(void **state)
 	struct read_text read;
 
 	(void)state;
-	read_text(&read, "state: x\nrun: y\nlisten: {}\n");
+	read_text(&read, "state: x\nrun: y\nlisten: {proxy: [x]}\n");
 	assert_int_equal(read.result, -1);
 	assert_non_null(strstr(read.err.text, "3 errors"));
 	done(&read);
