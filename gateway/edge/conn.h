@@ -20,6 +20,7 @@
 #include "gateway/http/problem.h"
 #include "gateway/http/write.h"
 #include "gateway/listen/accept.h"
+#include "gateway/listen/socks.h"
 
 #define CONN_IN_MAX	  (128 * 1024)
 #define CONN_OUT_HIGH	  (256 * 1024)
@@ -68,6 +69,7 @@ struct conn {
 	struct arrival arrival;
 	struct wanted wanted;
 	struct hello hello;
+	struct socks socks;
 	struct target target;
 	bool has_target; /* decided: TARGET was passed */
 	bool is_inner;	 /* inside CONNECT, or redirected: origin-form only */

@@ -421,7 +421,7 @@ static enum step step_linger(struct conn *conn, enum lane_event event)
 
 const struct lane_state http_states[] = {
 	[AT_ARRIVE] = {"arrive", step_arrive, 0, DEADLINE_HEAD_MS,
-		       DEADLINE_FIXED, AT_HEAD, AT_PEEK, AT_NONE},
+		       DEADLINE_FIXED, AT_FIRST, AT_PEEK, AT_NONE},
 	[AT_CONNECT] = {"connect", step_connect, 0, DEADLINE_HEAD_MS,
 			DEADLINE_FIXED, AT_PEEK, AT_NONE, AT_DENY},
 	[AT_PEEK] = {"peek", step_peek, ON_CLIENT, DEADLINE_HEAD_MS,

@@ -17,6 +17,8 @@ static const char *const event_names[] = {
 static const struct lane_state *state_of(enum lane_state_id id)
 {
 	assert(id < AT_END);
+	if (id >= AT_FIRST)
+		return &socks_states[id];
 	if (id >= AT_GIT_BEGIN)
 		return &git_states[id];
 	if (id >= AT_TUNNEL_DIAL)

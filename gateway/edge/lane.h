@@ -84,6 +84,8 @@ enum lane_state_id {
 	AT_GIT_ANCESTRY,
 	AT_GIT_SEND,
 	AT_GIT_REFUSE,
+	AT_FIRST,
+	AT_SOCKS,
 	AT_END, /* not a state: the connection is closed */
 	AT_NONE /* not a state: the step never says so */
 };
@@ -106,6 +108,7 @@ struct lane_state {
 extern const struct lane_state http_states[];
 extern const struct lane_state tunnel_states[];
 extern const struct lane_state git_states[];
+extern const struct lane_state socks_states[];
 
 /* Put a new connection into its first state. */
 void lane_begin(struct conn *conn);
