@@ -236,7 +236,7 @@ static void add_action(struct nftnl_rule *rule, enum action action)
 		break;
 	case REJECT:
 		reject(rule, NFT_REJECT_ICMPX_UNREACH,
-		       NFT_REJECT_ICMPX_ADMIN_PROHIBITED);
+		       NFT_REJECT_ICMPX_PORT_UNREACH);
 		break;
 	}
 }

@@ -29,8 +29,10 @@
 #define CONN_REQUESTS_MAX 100000 /* on one connection */
 #define REQUEST_ID_SIZE	  24
 
-#define DEADLINE_HEAD_MS      30000
-#define DEADLINE_IDLE_MS      120000
+#define DEADLINE_HEAD_MS 30000
+#define DEADLINE_IDLE_MS 120000
+/* A client that says nothing for so long waits for the server's first word. */
+#define SILENCE_MS	      300
 #define DEADLINE_HANDSHAKE_MS 15000
 #define DEADLINE_ASK_MS	      20000
 #define DEADLINE_BODY_MS      300000
@@ -72,6 +74,7 @@ struct conn {
 	struct socks socks;
 	struct target target;
 	bool has_target; /* decided: TARGET was passed */
+	bool is_unheard; /* tunnel: the client has said nothing yet */
 	bool is_inner;	 /* inside CONNECT, or redirected: origin-form only */
 	struct verdict target_verdict;
 
@@ -129,6 +132,14 @@ void conn_put_upstream(struct conn *conn);
 
 /* Ask for an upstream; events arrive as EV_UP_*. 0, or -1: refusal set. */
 int conn_get_upstream(struct conn *conn, struct bytes binding);
+
+/* ---- tunnel_lane.c ---- */
+
+/* May the server speak first: is what is wanted allowed without a look
+ * inside, on a port where neither HTTP nor TLS is expected? */
+bool tunnel_may_wait(const struct conn *conn);
+/* 80, 443, 8080, 8443: there a client speaks HTTP or TLS. */
+bool tunnel_is_web_port(uint16_t port);
 
 /* ---- deny.c ---- */
 

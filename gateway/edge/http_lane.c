@@ -53,15 +53,26 @@ static enum step step_connect(struct conn *conn, enum lane_event event)
 
 /* ---- PEEK, TARGET, INSPECT: what does it speak, may it go there? ---- */
 
+/* NEXT: known; OTHER: nothing was said, and the server may speak first. */
 static enum step step_peek(struct conn *conn, enum lane_event event)
 {
 	struct buf *in = io_in(conn->client);
 
+	if (event == EV_ENTER && buf_len(in) == 0 && tunnel_may_wait(conn))
+		return STEP_OTHER;
 	if (event == EV_EOF && buf_len(in) == 0)
 		return STEP_END;
 	if (hello_look(&conn->hello, buf_view(in)) != HELLO_MORE)
 		return STEP_NEXT;
 	return event == EV_EOF ? STEP_END : STEP_STAY;
+}
+
+/* NEXT: it speaks after all. */
+static enum step step_silent(struct conn *conn, enum lane_event event)
+{
+	if (event == EV_EOF)
+		return STEP_END;
+	return buf_len(io_in(conn->client)) > 0 ? STEP_NEXT : STEP_STAY;
 }
 
 static bool may_tunnel(const struct conn *conn)
@@ -74,10 +85,12 @@ static void decide_the_target(struct conn *conn)
 {
 	/* What is wanted may stand in conn->target itself. */
 	struct target target;
-	enum constraint mismatch =
-		target_from(&conn->wanted, &conn->hello, &target);
-	enum constraint over = edge_over(conn->edge);
+	enum constraint mismatch, over = edge_over(conn->edge);
 
+	conn->is_unheard = conn->hello.kind == HELLO_MORE;
+	if (conn->is_unheard)
+		conn->hello.kind = HELLO_OTHER;
+	mismatch = target_from(&conn->wanted, &conn->hello, &target);
 	conn->target = target;
 	conn->target_verdict = target_check(conn->edge->policy, &conn->target);
 	if (over != CONSTRAINT_none || mismatch != CONSTRAINT_none)
@@ -425,7 +438,9 @@ const struct lane_state http_states[] = {
 	[AT_CONNECT] = {"connect", step_connect, 0, DEADLINE_HEAD_MS,
 			DEADLINE_FIXED, AT_PEEK, AT_NONE, AT_DENY},
 	[AT_PEEK] = {"peek", step_peek, ON_CLIENT, DEADLINE_HEAD_MS,
-		     DEADLINE_FIXED, AT_TARGET, AT_NONE, AT_NONE},
+		     DEADLINE_FIXED, AT_TARGET, AT_SILENT, AT_NONE},
+	[AT_SILENT] = {"silent", step_silent, ON_CLIENT, SILENCE_MS,
+		       DEADLINE_FIXED, AT_PEEK, AT_NONE, AT_NONE, AT_TARGET},
 	[AT_TARGET] = {"target", step_target, 0, DEADLINE_HEAD_MS,
 		       DEADLINE_FIXED, AT_INSPECT, AT_TUNNEL_DIAL, AT_NONE},
 	[AT_INSPECT] = {"inspect", step_inspect, 0, DEADLINE_HEAD_MS,

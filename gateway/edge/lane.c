@@ -99,6 +99,11 @@ void lane_timeout(struct conn *conn)
 	const struct lane_state *state = state_of(conn->state);
 
 	log_debug("deadline of state %s passed", state->name);
+	if (state->late) {
+		conn->state = state->late;
+		lane_deliver(conn, EV_ENTER);
+		return;
+	}
 	if (conn->has_replied || !is_told(conn->state)) {
 		conn_close(conn);
 		return;
@@ -124,12 +129,19 @@ static void dump_edge(FILE *out, enum lane_state_id from, enum lane_state_id to,
 			      name_of(from), name_of(to), label);
 }
 
+static enum lane_state_id late(enum lane_state_id id)
+{
+	if (state_of(id)->late)
+		return state_of(id)->late;
+	return is_told(id) ? state_of(id)->denied : AT_END;
+}
+
 static void dump_state(FILE *out, enum lane_state_id id)
 {
 	const struct lane_state *state = state_of(id);
 
-	(void)fprintf(out, "\t%s [label=\"%s\\n%u s%s\"];\n", state->name,
-		      state->name, state->deadline_ms / 1000,
+	(void)fprintf(out, "\t%s [label=\"%s\\n%g s%s\"];\n", state->name,
+		      state->name, state->deadline_ms / 1000.0,
 		      state->deadline_kind == DEADLINE_PROGRESS
 			      ? " without an event"
 			      : "");
@@ -137,7 +149,7 @@ static void dump_state(FILE *out, enum lane_state_id id)
 	dump_edge(out, id, state->other, "other");
 	dump_edge(out, id, state->denied, "deny");
 	(void)fprintf(out, "\t%s -> %s [style=dashed];\n", state->name,
-		      is_told(id) ? name_of(state->denied) : "end");
+		      name_of(late(id)));
 }
 
 void lanes_dump(FILE *out)

@@ -59,6 +59,7 @@ enum lane_state_id {
 	AT_ARRIVE,
 	AT_CONNECT,
 	AT_PEEK,
+	AT_SILENT,
 	AT_TARGET,
 	AT_INSPECT,
 	AT_MINT,
@@ -102,6 +103,9 @@ struct lane_state {
 	uint32_t deadline_ms;
 	enum deadline_kind deadline_kind;
 	enum lane_state_id next, other, denied;
+	/* Where it goes when its deadline passes; 0: the client is told, or
+	 * the connection closed. */
+	enum lane_state_id late;
 };
 
 /* Indexed by lane_state_id; each lane's file fills its own. */

@@ -100,17 +100,6 @@ static void name_address(struct conn *conn)
 	target->kind = HOST_NAME;
 }
 
-/* Where HTTP or TLS follows, a refusal is told inside, in full. */
-static bool is_told_inside(uint16_t port)
-{
-	static const uint16_t ports[] = {80, 443, 8080, 8443};
-
-	for (size_t i = 0; i < ARRAY_SIZE(ports); i++)
-		if (ports[i] == port)
-			return true;
-	return false;
-}
-
 static bool is_denied(struct conn *conn)
 {
 	enum constraint over = edge_over(conn->edge);
@@ -143,7 +132,8 @@ static enum step take_request(struct conn *conn)
 	}
 	if (conn->target.kind != HOST_NAME)
 		name_address(conn);
-	if (!is_told_inside(conn->target.port) && is_denied(conn))
+	/* Where HTTP or TLS follows, a refusal is told inside, in full. */
+	if (!tunnel_is_web_port(conn->target.port) && is_denied(conn))
 		return answer(conn, SOCKS_NOT_ALLOWED);
 	/* target is filled in again from what stands in wanted: they share no
 	 * memory. */

@@ -16,6 +16,29 @@ static const struct io_limits limits = {
 	.out_max = CONN_OUT_MAX,
 };
 
+bool tunnel_is_web_port(uint16_t port)
+{
+	static const uint16_t ports[] = {80, 443, 8080, 8443};
+
+	for (size_t i = 0; i < ARRAY_SIZE(ports); i++)
+		if (ports[i] == port)
+			return true;
+	return false;
+}
+
+bool tunnel_may_wait(const struct conn *conn)
+{
+	const struct target_facts facts = {
+		.host = bytes_str(conn->wanted.host),
+		.port = conn->wanted.port,
+	};
+	struct verdict verdict =
+		decide_target(conn->edge->policy, &facts, NULL);
+
+	return !tunnel_is_web_port(facts.port) &&
+	       verdict.kind == VERDICT_ALLOW && !verdict.inspect;
+}
+
 static void on_peer(struct io *io, enum io_event event, void *owner)
 {
 	struct conn *conn = owner;
@@ -109,8 +132,38 @@ static int move(struct io *from, struct io *to, uint64_t *count)
 	return 0;
 }
 
+/* A client that spoke late is looked at as one that speaks first: TLS must
+ * name the host that was decided on (B1), and HTTP is not for tunnels. What
+ * looks like HTTP is none when the server spoke first (SMTP's EHLO).
+ * 1: it may pass; 0: not known yet; -1: it may not. */
+static int hear(struct conn *conn)
+{
+	struct bytes input = buf_view(io_in(conn->client));
+	struct target target;
+
+	if (!conn->is_unheard)
+		return 1;
+	if (conn->hello.kind == HELLO_OTHER)
+		hello_init(&conn->hello);
+	if (hello_look(&conn->hello, input) == HELLO_MORE)
+		return conn->is_eof ? 1 : 0;
+	conn->is_unheard = false;
+	if ((conn->hello.kind != HELLO_HTTP || conn->bytes_down > 0) &&
+	    target_from(&conn->wanted, &conn->hello, &target) ==
+		    CONSTRAINT_none &&
+	    !strcmp(target.host, conn->target.host))
+		return 1;
+	conn_refuse(conn, CONSTRAINT_protocol_not_allowed,
+		    "the client spoke late, and not what was decided on");
+	return -1;
+}
+
 static int move_up(struct conn *conn)
 {
+	int heard = hear(conn);
+
+	if (heard <= 0)
+		return heard;
 	if (rate_up(conn, buf_len(io_in(conn->client))) < 0)
 		return -1;
 	return move(conn->client, conn->peer, &conn->bytes_up);

@@ -108,3 +108,22 @@ print(tcp(socket.AF_INET, "1.2.3.4", 443))
 """)
     assert result.returncode == 0
     assert "Error" in result.stdout
+
+
+@pytest.mark.parametrize("family,address", [
+    ("AF_INET", "1.2.3.4"), ("AF_INET6", "2001:db8::1")])
+def test_a_udp_client_hears_at_once_that_nobody_is_there(box, family,
+                                                         address):
+    """So QUIC falls back to TCP: sending fails, or an ICMP error arrives."""
+    result = box.python(f"""
+import socket
+s = socket.socket(socket.{family}, socket.SOCK_DGRAM)
+s.settimeout(10)
+s.connect(({address!r}, 443))
+try:
+    s.send(b"a QUIC packet")
+    s.recv(100)
+except (PermissionError, ConnectionRefusedError):
+    print("refused")
+""")
+    assert result.stdout == "refused\n", result.stderr
