@@ -44,8 +44,6 @@
 #define LINGER_BYTES_MAX     (1024 * 1024)
 /* Of a tunnel that ended, to its peer. */
 #define TUNNEL_FLUSH_MS 1000
-/* Bodies under inspection, of all connections together. */
-#define BODIES_HELD_MAX (128ull * 1024 * 1024)
 
 /* What changes a body on its way: bytes in, bytes appended to out. Filters
  * are the git lane's; state is theirs. */

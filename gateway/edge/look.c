@@ -6,6 +6,7 @@
 
 #include "common/cleanup.h"
 #include "gateway/edge/conn.h"
+#include "policies/inspect/inspection.h"
 
 /* What is handed to upstream at a time. */
 #define SLICE_BYTES (64 * 1024)
@@ -14,6 +15,8 @@ struct look {
 	struct buf held;
 	uint64_t reserved; /* of it, in edge->held_bytes */
 	size_t sent;
+	/* Until the refusal that names what it found is sent. */
+	struct inspection *seen;
 };
 
 void look_release(struct conn *conn)
@@ -24,6 +27,7 @@ void look_release(struct conn *conn)
 		return;
 	conn->look = NULL;
 	conn->edge->held_bytes -= look->reserved;
+	inspection_free(look->seen);
 	buf_release(&look->held);
 	free(look);
 }
@@ -49,18 +53,25 @@ static int refuse_size(struct conn *conn, uint64_t max)
 	return -1;
 }
 
+/* Of all connections together. */
+static uint64_t held_max(const struct conn *conn)
+{
+	return conn->edge->policy->network_limits.held_bytes;
+}
+
 /* The most that this request may have held. */
 static uint64_t max_of(const struct conn *conn)
 {
-	return conn->verdict.look_max < BODIES_HELD_MAX ? conn->verdict.look_max
-							: BODIES_HELD_MAX;
+	uint64_t max = held_max(conn);
+
+	return conn->verdict.look_max < max ? conn->verdict.look_max : max;
 }
 
 static int reserve(struct conn *conn, uint64_t bytes)
 {
 	struct look *look = conn->look;
 
-	if (bytes > BODIES_HELD_MAX - conn->edge->held_bytes) {
+	if (bytes > held_max(conn) - conn->edge->held_bytes) {
 		refuse(conn, CONSTRAINT_limit_bodies, bytes_from(NULL, 0));
 		return -1;
 	}
@@ -112,12 +123,51 @@ static bool never_full(struct conn *conn)
 
 /* ---- the look ---- */
 
+static struct bytes value_of(const struct fields *fields, const char *name)
+{
+	const struct field *field = fields_find(fields, name);
+
+	return field ? field->value : bytes_from(NULL, 0);
+}
+
+static int open_body(struct conn *conn)
+{
+	const struct fields *fields = &conn->request.fields;
+	struct look *look = conn->look;
+	const struct inspect_source source = {
+		.type = value_of(fields, "Content-Type"),
+		.encoding = value_of(fields, "Content-Encoding"),
+		.query = conn->request.query,
+		.body = buf_view(&look->held),
+		.decoded_max = conn->verdict.look_max,
+	};
+	struct err err;
+
+	/* Upstream might believe the other one. */
+	if (fields_count_of(fields, "Content-Type") > 1 ||
+	    fields_count_of(fields, "Content-Encoding") > 1) {
+		refuse(conn, CONSTRAINT_body_unreadable,
+		       bytes_str("Content-Type and Content-Encoding may stand "
+				 "only once each"));
+		return -1;
+	}
+	look->seen = inspection_new(&source, &err);
+	if (look->seen)
+		return 0;
+	refuse(conn, CONSTRAINT_body_unreadable,
+	       arena_copy(&conn->arena, bytes_str(err.text)));
+	return -1;
+}
+
 static enum step decide(struct conn *conn)
 {
 	struct request_facts facts =
 		request_facts_of(&conn->target, &conn->request);
 	struct look *look = conn->look;
 
+	if (open_body(conn) < 0)
+		return STEP_DENY;
+	facts.body = look->seen;
 	conn->verdict = decide_request(conn->edge->policy, &facts, NULL);
 	/* It was asked with all there is. */
 	if (conn->verdict.kind == VERDICT_LOOK)
@@ -126,6 +176,8 @@ static enum step decide(struct conn *conn)
 		conn_refuse_request(conn);
 	if (conn->verdict.kind == VERDICT_DENY)
 		return STEP_DENY;
+	inspection_free(look->seen);
+	look->seen = NULL;
 	/* The length is that of the bytes which were seen. */
 	conn->request.body_len = buf_len(&look->held);
 	conn->request.framing =
