@@ -12,6 +12,7 @@
 #include "gateway/flow/messages_keepers.h"
 #include "gateway/flow/messages_ledger.h"
 #include "gateway/flow/messages_warden.h"
+#include "gateway/flow/proposal.h"
 #include "gateway/flow/roles.h"
 
 enum msg_type {
@@ -60,6 +61,17 @@ enum msg_type {
 	MSG_LEDGER_FOLLOW, /* msg_ledger_query -> empty, then MSG_LEDGER_ROWS */
 	/* ledger -> control, notification */
 	MSG_LEDGER_ROWS, /* msg_ledger_rows */
+	/* edge -> ledger, requests: proposals of its own session */
+	MSG_PROPOSAL_TAKE, /* proposal (the question) -> proposal: go on if it
+			      is approved; what is approved once is used up */
+	MSG_PROPOSAL_ASK,  /* proposal (the question) -> proposal */
+	MSG_PROPOSAL_SHOW, /* msg_proposal_ref -> msg_proposal_found */
+	/* control -> ledger, requests */
+	MSG_PROPOSAL_GET,    /* msg_proposal_ref -> msg_proposal_found */
+	MSG_PROPOSAL_LIST,   /* msg_proposal_query -> msg_proposal_list */
+	MSG_PROPOSAL_DECIDE, /* msg_proposal_decide -> msg_proposal_found */
+	/* ledger -> edge, notification */
+	MSG_PROPOSAL_DECIDED, /* msg_proposal_ref */
 
 	/* edge -> packcheck */
 	MSG_PACK_CHECK = 110, /* msg_pack_check + fd -> msg_pack_verdict */

@@ -21,6 +21,7 @@ static const struct wire_field record_fields[] = {
 	WIRE_TEXT(struct record, detail, 1024),
 	WIRE_TEXT(struct record, old_oid, 64),
 	WIRE_TEXT(struct record, new_oid, 64),
+	WIRE_TEXT(struct record, approval, 32),
 };
 const struct wire_schema record_schema =
 	WIRE_SCHEMA("record", struct record, record_fields);

@@ -23,7 +23,8 @@
 	X(DNS, "dns")                                                          \
 	X(SANDBOX, "sandbox") /* a denial inside, start and exit */            \
 	X(PROCESS, "process") /* a process of ours crashed, began */           \
-	X(ADMIN, "admin")
+	X(ADMIN, "admin")                                                      \
+	X(APPROVAL, "approval") /* a person is asked, or has answered */
 
 enum record_kind {
 #define X(kind, name) RECORD_##kind,
@@ -52,6 +53,7 @@ struct record {
 	struct bytes detail;	 /* one line */
 	struct bytes old_oid;	 /* pushes */
 	struct bytes new_oid;
+	struct bytes approval; /* "p-..." or empty */
 };
 
 extern const struct wire_schema record_schema;

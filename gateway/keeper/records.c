@@ -10,7 +10,7 @@
 #define BATCH_BYTES_MAX	   (48 * 1024)
 #define DURABLE_TIMEOUT_MS 5000
 /* The scalars of a record and the length of each of its texts. */
-#define RECORD_FIXED_BYTES 88
+#define RECORD_FIXED_BYTES 92
 
 /* Records that will be one message. */
 struct batch {
@@ -61,10 +61,11 @@ static size_t copy_record(struct arena *arena, const struct record *from,
 	to->detail = copy_text(arena, from->detail, 1024);
 	to->old_oid = copy_text(arena, from->old_oid, 64);
 	to->new_oid = copy_text(arena, from->new_oid, 64);
+	to->approval = copy_text(arena, from->approval, 32);
 	return RECORD_FIXED_BYTES + to->session.len + to->request_id.len +
 	       to->rule.len + to->host.len + to->method.len + to->path.len +
 	       to->credential.len + to->detail.len + to->old_oid.len +
-	       to->new_oid.len;
+	       to->new_oid.len + to->approval.len;
 }
 
 /* ---- batches ---- */

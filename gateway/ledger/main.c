@@ -10,21 +10,24 @@
 #include "common/log.h"
 #include "common/secret.h"
 #include "gateway/keeper/keeper.h"
+#include "gateway/ledger/approvals.h"
 #include "gateway/ledger/batch.h"
 #include "gateway/ledger/follow.h"
 #include "gateway/ledger/permit.h"
 
 /* How often the head is logged, as an anchor outside the store. */
-#define ANCHOR_EVERY_MS	   (3600 * 1000)
-#define ANSWER_ARENA_MAX   (256 * 1024)
-#define RECORDS_PER_SECOND 100000
-#define QUERIES_PER_SECOND 200
+#define ANCHOR_EVERY_MS	     (3600 * 1000)
+#define ANSWER_ARENA_MAX     (256 * 1024)
+#define RECORDS_PER_SECOND   100000
+#define QUERIES_PER_SECOND   200
+#define PROPOSALS_PER_SECOND 100 /* of one edge, or of control */
 
 struct ledger {
 	struct store store;
 	struct batch batch;
 	struct batch_hooks hooks;
 	struct follow follow;
+	struct approvals approvals;
 	struct io_timer *anchor;
 	uint64_t anchored; /* the sequence that was logged last */
 };
@@ -46,10 +49,13 @@ static void answer_records(struct rpc_ticket ticket, const void *message,
 
 	(void)ticket;
 	(void)fd;
-	if (why)
+	if (why) {
 		keeper_drop_peer(peer, why);
-	else
-		batch_add(&ledger->batch, message, session_of(peer), NULL);
+		return;
+	}
+	batch_add(&ledger->batch, message, session_of(peer), NULL);
+	if (peer->role == ROLE_WARDEN)
+		approvals_note_ends(&ledger->approvals, message);
 }
 
 static void answer_durable(struct rpc_ticket ticket, const void *message,
@@ -84,6 +90,57 @@ static void on_stored(void *owner)
 	struct ledger *ledger = owner;
 
 	follow_wake(&ledger->follow);
+}
+
+/* ---- proposals ---- */
+
+static struct approvals *approvals_of(const struct keeper_peer *peer)
+{
+	struct ledger *ledger = peer->keeper->owner;
+
+	return &ledger->approvals;
+}
+
+static void answer_take(struct rpc_ticket ticket, const void *message, int *fd,
+			void *owner)
+{
+	(void)fd;
+	approvals_take(approvals_of(owner), owner, ticket, message);
+}
+
+static void answer_ask(struct rpc_ticket ticket, const void *message, int *fd,
+		       void *owner)
+{
+	(void)fd;
+	approvals_ask(approvals_of(owner), owner, ticket, message);
+}
+
+static void answer_show(struct rpc_ticket ticket, const void *message, int *fd,
+			void *owner)
+{
+	(void)fd;
+	approvals_show(approvals_of(owner), owner, ticket, message);
+}
+
+static void answer_get(struct rpc_ticket ticket, const void *message, int *fd,
+		       void *owner)
+{
+	(void)fd;
+	approvals_get(approvals_of(owner), ticket, message);
+}
+
+static void answer_list(struct rpc_ticket ticket, const void *message, int *fd,
+			void *owner)
+{
+	(void)fd;
+	approvals_list(approvals_of(owner), ticket, message);
+}
+
+static void answer_decide(struct rpc_ticket ticket, const void *message,
+			  int *fd, void *owner)
+{
+	(void)fd;
+	approvals_decide(approvals_of(owner), ticket, message);
 }
 
 /* ---- control's questions ---- */
@@ -187,8 +244,10 @@ static int prepare(struct keeper *keeper, struct confine_spec *confine,
 	struct ledger *ledger = keeper->owner;
 
 	secret_protect_process();
-	return store_open(&ledger->store, keeper->state_fd,
-			  confine->uid ? confine->uid : (uid_t)-1, err);
+	if (store_open(&ledger->store, keeper->state_fd,
+		       confine->uid ? confine->uid : (uid_t)-1, err) < 0)
+		return -1;
+	return proposals_open(&ledger->store, err);
 }
 
 /* A store that does not end where its head says has been cut: its own next
@@ -221,6 +280,8 @@ static int start(struct keeper *keeper, struct err *err)
 		.on_stored = on_stored,
 		.owner = ledger,
 	};
+	ledger->approvals =
+		(struct approvals){keeper, &ledger->store, &ledger->batch};
 	if (batch_init(&ledger->batch, keeper->loop, &ledger->store,
 		       &ledger->hooks, err) < 0 ||
 	    follow_init(&ledger->follow, keeper->loop, &ledger->store, err) < 0)
@@ -251,6 +312,18 @@ int main(void)
 		{MSG_RECORDS_DURABLE, &msg_records_schema, answer_durable,
 		 false, RECORDS_PER_SECOND},
 	};
+	static const struct rpc_permit edge_permits[] = {
+		{MSG_RECORDS, &msg_records_schema, answer_records, false,
+		 RECORDS_PER_SECOND},
+		{MSG_RECORDS_DURABLE, &msg_records_schema, answer_durable,
+		 false, RECORDS_PER_SECOND},
+		{MSG_PROPOSAL_TAKE, &proposal_schema, answer_take, false,
+		 PROPOSALS_PER_SECOND},
+		{MSG_PROPOSAL_ASK, &proposal_schema, answer_ask, false,
+		 PROPOSALS_PER_SECOND},
+		{MSG_PROPOSAL_SHOW, &msg_proposal_ref_schema, answer_show,
+		 false, PROPOSALS_PER_SECOND},
+	};
 	static const struct rpc_permit control_permits[] = {
 		{MSG_RECORDS, &msg_records_schema, answer_records, false,
 		 RECORDS_PER_SECOND},
@@ -262,11 +335,17 @@ int main(void)
 		 false, QUERIES_PER_SECOND},
 		{MSG_LEDGER_VERIFY, &msg_ledger_verify_schema, answer_verify,
 		 false, QUERIES_PER_SECOND},
+		{MSG_PROPOSAL_GET, &msg_proposal_ref_schema, answer_get, false,
+		 PROPOSALS_PER_SECOND},
+		{MSG_PROPOSAL_LIST, &msg_proposal_query_schema, answer_list,
+		 false, PROPOSALS_PER_SECOND},
+		{MSG_PROPOSAL_DECIDE, &msg_proposal_decide_schema,
+		 answer_decide, false, PROPOSALS_PER_SECOND},
 	};
 #define RECORDER(role) {role, record_permits, ARRAY_SIZE(record_permits)}
 	static const struct keeper_service services[] = {
 		RECORDER(ROLE_WARDEN),
-		RECORDER(ROLE_EDGE),
+		{ROLE_EDGE, edge_permits, ARRAY_SIZE(edge_permits)},
 		RECORDER(ROLE_MINTER),
 		RECORDER(ROLE_DIALER),
 		RECORDER(ROLE_COURIER),

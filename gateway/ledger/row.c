@@ -15,7 +15,7 @@ unsigned row_class(enum record_kind kind, bool allowed)
 		[RECORD_PUSH_REPORT] = 6003,	 [RECORD_SECRET_USE] = 6003,
 		[RECORD_SECRET_CHANGED] = 6003,	 [RECORD_DNS] = 4003,
 		[RECORD_SANDBOX] = 1007,	 [RECORD_PROCESS] = 1007,
-		[RECORD_ADMIN] = 6003,
+		[RECORD_ADMIN] = 6003,		 [RECORD_APPROVAL] = 6003,
 	};
 
 	if (kind == RECORD_SANDBOX && !allowed)
@@ -139,7 +139,8 @@ static int add_tail(struct buf *out, const struct record *record)
 		return -1;
 	if (add_request(out, record) < 0 || add_outcome(out, record) < 0 ||
 	    add_text(out, ",\"detail\":", record->detail) < 0 ||
-	    add_oids(out, record) < 0)
+	    add_oids(out, record) < 0 ||
+	    add_text(out, ",\"approval\":", record->approval) < 0)
 		return -1;
 	return buf_add_byte(out, '}');
 }

@@ -5,7 +5,8 @@
  *	sequence, time (RFC 3339, UTC), class_uid (OCSF), activity (the name
  *	of its kind), allowed, session,             <- the head
  *	constraint (a name), request_id, rule, host, port, method, path,
- *	status, bytes_up, bytes_down, credential, detail, old_oid, new_oid
+ *	status, bytes_up, bytes_down, credential, detail, old_oid, new_oid,
+ *	approval
  *
  * The head says again what stands in the columns of the store, so that a
  * column that was altered alone is found: verification writes the head from
