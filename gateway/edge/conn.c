@@ -5,6 +5,7 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "gateway/edge/approval.h"
 #include "gateway/edge/git_lane.h"
 #include "gateway/upstream/dial.h"
 
@@ -37,6 +38,7 @@ static void let_go(struct conn *conn)
 	conn_put_upstream(conn);
 	git_work_release(conn);
 	look_release(conn);
+	approval_release(conn);
 }
 
 void conn_close(struct conn *conn)
@@ -198,6 +200,7 @@ void conn_reset_request(struct conn *conn)
 	git_work_release(conn);
 	look_release(conn);
 	rate_end(conn);
+	approval_release(conn);
 	arena_reset(&conn->arena);
 	guard_init(&conn->guard, GUARD_REQUEST);
 	memset(&conn->request, 0, sizeof(conn->request));

@@ -56,6 +56,7 @@ struct filter {
 
 struct git_work; /* git_lane.c */
 struct look;	 /* look.c */
+struct approval; /* approval.h */
 
 struct conn {
 	struct edge *edge;
@@ -105,7 +106,8 @@ struct conn {
 	/* Looks at the response's head first; -1: refusal set. May be NULL. */
 	int (*check_reply)(struct conn *conn);
 	struct git_work *git;
-	struct look *look; /* a body that is held; else NULL */
+	struct look *look;	   /* a body that is held; else NULL */
+	struct approval *approval; /* what a person is asked; or NULL */
 
 	/* what is asked of others */
 	struct ask *ask; /* minter, warden, packcheck: one at a time */

@@ -7,6 +7,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "gateway/edge/approval.h"
 
 #define EXPIRY_CHECK_MS 1000
 
@@ -219,6 +220,35 @@ static const char *const syscalls[] = {
 	"pread64",    "pwrite64",     NULL,
 };
 
+/* ---- what the ledger says ---- */
+
+static void answer_decided(struct rpc_ticket ticket, const void *message,
+			   int *fd, void *owner)
+{
+	const struct msg_proposal_ref *ref = message;
+	const struct keeper_peer *peer = owner;
+
+	(void)ticket;
+	(void)fd;
+	if (ref->id.len > 0)
+		approvals_wake(peer->keeper->owner, ref->id);
+}
+
+/* What was decided while no ledger was there is asked for again. */
+static void on_peer(struct keeper *keeper, struct keeper_peer *peer)
+{
+	if (peer->role == ROLE_LEDGER)
+		approvals_wake(keeper->owner, bytes_from(NULL, 0));
+}
+
+static const struct rpc_permit ledger_permits[] = {
+	{MSG_PROPOSAL_DECIDED, &msg_proposal_ref_schema, answer_decided, false,
+	 1000},
+};
+static const struct keeper_service services[] = {
+	{ROLE_LEDGER, ledger_permits, ARRAY_SIZE(ledger_permits)},
+};
+
 const struct keeper_spec edge_spec = {
 	.role = ROLE_EDGE,
 	.services = services,
@@ -227,5 +257,6 @@ const struct keeper_spec edge_spec = {
 	.syscalls = syscalls,
 	.on_session_open = on_session_open,
 	.on_session_close = on_session_close,
+	.on_peer = on_peer,
 	.on_listener = on_listener,
 };

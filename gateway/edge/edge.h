@@ -13,6 +13,7 @@
 #define GATEWAY_EDGE_EDGE_H
 
 #include "gateway/dns/answer.h"
+#include "gateway/edge/grants.h"
 #include "gateway/edge/rate.h"
 #include "gateway/keeper/keeper.h"
 #include "gateway/tls/server.h"
@@ -23,6 +24,7 @@
 /* A session that wants more than this wants to harm the host. */
 #define EDGE_MEMORY_MAX ((size_t)2 << 30)
 
+struct approval;
 struct conn;
 struct edge_dns;
 
@@ -54,6 +56,9 @@ struct edge {
 	uint64_t spooled;    /* bytes of packs held, of all connections */
 	uint64_t held_bytes; /* of bodies under inspection, likewise */
 	struct io_timer *expiry;
+	struct grants grants;
+	struct approval *held; /* requests that wait for a person */
+	size_t held_count;
 };
 
 /* The edge as a keeper; its owner is a zeroed struct edge. */

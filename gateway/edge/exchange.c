@@ -322,6 +322,7 @@ enum step exchange_step(struct conn *conn, enum lane_event event)
 	case EV_TLS_HELLO:
 	case EV_TLS_READY:
 	case EV_ANSWER:
+	case EV_WAKE:
 	case EV_PEER_DATA:
 	case EV_PEER_EOF:
 	case EV_PEER_DRAINED:

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "common/cleanup.h"
-#include "gateway/edge/conn.h"
+#include "gateway/edge/approval.h"
 #include "gateway/edge/git_lane.h"
 #include "gateway/session/lease.h"
 #include "gateway/upstream/dial.h"
@@ -81,6 +81,22 @@ static bool may_tunnel(const struct conn *conn)
 	       !conn->target_verdict.inspect;
 }
 
+/* Where requests are seen, they are asked about, one by one. */
+static void ask_inside(struct conn *conn)
+{
+	struct verdict *verdict = &conn->target_verdict;
+
+	if (conn->hello.kind == HELLO_OTHER) {
+		if (!verdict->inspect || approval_may_ask_tunnel(conn))
+			return;
+	} else if (!verdict->inspect && conn->hello.kind == HELLO_TLS) {
+		return;
+	}
+	verdict->kind = VERDICT_ALLOW;
+	verdict->constraint = CONSTRAINT_none;
+	verdict->inspect = true;
+}
+
 static void decide_the_target(struct conn *conn)
 {
 	/* What is wanted may stand in conn->target itself. */
@@ -99,6 +115,8 @@ static void decide_the_target(struct conn *conn)
 			.constraint = over != CONSTRAINT_none ? over : mismatch,
 			.rule = bytes_str("gateway"),
 		};
+	if (conn->target_verdict.kind == VERDICT_ASK)
+		ask_inside(conn);
 	/* What cannot be looked into does not pass where a look is needed. */
 	if (conn->hello.kind == HELLO_OTHER &&
 	    conn->target_verdict.kind == VERDICT_ALLOW &&
@@ -117,6 +135,8 @@ static enum step step_target(struct conn *conn, enum lane_event event)
 	decide_the_target(conn);
 	conn->is_inner = true;
 	conn->has_target = true;
+	if (conn->target_verdict.kind == VERDICT_ASK)
+		return STEP_OTHER;
 	if (conn_record_target(conn) < 0)
 		conn->target_verdict = (struct verdict){
 			.kind = VERDICT_DENY,
@@ -442,7 +462,7 @@ const struct lane_state http_states[] = {
 	[AT_SILENT] = {"silent", step_silent, ON_CLIENT, SILENCE_MS,
 		       DEADLINE_FIXED, AT_PEEK, AT_NONE, AT_NONE, AT_TARGET},
 	[AT_TARGET] = {"target", step_target, 0, DEADLINE_HEAD_MS,
-		       DEADLINE_FIXED, AT_INSPECT, AT_TUNNEL_DIAL, AT_NONE},
+		       DEADLINE_FIXED, AT_INSPECT, AT_TUNNEL_APPROVE, AT_NONE},
 	[AT_INSPECT] = {"inspect", step_inspect, 0, DEADLINE_HEAD_MS,
 			DEADLINE_FIXED, AT_MINT, AT_HEAD, AT_NONE},
 	[AT_MINT] = {"mint", step_mint, EV_BIT(EV_ANSWER), DEADLINE_ASK_MS,
@@ -457,7 +477,11 @@ const struct lane_state http_states[] = {
 	[AT_DECIDE] = {"decide", step_decide, 0, DEADLINE_HEAD_MS,
 		       DEADLINE_FIXED, AT_LOOK, AT_GIT_BEGIN, AT_DENY},
 	[AT_LOOK] = {"look", look_step, ON_CLIENT, DEADLINE_LOOK_MS,
-		     DEADLINE_FIXED, AT_PERMIT, AT_NONE, AT_DENY},
+		     DEADLINE_FIXED, AT_APPROVE, AT_NONE, AT_DENY},
+	[AT_APPROVE] = {"approve", approval_step,
+			ON_CLIENT | EV_BIT(EV_ANSWER) | EV_BIT(EV_WAKE),
+			DEADLINE_APPROVAL_MS, DEADLINE_FIXED, AT_PERMIT,
+			AT_NONE, AT_DENY},
 	[AT_PERMIT] = {"permit", step_permit, 0, DEADLINE_HEAD_MS,
 		       DEADLINE_FIXED, AT_EXCHANGE, AT_NONE, AT_DENY},
 	[AT_EXCHANGE] = {"exchange", exchange_step,

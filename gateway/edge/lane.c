@@ -21,7 +21,7 @@ static const struct lane_state *state_of(enum lane_state_id id)
 		return &socks_states[id];
 	if (id >= AT_GIT_BEGIN)
 		return &git_states[id];
-	if (id >= AT_TUNNEL_DIAL)
+	if (id >= AT_TUNNEL_APPROVE)
 		return &tunnel_states[id];
 	return &http_states[id];
 }

@@ -24,6 +24,7 @@ struct conn;
 	X(TLS_HELLO) /* the client's handshake waits for a certificate */      \
 	X(TLS_READY)                                                           \
 	X(ANSWER) /* a process that was asked has answered */                  \
+	X(WAKE)	  /* what is waited for may have come */                       \
 	X(UP_READY)                                                            \
 	X(UP_HEAD)                                                             \
 	X(UP_BODY)                                                             \
@@ -67,10 +68,12 @@ enum lane_state_id {
 	AT_HEAD,
 	AT_DECIDE,
 	AT_LOOK,
+	AT_APPROVE,
 	AT_PERMIT,
 	AT_EXCHANGE,
 	AT_DENY,
 	AT_LINGER,
+	AT_TUNNEL_APPROVE,
 	AT_TUNNEL_DIAL,
 	AT_TUNNEL_RELAY,
 	AT_TUNNEL_HALF,

@@ -1,4 +1,4 @@
-#include "gateway/edge/conn.h"
+#include "gateway/edge/approval.h"
 
 /* What every record of a connection says. */
 static struct record base_record(const struct conn *conn, enum record_kind kind)
@@ -8,6 +8,8 @@ static struct record base_record(const struct conn *conn, enum record_kind kind)
 		.request_id = bytes_str(conn->request_id),
 		.host = bytes_str(conn->target.host),
 		.port = conn->target.port,
+		.approval =
+			bytes_str(conn->approval ? conn->approval->id : NULL),
 	};
 }
 

@@ -4,7 +4,7 @@
  * they go first.
  */
 #include "common/cleanup.h"
-#include "gateway/edge/conn.h"
+#include "gateway/edge/approval.h"
 #include "gateway/upstream/dial.h"
 
 #define TUNNEL_IDLE_MS 3600000
@@ -234,6 +234,11 @@ static enum step step_half(struct conn *conn, enum lane_event event)
 	 EV_BIT(EV_PEER_DATA) | EV_BIT(EV_PEER_EOF) | EV_BIT(EV_PEER_DRAINED))
 
 const struct lane_state tunnel_states[] = {
+	[AT_TUNNEL_APPROVE] = {"tunnel_approve", approval_tunnel_step,
+			       EV_BIT(EV_DATA) | EV_BIT(EV_EOF) |
+				       EV_BIT(EV_ANSWER) | EV_BIT(EV_WAKE),
+			       DEADLINE_APPROVAL_MS, DEADLINE_FIXED,
+			       AT_TUNNEL_DIAL, AT_NONE, AT_NONE},
 	[AT_TUNNEL_DIAL] = {"tunnel_dial", step_dial, EV_BIT(EV_ANSWER),
 			    DEADLINE_ASK_MS, DEADLINE_FIXED, AT_TUNNEL_RELAY,
 			    AT_INSPECT, AT_NONE},

@@ -23,6 +23,7 @@ struct refusal {
 	const struct bytes *allowed; /* hosts, methods or paths near it */
 	size_t allowed_count;
 	struct bytes try_instead; /* one sentence */
+	struct bytes proposal;	  /* "p-...": a person may allow it */
 };
 
 #endif

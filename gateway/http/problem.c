@@ -102,7 +102,8 @@ static int add_body(struct buf *out, const struct problem *problem)
 	    add_member(out, "session", problem->session) < 0 ||
 	    add_member(out, "request_id", problem->request_id) < 0 ||
 	    (refusal->allowed_count > 0 && add_allowed(out, refusal) < 0) ||
-	    add_member(out, "try", refusal->try_instead) < 0)
+	    add_member(out, "try", refusal->try_instead) < 0 ||
+	    add_member(out, "proposal", refusal->proposal) < 0)
 		return -1;
 	return buf_add_str(out, "}\n");
 }

@@ -2,8 +2,8 @@
  * A refusal as an HTTP response (interface.md 4): status line
  * `HTTP/1.1 403 egress denied: <constraint>`, a body of RFC 9457
  * application/problem+json: type, title, status, detail, constraint, rule,
- * session, request_id, allowed, try. What came from the sandbox is escaped
- * (JSON with \u for everything but printable ASCII).
+ * session, request_id, allowed, try, proposal. What came from the sandbox is
+ * escaped (JSON with \u for everything but printable ASCII).
  */
 #ifndef GATEWAY_HTTP_PROBLEM_H
 #define GATEWAY_HTTP_PROBLEM_H
