@@ -146,8 +146,34 @@ static void answer_client(struct rpc_ticket ticket, const void *message,
 static const struct rpc_permit door_permits[] = {
 	{MSG_CLIENT, &msg_client_schema, answer_client, true, 0},
 };
+/* ---- what the ledger says ---- */
+
+static void answer_decided(struct rpc_ticket ticket, const void *message,
+			   int *fd, void *owner)
+{
+	const struct msg_proposal_ref *ref = message;
+	const struct keeper_peer *peer = owner;
+
+	(void)ticket;
+	(void)fd;
+	if (ref->id.len > 0)
+		approvals_wake(peer->keeper->owner, ref->id);
+}
+
+/* What was decided while no ledger was there is asked for again. */
+static void on_peer(struct keeper *keeper, struct keeper_peer *peer)
+{
+	if (peer->role == ROLE_LEDGER)
+		approvals_wake(keeper->owner, bytes_from(NULL, 0));
+}
+
+static const struct rpc_permit ledger_permits[] = {
+	{MSG_PROPOSAL_DECIDED, &msg_proposal_ref_schema, answer_decided, false,
+	 1000},
+};
 static const struct keeper_service services[] = {
 	{ROLE_DOOR, door_permits, ARRAY_SIZE(door_permits)},
+	{ROLE_LEDGER, ledger_permits, ARRAY_SIZE(ledger_permits)},
 };
 
 static int listen_tcp(struct edge *edge, int fd, struct err *err)
@@ -218,35 +244,6 @@ static const char *const syscalls[] = {
 	"shutdown",   "recvfrom",     "sendto", /* datagrams of DNS */
 	"socketpair", "memfd_create", "ftruncate",
 	"pread64",    "pwrite64",     NULL,
-};
-
-/* ---- what the ledger says ---- */
-
-static void answer_decided(struct rpc_ticket ticket, const void *message,
-			   int *fd, void *owner)
-{
-	const struct msg_proposal_ref *ref = message;
-	const struct keeper_peer *peer = owner;
-
-	(void)ticket;
-	(void)fd;
-	if (ref->id.len > 0)
-		approvals_wake(peer->keeper->owner, ref->id);
-}
-
-/* What was decided while no ledger was there is asked for again. */
-static void on_peer(struct keeper *keeper, struct keeper_peer *peer)
-{
-	if (peer->role == ROLE_LEDGER)
-		approvals_wake(keeper->owner, bytes_from(NULL, 0));
-}
-
-static const struct rpc_permit ledger_permits[] = {
-	{MSG_PROPOSAL_DECIDED, &msg_proposal_ref_schema, answer_decided, false,
-	 1000},
-};
-static const struct keeper_service services[] = {
-	{ROLE_LEDGER, ledger_permits, ARRAY_SIZE(ledger_permits)},
 };
 
 const struct keeper_spec edge_spec = {
