@@ -37,6 +37,7 @@ void inspection_free(struct inspection *inspection)
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(inspection->answers); i++)
 		arena_release(&inspection->answers[i].arena);
+	inspection_graphql_free(inspection);
 	json_decref(inspection->json);
 	decoded_release(&inspection->body);
 	free(inspection);
@@ -52,9 +53,8 @@ const char *inspection_fault(const struct inspection *inspection)
 	return inspection->fault;
 }
 
-/* Is it asked for the first time? Sets the fault of the last answer. */
-static bool is_first(struct inspection *inspection, enum inspect_kind kind,
-		     size_t arena_max)
+bool inspection_first(struct inspection *inspection, enum inspect_kind kind,
+		      size_t arena_max)
 {
 	struct answer *answer = &inspection->answers[kind];
 	bool is_new = !answer->fault;
@@ -65,8 +65,8 @@ static bool is_first(struct inspection *inspection, enum inspect_kind kind,
 	return is_new;
 }
 
-static void answered(struct inspection *inspection, enum inspect_kind kind,
-		     const char *fault)
+void inspection_answered(struct inspection *inspection, enum inspect_kind kind,
+			 const char *fault)
 {
 	inspection->fault = fault ? fault : "";
 	inspection->answers[kind].fault = inspection->fault;
@@ -84,8 +84,9 @@ static const char *read_json(struct inspection *inspection)
 
 json_t *inspection_json(struct inspection *inspection)
 {
-	if (is_first(inspection, INSPECT_JSON, 0))
-		answered(inspection, INSPECT_JSON, read_json(inspection));
+	if (inspection_first(inspection, INSPECT_JSON, 0))
+		inspection_answered(inspection, INSPECT_JSON,
+				    read_json(inspection));
 	return inspection->json;
 }
 
@@ -107,9 +108,10 @@ const struct fields *inspection_form(struct inspection *inspection)
 {
 	struct answer *answer = &inspection->answers[INSPECT_FORM];
 
-	if (is_first(inspection, INSPECT_FORM,
-		     form_arena_max(inspection->body.content.len)))
-		answered(inspection, INSPECT_FORM, read_form(inspection));
+	if (inspection_first(inspection, INSPECT_FORM,
+			     form_arena_max(inspection->body.content.len)))
+		inspection_answered(inspection, INSPECT_FORM,
+				    read_form(inspection));
 	return *answer->fault ? NULL : &answer->fields;
 }
 
@@ -127,9 +129,9 @@ const struct fields *inspection_multipart(struct inspection *inspection)
 {
 	struct answer *answer = &inspection->answers[INSPECT_MULTIPART];
 
-	if (is_first(inspection, INSPECT_MULTIPART,
-		     INSPECT_FIELDS_MAX * sizeof(struct field)))
-		answered(inspection, INSPECT_MULTIPART,
-			 read_multipart(inspection));
+	if (inspection_first(inspection, INSPECT_MULTIPART,
+			     INSPECT_FIELDS_MAX * sizeof(struct field)))
+		inspection_answered(inspection, INSPECT_MULTIPART,
+				    read_multipart(inspection));
 	return *answer->fault ? NULL : &answer->fields;
 }

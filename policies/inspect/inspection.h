@@ -27,6 +27,7 @@ struct secret_prints; /* policies/inspect/prints.h */
 #define INSPECT_RATIO_MAX      200  /* decoded bytes for one that was sent */
 #define INSPECT_CODINGS_MAX    2    /* Content-Encoding: "gzip, br" */
 #define INSPECT_JSON_DEPTH_MAX 100
+#define INSPECT_BATCH_MAX      50 /* GraphQL requests of one body */
 
 /* All borrow, for the life of the inspection. */
 struct inspect_source {
@@ -65,13 +66,15 @@ const struct fields *inspection_multipart(struct inspection *inspection);
 
 /* One GraphQL request of a batch: the document and its variables. */
 struct inspected_graphql {
-	const struct graphql_document *document;
-	struct bytes operation;	 /* operationName; empty: not given */
-	const json_t *variables; /* an object, or NULL */
+	struct graphql_document *document; /* policies/inspect/graphql.h */
+	struct bytes operation;		   /* operationName; empty: not given */
+	const json_t *variables;	   /* an object, or NULL */
 };
-/* GraphQL over HTTP: a JSON object, a JSON array of them (batch), or
- * application/graphql. NULL: it is none; also when extensions ask for a
- * stored document, which cannot be seen. */
+/* GraphQL over HTTP: a JSON object, a JSON array of them (batch),
+ * application/graphql, or the query of the URL when there is no body. NULL:
+ * it is none; also when a member, a parameter or an extension stands there
+ * that is not GraphQL's own, such as one that asks for a stored document,
+ * which cannot be seen. Every entry runs: graphql_operation_read(). */
 const struct inspected_graphql *
 inspection_graphql(struct inspection *inspection, size_t *count);
 

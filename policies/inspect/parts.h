@@ -13,6 +13,7 @@ enum inspect_kind {
 	INSPECT_JSON,
 	INSPECT_FORM,
 	INSPECT_MULTIPART,
+	INSPECT_GRAPHQL,
 	INSPECT_KIND_MAX
 };
 
@@ -30,7 +31,19 @@ struct inspection {
 	bool is_typed;	    /* media was read */
 	struct answer answers[INSPECT_KIND_MAX];
 	json_t *json;
+	struct inspected_graphql *graphql;
+	size_t graphql_count;
+	json_t *variables; /* of the URL */
 	const char *fault; /* of the last question */
 };
+
+/* Is it asked for the first time? Then its arena is made; the fault becomes
+ * that of its answer. */
+bool inspection_first(struct inspection *inspection, enum inspect_kind kind,
+		      size_t arena_max);
+/* The answer's fault; NULL: it was read. */
+void inspection_answered(struct inspection *inspection, enum inspect_kind kind,
+			 const char *fault);
+void inspection_graphql_free(struct inspection *inspection);
 
 #endif
