@@ -81,6 +81,10 @@ static void answer_packcheck_start(struct rpc_ticket ticket,
 	(void)fd;
 	if (!is_role(edge, ROLE_EDGE, ticket))
 		return;
+	if (!edge->session) {
+		rpc_refuse(ticket, CONSTRAINT_internal, "without a session");
+		return;
+	}
 	if (!may_check_packs(edge)) {
 		rpc_refuse(ticket, CONSTRAINT_limit_rate,
 			   "too many packs are being checked");

@@ -209,6 +209,8 @@ static void child_free(struct child *child)
 {
 	if (child->session && child->session->edge == child)
 		child->session->edge = NULL;
+	if (child->warden->spare == child)
+		child->warden->spare = NULL;
 	DL_DELETE(child->warden->children, child);
 	if (child->rpc)
 		rpc_close(child->rpc);
@@ -293,6 +295,8 @@ static bool should_live(const struct child *child)
 	if (child->warden->is_draining || child->role == ROLE_PACKCHECK)
 		return false;
 	if (child->role != ROLE_EDGE)
+		return true;
+	if (child == child->warden->spare)
 		return true;
 	/* A new edge would not know that its session was revoked. */
 	return child->session && !child->session->is_revoked;

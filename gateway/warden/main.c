@@ -307,6 +307,8 @@ static int run(struct warden *warden, struct err *err)
 		return err_system(err, "start loop");
 	if (start_children(warden, err) < 0)
 		return -1;
+	if (spare_begin(warden) < 0)
+		return err_system(err, "start the spare edge");
 	warden_idle_check(warden);
 	log_info("gateway ready: run %s state %s", warden->config.run,
 		 warden->config.state);

@@ -270,7 +270,7 @@ int warden_session_create(struct warden *warden, int package_fd,
 		return err_system(err, "create session");
 	}
 	if (tell_keepers(session, err) < 0 ||
-	    !(session->edge = child_add(warden, ROLE_EDGE, session, err))) {
+	    !(session->edge = spare_take(warden, session, err))) {
 		warden_session_forget(session);
 		return -1;
 	}

@@ -8,6 +8,7 @@
  *	children -> fork, exec, reap, restart
  *	wiring   -> which two processes get a channel
  *	sessions -> packages, edges, listeners, ends
+ *	spare    -> the one edge that has no session yet
  */
 #ifndef GATEWAY_WARDEN_WARDEN_H
 #define GATEWAY_WARDEN_WARDEN_H
@@ -26,6 +27,7 @@
 #define RESTART_FORGIVEN_MS	   1000
 #define REVOKED_EDGE_LINGER_MS	   300000
 #define WARDEN_RECORDS_MAX	   256
+#define SPARE_DELAY_MS		   50
 
 struct warden;
 struct warden_session;
@@ -33,9 +35,10 @@ struct warden_session;
 struct child {
 	struct warden *warden;
 	enum role role;
-	struct warden_session *session; /* edge and packcheck, else NULL */
-	pid_t pid;			/* 0: not running */
-	struct rpc *rpc;		/* NULL: not running */
+	/* Of an edge and a packcheck, else NULL; the spare edge: NULL. */
+	struct warden_session *session;
+	pid_t pid;	 /* 0: not running */
+	struct rpc *rpc; /* NULL: not running */
 	bool is_ready;
 	unsigned restarts;
 	unsigned quick_ends; /* one after the other */
@@ -70,6 +73,8 @@ struct warden {
 	int exec_dir;  /* where the executables are */
 	int state_dir;
 	struct child *children;
+	struct child *spare; /* or NULL */
+	struct io_timer *spare_timer;
 	struct warden_session *sessions;
 	size_t session_count;
 	int control_fd; /* listening sockets that control gets */
@@ -91,6 +96,16 @@ void child_end(struct child *child);
 /* Reap every child that exited; restart those that should live. */
 void children_reap(struct warden *warden);
 struct child *child_of(const struct warden *warden, enum role role);
+
+/* ---- spare.c: one edge that is confined and waits for a session ---- */
+
+/* Start it a little later, so that it takes no time of what is wanted now.
+ * 0, or -1. */
+int spare_begin(struct warden *warden);
+/* The spare edge, which from now on is this session's and nobody's else, or
+ * one that is started now; the next spare follows. NULL with *err. */
+struct child *spare_take(struct warden *warden, struct warden_session *session,
+			 struct err *err);
 
 /* ---- wiring.c ---- */
 

@@ -211,15 +211,24 @@ static int wire_sessions(struct child *child, struct err *err)
 	return 0;
 }
 
+static bool is_spare(const struct child *child)
+{
+	return child->role == ROLE_EDGE && !child->session;
+}
+
 int wire_child(struct child *child, struct err *err)
 {
 	struct child *other;
 
+	/* Whom a channel speaks for is said once, when it is made. */
+	if (is_spare(child))
+		return 0;
 	if (wire_sessions(child, err) < 0)
 		return -1;
 	DL_FOREACH(child->warden->children, other)
 	{
-		if (other == child || !other->rpc || !is_wired(child, other))
+		if (other == child || !other->rpc || is_spare(other) ||
+		    !is_wired(child, other))
 			continue;
 		/* One of the two is just ending: the next one in its place is
 		 * wired when it starts. */
