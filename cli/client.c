@@ -69,8 +69,8 @@ static int send_all(int fd, struct bytes bytes, struct err *err)
 	return 0;
 }
 
-static int send_request(struct client *client,
-			const struct client_request *request, struct err *err)
+int client_send(struct client *client, const struct client_request *request,
+		struct err *err)
 {
 	const struct target target = {.host = "localhost", .port = 80};
 	auto_type(buf_release) struct buf head;
@@ -189,8 +189,8 @@ static int keep_span(struct bytes span, void *owner, struct err *err)
 		       : 0;
 }
 
-int client_call(struct client *client, const struct client_request *request,
-		struct reply *reply, struct err *err)
+int client_receive(struct client *client, const char *method,
+		   struct reply *reply, struct err *err)
 {
 	auto_type(arena_release) struct arena arena;
 	struct response response;
@@ -199,8 +199,7 @@ int client_call(struct client *client, const struct client_request *request,
 	*err = (struct err){0};
 	buf_init(&reply->body, CLIENT_BODY_MAX);
 	arena_init(&arena, HEAD_ARENA_BYTES);
-	if (send_request(client, request, err) < 0 ||
-	    receive_head(client, &arena, request->method, &response, err) < 0 ||
+	if (receive_head(client, &arena, method, &response, err) < 0 ||
 	    receive_body(client, &response, keep_span, &reply->body, err) < 0)
 		return -1;
 	reply->status = response.status;
@@ -208,6 +207,16 @@ int client_call(struct client *client, const struct client_request *request,
 		json_loadb((const char *)buf_view(&reply->body).data,
 			   buf_len(&reply->body), JSON_REJECT_DUPLICATES, NULL);
 	return 0;
+}
+
+int client_call(struct client *client, const struct client_request *request,
+		struct reply *reply, struct err *err)
+{
+	*reply = (struct reply){0};
+	*err = (struct err){0};
+	return client_send(client, request, err) < 0
+		       ? -1
+		       : client_receive(client, request->method, reply, err);
 }
 
 void reply_release(struct reply *reply)
@@ -291,7 +300,7 @@ int client_follow(struct client *client, const char *path, client_line_fn *fn,
 	arena_init(&arena, HEAD_ARENA_BYTES);
 	(void)setsockopt(client->fd, SOL_SOCKET, SO_RCVTIMEO, &forever,
 			 sizeof(forever));
-	if (send_request(client, &request, err) < 0 ||
+	if (client_send(client, &request, err) < 0 ||
 	    receive_head(client, &arena, "GET", &response, err) < 0)
 		return -1;
 	if (response.status != 200)

@@ -39,6 +39,11 @@ struct client_request {
 };
 int client_call(struct client *client, const struct client_request *request,
 		struct reply *reply, struct err *err);
+/* The two halves of it, for what can be done meanwhile. */
+int client_send(struct client *client, const struct client_request *request,
+		struct err *err);
+int client_receive(struct client *client, const char *method,
+		   struct reply *reply, struct err *err);
 void reply_release(struct reply *reply);
 /* 0 when the status is 2xx; else *err says what control said. */
 int reply_check(const struct reply *reply, struct err *err);

@@ -333,7 +333,7 @@ static void catch_signals(void)
 			(void)sigaction(numbers[i], &action, NULL);
 }
 
-/* Each in turn: a session without all of them would not be whole. */
+/* All of them: a session without one would not be whole. */
 static int give_listeners(struct run *run,
 			  const struct sandbox_listeners *listeners,
 			  struct err *err)
@@ -348,7 +348,7 @@ static int give_listeners(struct run *run,
 		{listeners->udp, LISTENER_DNS_UDP},
 		{listeners->tcp_dns, LISTENER_DNS_TCP},
 	};
-	int result = attachment_open(&run->attachment, err);
+	int result = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
 		if (result == 0 && table[i].fd >= 0)
@@ -358,7 +358,7 @@ static int give_listeners(struct run *run,
 		if (table[i].fd >= 0)
 			(void)close(table[i].fd);
 	}
-	return result;
+	return result < 0 ? -1 : attachment_wait(&run->attachment, err);
 }
 
 static int run_sandbox(struct run *run, int *exit_code, struct err *err)
@@ -369,11 +369,16 @@ static int run_sandbox(struct run *run, int *exit_code, struct err *err)
 	if (make_spec(run, &spec, err) < 0)
 		return -1;
 	recorder_open(&run->recorder, json_text(run->session.json, "id"));
-	if (denials_start(&run->denials, json_text(run->session.json, "id"),
-			  run->events, err) < 0)
+	run->sandbox = sandbox_start(&spec, err);
+	if (!run->sandbox)
 		return -1;
-	run->sandbox = sandbox_start(&spec, &listeners, err);
-	if (!run->sandbox || give_listeners(run, &listeners, err) < 0)
+	/* While it is built. */
+	if (denials_start(&run->denials, json_text(run->session.json, "id"),
+			  run->events, err) < 0 ||
+	    attachment_open(&run->attachment, err) < 0)
+		return -1;
+	if (sandbox_ready(run->sandbox, &listeners, err) < 0 ||
+	    give_listeners(run, &listeners, err) < 0)
 		return -1;
 	if (caught)
 		return err_set(err, ERR_CLOSED, "interrupted");
@@ -398,7 +403,10 @@ static int run_all(struct run *run, int *exit_code, struct err *err)
 	run->has_client = true;
 	catch_signals();
 	request.policy = buf_view(&run->policy_text);
-	if (gateway_create(&run->client, &request, &run->session, err) < 0)
+	if (gateway_ask_create(&run->client, &request, err) < 0)
+		return -1;
+	sandbox_prepare();
+	if (gateway_take_created(&run->client, &run->session, err) < 0)
 		return -1;
 	run->has_session = true;
 	return run_sandbox(run, exit_code, err);

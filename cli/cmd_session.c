@@ -132,7 +132,9 @@ int cmd_session_create(struct cli *cli)
 		return EXIT_INVALID;
 	if (client_open(&client, &err) < 0)
 		return cli_fail_err(&err);
-	result = gateway_create(&client, &wanted.request, &reply, &err);
+	result = gateway_ask_create(&client, &wanted.request, &err);
+	if (result == 0)
+		result = gateway_take_created(&client, &reply, &err);
 	client_close(&client);
 	if (result == 0 && (wanted.ca || wanted.request.has_proxy))
 		result = save_ca(reply.json, wanted.ca, &err);

@@ -1,9 +1,19 @@
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/arguments.h"
 #include "cli/client.h"
 #include "cli/commands.h"
 #include "common/cleanup.h"
+
+static const char *whose(const json_t *row)
+{
+	const char *session = json_text(row, "session");
+
+	return !session[0] && !strcmp(json_text(row, "role"), "edge")
+		       ? "(spare)"
+		       : session;
+}
 
 static void status_table(const json_t *value)
 {
@@ -26,7 +36,7 @@ static void status_table(const json_t *value)
 			       json_object_get(row, "restarts")),
 		       json_is_true(json_object_get(row, "ready")) ? "yes"
 								   : "no",
-		       json_text(row, "session"));
+		       whose(row));
 }
 
 int cmd_status(struct cli *cli)

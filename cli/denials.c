@@ -154,6 +154,19 @@ static void do_nothing(int number)
 	(void)number;
 }
 
+/* What the sandbox's supervisor has open ends with it alone. */
+static void close_others(int one, int other)
+{
+	unsigned low = (unsigned)(one < other ? one : other);
+	unsigned high = (unsigned)(one < other ? other : one);
+
+	if (low > STDERR_FILENO + 1)
+		(void)close_range(STDERR_FILENO + 1, low - 1, 0);
+	if (high > low + 1)
+		(void)close_range(low + 1, high - 1, 0);
+	(void)close_range(high + 1, ~0U, 0);
+}
+
 /* Rows as they are stored, until the command has ended and the stream is
  * shut down; then, asked for once, those that were not stored by then. If
  * the command's supervisor was killed, its cgroups are ours to remove. */
@@ -171,6 +184,7 @@ static void tell_all(struct client *client, const char *session, FILE *events,
 	(void)sigaction(SIGUSR1, &orphaned, NULL);
 	if (prctl(PR_SET_PDEATHSIG, SIGUSR1) < 0 || getppid() != parent)
 		_exit(1);
+	close_others(client->fd, events ? fileno(events) : client->fd);
 	listen_to(client, "events", session, &listener);
 	if (getppid() != parent)
 		sandbox_sweep(parent);

@@ -117,8 +117,8 @@ int gateway_open(struct client *client, struct err *err)
 
 /* ---- the session ---- */
 
-int gateway_create(struct client *client, const struct session_request *request,
-		   struct reply *reply, struct err *err)
+int gateway_ask_create(struct client *client,
+		       const struct session_request *request, struct err *err)
 {
 	json_t *body = json_pack(
 		"{s:s%, s:s*, s:s*, s:b, s:b}", "policy",
@@ -142,7 +142,13 @@ int gateway_create(struct client *client, const struct session_request *request,
 		return err_set(err, ERR_INVALID,
 			       "the policy or a name is not UTF-8");
 	call.body = bytes_str(text);
-	if (client_call(client, &call, reply, err) < 0)
+	return client_send(client, &call, err);
+}
+
+int gateway_take_created(struct client *client, struct reply *reply,
+			 struct err *err)
+{
+	if (client_receive(client, "POST", reply, err) < 0)
 		return -1;
 	return reply_check(reply, err);
 }
@@ -210,24 +216,18 @@ void attachment_close(struct attachment *attachment)
 	*attachment = (struct attachment){0};
 }
 
-struct giving {
-	bool is_done;
-	struct err err;
-};
-
 static void on_given(struct rpc_outcome *outcome, void *owner)
 {
-	struct giving *giving = owner;
+	struct attachment *attachment = owner;
 
-	giving->is_done = true;
-	if (outcome->err)
-		giving->err = *outcome->err;
+	attachment->waiting--;
+	if (outcome->err && attachment->err.code == ERR_NONE)
+		attachment->err = *outcome->err;
 }
 
 int attachment_give(struct attachment *attachment, const char *id,
 		    unsigned kind, int fd, struct err *err)
 {
-	struct giving giving = {0};
 	const struct msg_attach message = {
 		.id = bytes_str(id),
 		.kind = (uint8_t)kind,
@@ -240,16 +240,22 @@ int attachment_give(struct attachment *attachment, const char *id,
 		.reply_schema = &wire_empty_schema,
 		.timeout_ms = 5000,
 		.on_outcome = on_given,
-		.owner = &giving,
+		.owner = attachment,
 	};
 
 	if (rpc_ask(attachment->rpc, &call, NULL, err) < 0)
 		return -1;
-	while (!giving.is_done)
+	attachment->waiting++;
+	return 0;
+}
+
+int attachment_wait(struct attachment *attachment, struct err *err)
+{
+	while (attachment->waiting > 0)
 		if (io_loop_turn(attachment->loop, 100, err) < 0)
 			return -1;
-	if (giving.err.code == ERR_NONE)
+	if (attachment->err.code == ERR_NONE)
 		return 0;
-	*err = giving.err;
-	return err_prefix(err, "attach a listener to %s", id);
+	*err = attachment->err;
+	return err_prefix(err, "attach the listeners");
 }

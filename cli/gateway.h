@@ -27,9 +27,12 @@ struct session_request {
 	bool holds; /* ends with the client, unless it is attached before */
 };
 
-/* POST /v1/sessions; *reply holds id, lease, ca_pem, ca_pkcs12. 0, or -1. */
-int gateway_create(struct client *client, const struct session_request *request,
-		   struct reply *reply, struct err *err);
+/* POST /v1/sessions, and its answer: *reply holds id, lease, ca_pem,
+ * ca_pkcs12. 0, or -1. */
+int gateway_ask_create(struct client *client,
+		       const struct session_request *request, struct err *err);
+int gateway_take_created(struct client *client, struct reply *reply,
+			 struct err *err);
 /* DELETE /v1/sessions/{id}. 0, or -1. */
 int gateway_end(struct client *client, const char *id, const char *reason,
 		struct err *err);
@@ -38,12 +41,16 @@ int gateway_end(struct client *client, const char *id, const char *reason,
 struct attachment {
 	struct io_loop *loop;
 	struct rpc *rpc;
+	unsigned waiting; /* so many answers */
+	struct err err;	  /* of the first that was refused */
 };
 int attachment_open(struct attachment *attachment, struct err *err);
 void attachment_close(struct attachment *attachment);
 /* Give the session a listening socket (stays the caller's), kind an enum
- * listener_kind. Waits for the answer. 0, or -1. */
+ * listener_kind. 0, or -1 when it could not be sent. */
 int attachment_give(struct attachment *attachment, const char *id,
 		    unsigned kind, int fd, struct err *err);
+/* Wait until all that were given have been taken. 0, or -1. */
+int attachment_wait(struct attachment *attachment, struct err *err);
 
 #endif

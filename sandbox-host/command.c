@@ -69,7 +69,16 @@ static int confine_command(const struct init *init, struct err *err)
 	return control_send(init->control, &message, &notify, 1, err);
 }
 
-_Noreturn void command_run(const struct init *init, int master)
+/* Everything but the exec is done while the caller is still busy. */
+static void wait_for_go(int go)
+{
+	char word[sizeof(INIT_GO)];
+
+	if (read(go, word, sizeof(word)) != sizeof(word))
+		_exit(SANDBOX_EXIT_FAILED);
+}
+
+_Noreturn void command_run(const struct init *init, int master, int go)
 {
 	const char *const *argv = init->spec->argv;
 	struct err err = {0};
@@ -83,6 +92,7 @@ _Noreturn void command_run(const struct init *init, int master)
 	}
 	if (confine_command(init, &err) < 0)
 		fail(init, &err, SANDBOX_EXIT_FAILED);
+	wait_for_go(go);
 	(void)execvp(argv[0], (char *const *)(uintptr_t)argv);
 	err_system(&err, "run %s", argv[0]);
 	fail(init, &err,

@@ -83,6 +83,13 @@ static int report_ready(const struct init *init, struct steps *steps,
 	return rc;
 }
 
+/* The command's process. It is made while the caller still hands over the
+ * listeners, and execs when it is told so. */
+struct started {
+	pid_t pid;
+	int go; /* a pipe */
+};
+
 static void pass_signal(pid_t command, int number)
 {
 	/* What a terminal would have sent to the whole foreground group. */
@@ -92,14 +99,17 @@ static void pass_signal(pid_t command, int number)
 	(void)kill(is_for_group ? -command : command, number);
 }
 
-static void serve_control(const struct init *init, pid_t command)
+static void serve_control(const struct init *init, struct started *command)
 {
 	struct control_message message;
 
 	if (control_receive(init->control, &message, NULL, NULL, NULL) < 0)
 		_exit(SANDBOX_EXIT_FAILED);
 	if (message.kind == CONTROL_SIGNAL)
-		pass_signal(command, message.value);
+		pass_signal(command->pid, message.value);
+	if (message.kind == CONTROL_GO &&
+	    write(command->go, INIT_GO, sizeof(INIT_GO)) < 0)
+		_exit(SANDBOX_EXIT_FAILED);
 }
 
 /* Reap whatever ended. Ends with the command. */
@@ -118,8 +128,8 @@ static void reap(const struct init *init, pid_t command)
 	}
 }
 
-_Noreturn static void supervise(const struct init *init, pid_t command,
-				int signals)
+_Noreturn static void supervise(const struct init *init,
+				struct started *command, int signals)
 {
 	struct pollfd fds[] = {{.fd = init->control, .events = POLLIN},
 			       {.fd = signals, .events = POLLIN}};
@@ -133,7 +143,7 @@ _Noreturn static void supervise(const struct init *init, pid_t command,
 			serve_control(init, command);
 		if (fds[1].revents) {
 			(void)!read(signals, &child, sizeof(child));
-			reap(init, command);
+			reap(init, command->pid);
 		}
 	}
 }
@@ -151,6 +161,25 @@ static int wait_for_children(struct err *err)
 	return fd < 0 ? err_system(err, "init: watch children") : fd;
 }
 
+static int start_command(const struct init *init, int master,
+			 struct started *command, struct err *err)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_system(err, "init: make a pipe");
+	command->go = ends[1];
+	command->pid = fork();
+	if (command->pid < 0)
+		return err_system(err, "init: fork");
+	if (command->pid == 0) {
+		(void)close(ends[1]);
+		command_run(init, master, ends[0]);
+	}
+	(void)close(ends[0]);
+	return 0;
+}
+
 _Noreturn void init_run(const struct init *init)
 {
 	struct steps steps = {
@@ -162,24 +191,19 @@ _Noreturn void init_run(const struct init *init)
 	struct err err = {0};
 	int master = -1;
 	int signals;
-	pid_t command;
+	struct started command = {-1, -1};
 
 	close_others(init->control);
 	if (build(init, &steps, &err) < 0 ||
 	    report_ready(init, &steps, &master, &err) < 0)
 		fail(init, &err);
-	if (control_expect(init->control, CONTROL_GO, NULL, NULL, &err) < 0)
-		_exit(SANDBOX_EXIT_FAILED);
 	signals = wait_for_children(&err);
-	command = signals < 0 ? -1 : fork();
-	if (command < 0)
+	if (signals < 0 || start_command(init, master, &command, &err) < 0)
 		fail(init, &err);
-	if (command == 0)
-		command_run(init, master);
 	if (master >= 0)
 		(void)close(master);
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ||
 	    capabilities_drop(&err) < 0 || seccomp_enter_init(&err) < 0)
 		fail(init, &err);
-	supervise(init, command, signals);
+	supervise(init, &command, signals);
 }

@@ -38,7 +38,9 @@ struct init {
 _Noreturn void init_run(const struct init *init);
 
 /* The life of the command's process until its exec, forked by init_run().
- * master: the pty's, or -1. Does not return. */
-_Noreturn void command_run(const struct init *init, int master);
+ * master: the pty's, or -1. go: a pipe; it execs when INIT_GO comes out of
+ * it. Does not return. */
+#define INIT_GO "go"
+_Noreturn void command_run(const struct init *init, int master, int go);
 
 #endif

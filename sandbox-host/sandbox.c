@@ -21,6 +21,9 @@
 #include "sandbox-host/namespaces.h"
 #include "sandbox-host/network.h"
 
+/* What sandbox_prepare() made, until a sandbox takes it. */
+static struct seccomp_program prepared;
+
 /* A tree that the privileged caller opens for the command. */
 static int open_tree_for(const struct plan_step *step, int user_namespace,
 			 struct err *err)
@@ -87,8 +90,8 @@ static int equip(struct sandbox *sandbox, struct err *err)
 	return rc;
 }
 
-static int take_ready(struct sandbox *sandbox,
-		      struct sandbox_listeners *listeners, struct err *err)
+int sandbox_ready(struct sandbox *sandbox, struct sandbox_listeners *listeners,
+		  struct err *err)
 {
 	struct control_message message;
 	int fds[INIT_FIXED + 2];
@@ -129,8 +132,26 @@ static int check_standard(struct err *err)
 	return 0;
 }
 
+void sandbox_prepare(void)
+{
+	struct err err;
+
+	/* If it fails it is tried again, and said, when it is needed. */
+	if (!prepared.code)
+		(void)seccomp_compile(&prepared, &err);
+}
+
+static int take_program(struct seccomp_program *program, struct err *err)
+{
+	if (!prepared.code)
+		return seccomp_compile(program, err);
+	*program = prepared;
+	prepared = (struct seccomp_program){0};
+	return 0;
+}
+
 static int start(struct sandbox *sandbox, const struct sandbox_spec *spec,
-		 struct sandbox_listeners *listeners, struct err *err)
+		 struct err *err)
 {
 	struct init init = {.spec = spec,
 			    .plan = &sandbox->plan,
@@ -142,7 +163,7 @@ static int start(struct sandbox *sandbox, const struct sandbox_spec *spec,
 	    sandbox_plan(spec, &sandbox->plan, err) < 0 ||
 	    identity_take(&sandbox->identity, &sandbox->plan.identity, err) <
 		    0 ||
-	    seccomp_compile(&sandbox->program, err) < 0 ||
+	    take_program(&sandbox->program, err) < 0 ||
 	    control_pair(ends, err) < 0)
 		return -1;
 	limits_prepare(&sandbox->limits, &spec->limits);
@@ -153,14 +174,10 @@ static int start(struct sandbox *sandbox, const struct sandbox_spec *spec,
 	if (sandbox->pid == 0)
 		init_run(&init);
 	(void)close(ends[1]);
-	if (sandbox->pid < 0 || equip(sandbox, err) < 0)
-		return -1;
-	return take_ready(sandbox, listeners, err);
+	return sandbox->pid < 0 ? -1 : equip(sandbox, err);
 }
 
-struct sandbox *sandbox_start(const struct sandbox_spec *spec,
-			      struct sandbox_listeners *listeners,
-			      struct err *err)
+struct sandbox *sandbox_start(const struct sandbox_spec *spec, struct err *err)
 {
 	struct sandbox *sandbox = calloc(1, sizeof(*sandbox));
 
@@ -178,7 +195,7 @@ struct sandbox *sandbox_start(const struct sandbox_spec *spec,
 	sandbox->time_ms = spec->limits.time_ms;
 	terminal_open(&sandbox->terminal, -1);
 	report_open(&sandbox->report, spec->on_event, spec->owner);
-	if (start(sandbox, spec, listeners, err) == 0)
+	if (start(sandbox, spec, err) == 0)
 		return sandbox;
 	sandbox_free(sandbox);
 	return NULL;
@@ -197,15 +214,18 @@ int sandbox_go(struct sandbox *sandbox, struct err *err)
 	int fd = -1;
 	size_t count = 1;
 	int root = sandbox->root;
+	int sent;
 
 	assert(sandbox->notify.fd < 0 && root >= 0);
 	say_notes(sandbox);
 	/* Before the command can be ready for any. */
 	if (supervise_begin(sandbox, err) < 0)
 		return -1;
-	if (control_send(sandbox->control, &message, NULL, 0, err) < 0 ||
-	    control_expect(sandbox->control, CONTROL_NOTIFY, &fd, &count, err) <
-		    0)
+	sent = control_send(sandbox->control, &message, NULL, 0, err);
+	/* What failed inside is said there, also when nobody hears us. */
+	if (control_expect(sandbox->control, CONTROL_NOTIFY, &fd, &count, err) <
+		    0 ||
+	    sent < 0)
 		return -1;
 	assert(count == 1);
 	sandbox->root = -1;

@@ -4,7 +4,9 @@
  * at our listeners. Nothing inside is a secret; the only way out is a
  * socket that belongs to the gateway.
  *
- *	struct sandbox *sandbox = sandbox_start(&spec, &listeners, &err);
+ *	sandbox_prepare();                     // while nothing is known yet
+ *	struct sandbox *sandbox = sandbox_start(&spec, &err);
+ *	sandbox_ready(sandbox, &listeners, &err);
  *	... hand the listeners to the gateway ...
  *	sandbox_go(sandbox, &err);             // now the command is exec'ed
  *	sandbox_wait(sandbox, &exit_code, &err);
@@ -117,11 +119,15 @@ struct sandbox_listeners {
 
 struct sandbox;
 
-/* Build everything but the command. Listeners are set on success. NULL with
- * the step's name in err: nothing was left behind then. */
-struct sandbox *sandbox_start(const struct sandbox_spec *spec,
-			      struct sandbox_listeners *listeners,
-			      struct err *err);
+/* Do now what needs no spec and would take sandbox_start() its time. */
+void sandbox_prepare(void);
+/* Begin to build everything but the command, in a process of its own. NULL
+ * with the step's name in err: nothing was left behind then. */
+struct sandbox *sandbox_start(const struct sandbox_spec *spec, struct err *err);
+/* Wait until it is built. Listeners are set on success. 0, or -1 with the
+ * step's name in err. */
+int sandbox_ready(struct sandbox *sandbox, struct sandbox_listeners *listeners,
+		  struct err *err);
 /* Let the command be exec'ed. From here to the end of sandbox_wait() the
  * caller's INT, TERM, HUP, QUIT, USR1, USR2, WINCH and CONT are blocked and
  * belong to the command, unless the caller ignores them. 0, or -1. */

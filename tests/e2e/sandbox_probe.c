@@ -287,13 +287,13 @@ static int run(const struct request *request)
 {
 	struct sandbox_listeners listeners;
 	struct err err = {0};
-	struct sandbox *sandbox =
-		sandbox_start(&request->spec, &listeners, &err);
+	struct sandbox *sandbox = sandbox_start(&request->spec, &err);
 	int exit_code = SANDBOX_EXIT_FAILED;
 	pid_t server = -1;
 
-	if (!sandbox) {
+	if (!sandbox || sandbox_ready(sandbox, &listeners, &err) < 0) {
 		fprintf(stderr, "sandbox_probe: %s\n", err.text);
+		sandbox_free(sandbox);
 		return SANDBOX_EXIT_FAILED;
 	}
 	if (request->accept) {
