@@ -85,6 +85,39 @@ const struct command commands[] = {
 	 "Usage: sallyport secret list [-o json]\n"},
 	{"secret", "rm", cmd_secret_rm, "forget a secret",
 	 "Usage: sallyport secret rm NAME\n"},
+	{"approval", "list", cmd_approval_list, "what waits for a person?",
+	 "Usage: sallyport approval list [--session ID] [--state STATE] [-o "
+	 "json]\n"
+	 "\n"
+	 "STATE is pending (without --state), approved, denied, used, "
+	 "expired or\n"
+	 "ended.\n"},
+	{"approval", "approve", cmd_approval_approve, "allow what is asked for",
+	 "Usage: sallyport approval approve ID [--once | --session | --until "
+	 "TIME]\n"
+	 "\n"
+	 "Allow the request, and the same request again: by the same rule, "
+	 "to the\n"
+	 "same method, host, port and path, with the same credential.\n"
+	 "\n"
+	 "  --once         one request\n"
+	 "  --session      until the session ends (the default)\n"
+	 "  --until TIME   until then, as 2026-11-21T19:00:00Z\n"
+	 "\n"
+	 "Exits 6 when there is no such proposal, 7 when it was decided "
+	 "before.\n"},
+	{"approval", "deny", cmd_approval_deny, "refuse what is asked for",
+	 "Usage: sallyport approval deny ID\n"
+	 "\n"
+	 "It stays refused until the session ends. Exits 6 when there is no "
+	 "such\n"
+	 "proposal, 7 when it was decided before.\n"},
+	{"approval", "watch", cmd_approval_watch, "see what is asked for",
+	 "Usage: sallyport approval watch [--session ID]\n"
+	 "\n"
+	 "Prints a JSON line for everything that is asked for or decided "
+	 "from now\n"
+	 "on; `approval` is its id.\n"},
 	{"audit", "tail", cmd_audit_tail, "show the newest records",
 	 "Usage: sallyport audit tail [-n COUNT] [--session ID] [--kind "
 	 "KIND]\n"

@@ -19,6 +19,10 @@ int cmd_secret_rm(struct cli *cli);
 int cmd_audit_tail(struct cli *cli);
 int cmd_audit_verify(struct cli *cli);
 int cmd_push_list(struct cli *cli);
+int cmd_approval_list(struct cli *cli);
+int cmd_approval_approve(struct cli *cli);
+int cmd_approval_deny(struct cli *cli);
+int cmd_approval_watch(struct cli *cli);
 int cmd_status(struct cli *cli);
 int cmd_doctor(struct cli *cli);
 

@@ -100,15 +100,35 @@ void denials_line(const json_t *row, char *out, size_t size)
 	cli_clean(out);
 }
 
+void denials_wanted_line(const json_t *row, char *out, size_t size)
+{
+	const char *id = json_text(row, "approval");
+
+	(void)snprintf(out, size,
+		       "sallyport: approval %s wanted for %s: "
+		       "sallyport approval approve %s",
+		       id, json_text(row, "detail"), id);
+	cli_clean(out);
+}
+
 static void tell(struct told *told, const json_t *row)
 {
+	const char *activity = json_text(row, "activity");
 	char line[LINE_BYTES];
 
 	if (!json_is_false(json_object_get(row, "allowed")) ||
-	    !strcmp(json_text(row, "activity"), "sandbox") ||
-	    is_of_told(told, row))
+	    !strcmp(activity, "sandbox"))
 		return;
-	denials_line(row, line, sizeof(line));
+	if (!strcmp(activity, "approval")) {
+		/* Who is refused says so itself. */
+		if (strcmp(json_text(row, "constraint"), "approval_pending"))
+			return;
+		denials_wanted_line(row, line, sizeof(line));
+	} else {
+		if (is_of_told(told, row))
+			return;
+		denials_line(row, line, sizeof(line));
+	}
 	if (!was_told(told, line))
 		/* A terminal in raw mode wants the carriage return. */
 		(void)fprintf(stderr, "%s%s", line,

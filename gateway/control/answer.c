@@ -25,6 +25,7 @@ static const char *reason_of(unsigned status)
 		{404, "Not Found"},
 		{405, "Method Not Allowed"},
 		{408, "Request Timeout"},
+		{409, "Conflict"},
 		{413, "Content Too Large"},
 		{422, "Unprocessable Content"},
 		{429, "Too Many Requests"},

@@ -30,6 +30,9 @@ static unsigned rate_of(uint16_t type)
 	case MSG_LEDGER_FOLLOW:
 		return 100;
 	case MSG_PROCESS_LIST:
+	case MSG_PROPOSAL_GET:
+	case MSG_PROPOSAL_LIST:
+	case MSG_PROPOSAL_DECIDE:
 		return 50;
 	case MSG_SECRET_PUT:
 	case MSG_SECRET_LIST:

@@ -8,7 +8,8 @@
  *	conn     -> a request: head, body, route, answer
  *	ask      -> questions to other processes, within their rates
  *	route    -> which handler, and who may
- *	sessions, create, records, audit, verify, events, secrets, status
+ *	sessions, create, records, audit, verify, events, secrets, status,
+ *	            approvals
  *	attach   -> listeners for sessions, and the end of those sessions
  */
 #ifndef GATEWAY_CONTROL_CONTROL_H

@@ -25,6 +25,9 @@ void handle_events(struct conn *conn);
 void handle_secret_list(struct conn *conn);
 void handle_secret_put(struct conn *conn);
 void handle_secret_remove(struct conn *conn);
+/* approvals.c */
+void handle_approval_list(struct conn *conn);
+void handle_approval_decide(struct conn *conn);
 /* status.c */
 void handle_status(struct conn *conn);
 /* ca.c */

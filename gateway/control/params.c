@@ -60,6 +60,9 @@ static int read_value(struct params *params, enum param param,
 	case PARAM_KIND:
 		params->kind = value;
 		return 0;
+	case PARAM_STATE:
+		params->state = value;
+		return 0;
 	case PARAM_REASON:
 	default:
 		params->reason = value;
@@ -73,7 +76,7 @@ static const struct known *find(struct bytes name, unsigned allowed)
 		{"after", PARAM_AFTER},	    {"limit", PARAM_LIMIT},
 		{"session", PARAM_SESSION}, {"kind", PARAM_KIND},
 		{"denied", PARAM_DENIED},   {"newest", PARAM_NEWEST},
-		{"reason", PARAM_REASON},
+		{"reason", PARAM_REASON},   {"state", PARAM_STATE},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)

@@ -5,6 +5,7 @@
 	 PARAM_DENIED | PARAM_NEWEST)
 #define EVENT_PARAMS (PARAM_AFTER | PARAM_SESSION | PARAM_DENIED)
 #define RECORD_MAX   (8 * 1024)
+#define DECISION_MAX 1024
 
 const struct route control_routes[] = {
 	{"POST", "/v1/sessions", ROUTE_ANYONE, 0, CONN_BODY_MAX, false,
@@ -26,6 +27,11 @@ const struct route control_routes[] = {
 	 handle_secret_put},
 	{"DELETE", "/v1/secrets/{}", ROUTE_ADMIN, 0, 0, false,
 	 handle_secret_remove},
+	{"GET", "/v1/approvals", ROUTE_OWNER, PARAM_SESSION | PARAM_STATE, 0,
+	 false, handle_approval_list},
+	/* Whose it is, its session says: the handler asks. */
+	{"POST", "/v1/approvals/{}", ROUTE_ANYONE, 0, DECISION_MAX, false,
+	 handle_approval_decide},
 	{"GET", "/v1/status", ROUTE_ADMIN, 0, 0, false, handle_status},
 	{"GET", "/v1/ca", ROUTE_ANYONE, 0, 0, false, handle_ca},
 	{NULL, NULL, ROUTE_ADMIN, 0, 0, false, NULL},

@@ -54,6 +54,23 @@ static void denials_read_as_people_read_them(void **state)
 	}
 }
 
+static void a_wanted_approval_comes_with_its_command(void **state)
+{
+	json_t *row = json_loads("{\"activity\":\"approval\","
+				 "\"approval\":\"p-abc\",\"detail\":"
+				 "\"POST https://a.example/\\u001b[2J\"}",
+				 0, NULL);
+	char line[1024];
+
+	(void)state;
+	assert_non_null(row);
+	denials_wanted_line(row, line, sizeof(line));
+	assert_string_equal(line, "sallyport: approval p-abc wanted for POST "
+				  "https://a.example/?[2J: sallyport approval "
+				  "approve p-abc");
+	json_decref(row);
+}
+
 static void cli_clean_keeps_letters_of_every_language(void **state)
 {
 	char text[] = "caf\xc3\xa9 \xe2\x82\xac ok";
@@ -70,6 +87,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(denials_read_as_people_read_them),
+		cmocka_unit_test(a_wanted_approval_comes_with_its_command),
 		cmocka_unit_test(cli_clean_keeps_letters_of_every_language),
 	};
 

@@ -25,7 +25,8 @@
 #include "gateway/control/events.h"
 #include "gateway/keeper/records.h"
 
-#define RIG_ID "s-aaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define RIG_ID	     "s-aaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define RIG_PROPOSAL "p-bbbbbbbbbbbbbbbbbbbbbbbbbb"
 
 struct rig {
 	struct io_loop *loop;
@@ -46,6 +47,9 @@ struct rig {
 	char reason[32]; /* of the last revocation */
 	unsigned revocations, attaches, creations, queries;
 	char secret[64];
+	struct msg_proposal_decide decided; /* the last; without its id */
+	unsigned decisions;
+	uint8_t proposal_state;	 /* of the one there is, RIG_PROPOSAL */
 	struct package *package; /* of the last creation */
 };
 

@@ -87,6 +87,78 @@ static inline void rig_on_verify(struct rpc_ticket ticket, const void *message,
 	rpc_reply(ticket, &msg_ledger_verified_schema, &verified, -1);
 }
 
+static inline struct proposal rig_proposal(const struct rig *rig)
+{
+	return (struct proposal){
+		.id = bytes_str(RIG_PROPOSAL),
+		.session = bytes_str(RIG_ID),
+		.rule = bytes_str("release"),
+		.method = bytes_str("POST"),
+		.scheme = 1,
+		.host = bytes_str("a.example"),
+		.port = 443,
+		.path = bytes_str("/x"),
+		.created_ms = 1763751600000,
+		.state = rig->proposal_state,
+	};
+}
+
+static inline void rig_on_proposal(struct rpc_ticket ticket,
+				   const void *message, int *fd, void *owner)
+{
+	const struct msg_proposal_ref *ref = message;
+	struct rig *rig = owner;
+	const struct proposal proposal = rig_proposal(rig);
+	const struct msg_proposal_found found = {
+		.proposals = &proposal,
+		.proposals_count = bytes_is(ref->id, RIG_PROPOSAL),
+	};
+
+	(void)fd;
+	rpc_reply(ticket, &msg_proposal_found_schema, &found, -1);
+}
+
+/* Two parts of one each. */
+static inline void rig_on_proposals(struct rpc_ticket ticket,
+				    const void *message, int *fd, void *owner)
+{
+	const struct msg_proposal_query *query = message;
+	struct rig *rig = owner;
+	const struct proposal proposal = rig_proposal(rig);
+	bool matches = query->state == PROPOSAL_STATE_MAX ||
+		       query->state == proposal.state;
+	const struct msg_proposal_list list = {
+		.proposals = &proposal,
+		.proposals_count = matches,
+		.last = query->after + 1,
+		.more = query->after == 0,
+	};
+
+	(void)fd;
+	rpc_reply(ticket, &msg_proposal_list_schema, &list, -1);
+}
+
+static inline void rig_on_decide(struct rpc_ticket ticket, const void *message,
+				 int *fd, void *owner)
+{
+	const struct msg_proposal_decide *decide = message;
+	struct rig *rig = owner;
+	struct proposal proposal;
+	struct msg_proposal_found found = {.proposals = &proposal,
+					   .proposals_count = 1};
+
+	(void)fd;
+	rig->decisions++;
+	rig->decided = *decide;
+	rig->decided.id = bytes_from(NULL, 0);
+	found.has_changed = rig->proposal_state == PROPOSAL_PENDING;
+	if (found.has_changed)
+		rig->proposal_state =
+			decide->approve ? PROPOSAL_APPROVED : PROPOSAL_DENIED;
+	proposal = rig_proposal(rig);
+	rpc_reply(ticket, &msg_proposal_found_schema, &found, -1);
+}
+
 static inline void rig_on_records(struct rpc_ticket ticket, const void *message,
 				  int *fd, void *owner)
 {
@@ -107,6 +179,11 @@ static const struct rpc_permit rig_permits[] = {
 	{MSG_LEDGER_FOLLOW, &msg_ledger_query_schema, rig_on_follow, false, 0},
 	{MSG_LEDGER_VERIFY, &msg_ledger_verify_schema, rig_on_verify, false, 0},
 	{MSG_RECORDS, &msg_records_schema, rig_on_records, false, 0},
+	{MSG_PROPOSAL_GET, &msg_proposal_ref_schema, rig_on_proposal, false, 0},
+	{MSG_PROPOSAL_LIST, &msg_proposal_query_schema, rig_on_proposals, false,
+	 0},
+	{MSG_PROPOSAL_DECIDE, &msg_proposal_decide_schema, rig_on_decide, false,
+	 0},
 };
 
 #endif
