@@ -302,8 +302,11 @@ static bool should_live(const struct child *child)
 	return child->session && !child->session->is_revoked;
 }
 
+/* What ends with its channel may end a session, and with it any child that
+ * does not run: close it last, and touch nothing after. */
 static void child_exited(struct child *child, int status)
 {
+	struct rpc *rpc = child->rpc;
 	char detail[96];
 
 	if (WIFSIGNALED(status))
@@ -313,26 +316,38 @@ static void child_exited(struct child *child, int status)
 		(void)snprintf(detail, sizeof(detail), "exited with %d",
 			       WEXITSTATUS(status));
 	child->pid = 0;
-	if (child->rpc) {
-		rpc_close(child->rpc);
-		child->rpc = NULL;
-	}
-	if (!should_live(child)) {
+	child->rpc = NULL;
+	if (should_live(child)) {
+		log_error("%s %s", role_name(child->role), detail);
+		io_timer_set(child->restart_timer, restart_delay(child));
+		child->is_ready = false;
+		warden_record(child->warden, RECORD_PROCESS, child, detail);
+	} else {
 		child_free(child);
-		return;
 	}
-	log_error("%s %s", role_name(child->role), detail);
-	warden_record(child->warden, RECORD_PROCESS, child, detail);
-	io_timer_set(child->restart_timer, restart_delay(child));
-	child->is_ready = false;
+	if (rpc)
+		rpc_close(rpc);
+}
+
+static struct child *child_with_pid(const struct warden *warden, pid_t pid)
+{
+	struct child *child;
+
+	DL_FOREACH(warden->children, child)
+	if (child->pid == pid)
+		return child;
+	return NULL;
 }
 
 void children_reap(struct warden *warden)
 {
-	struct child *child, *next;
+	struct child *child;
 	int status;
+	pid_t pid;
 
-	DL_FOREACH_SAFE(warden->children, child, next)
-	if (child->pid && waitpid(child->pid, &status, WNOHANG) == child->pid)
-		child_exited(child, status);
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		child = child_with_pid(warden, pid);
+		if (child)
+			child_exited(child, status);
+	}
 }

@@ -152,14 +152,16 @@ void warden_session_forget(struct warden_session *session)
 	struct warden *warden = session->warden;
 	struct child *child, *next;
 
+	/* First of all: what ends with its children may want to forget it as
+	 * well. */
+	DL_DELETE(warden->sessions, session);
+	warden->session_count--;
 	/* Its edge, and what still checks a pack of it. */
 	DL_FOREACH_SAFE(warden->children, child, next)
 	if (child->session == session)
 		child_end(child);
 	for (size_t i = 0; i < session->listener_count; i++)
 		(void)close(session->listeners[i].fd);
-	DL_DELETE(warden->sessions, session);
-	warden->session_count--;
 	io_timer_free(session->end_timer);
 	(void)close(session->package_fd);
 	package_free(session->package);

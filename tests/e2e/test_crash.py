@@ -1,5 +1,6 @@
 """kill -9 of every process, idle and in the middle of a push: it comes back,
 it is recorded, and nothing is lost or let through."""
+import contextlib
 import os
 import pathlib
 import signal
@@ -222,3 +223,26 @@ def _runs(pid):
             f"/proc/{pid}/stat").read_text().split(")")[1].split()[0]
     except OSError:
         return False
+
+
+def test_edges_that_die_while_their_sessions_end_harm_nobody(
+        own_gateway, make_session, policies, origin):
+    """Their ends wait for the edges, which then exit and close their
+    channels at one time, in either order."""
+    policy = policies.make([policies.rule("plain.example", paths=["/**"])])
+    other = make_session(policy, on=own_gateway)
+    sessions = [make_session(policy, on=own_gateway) for _ in range(10)]
+    edges = [session.edge() for session in sessions]
+    wait_until(own_gateway.is_ready)
+    for edge in edges:
+        os.kill(edge, signal.SIGSTOP)
+    for session in sessions:
+        session.close()
+    # All others close them within this time; the edges cannot answer.
+    time.sleep(0.2)
+    for edge in edges:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(edge, signal.SIGKILL)
+    wait_until(lambda: not any(
+        own_gateway.pid("edge", session.id) for session in sessions))
+    assert other.curl(origin.plain_url("/echo")).status == 200
