@@ -17,18 +17,18 @@
 #include "common/secret.h"
 #include "gateway/courier/reflect.h"
 #include "gateway/flow/leg.h"
+#include "gateway/flow/limits.h"
 #include "gateway/flow/target.h"
 #include "gateway/keeper/keeper.h"
 #include "gateway/tls/client.h"
 #include "policies/scope.h"
 
-#define LEGS_MAX	    4096
-#define LEGS_OF_SESSION_MAX 1024
-#define LEG_HANDSHAKE_MS    15000
-#define LEG_IDLE_MS	    60000
-#define LEG_RESPONSE_MS	    600000
-#define LEG_ARENA_MAX	    (16 * 1024 * 1024)
-#define BINDING_NAME_MAX    128
+#define LEGS_MAX	 4096
+#define LEG_HANDSHAKE_MS 15000
+#define LEG_IDLE_MS	 60000
+#define LEG_RESPONSE_MS	 600000
+#define LEG_ARENA_MAX	 (16 * 1024 * 1024)
+#define BINDING_NAME_MAX 128
 
 struct courier {
 	struct keeper *keeper;

@@ -80,17 +80,30 @@ static void give_literals(struct turn *turn, const char *ipv4, const char *ipv6)
 /* ---- names ---- */
 
 /* May another new name be given an address this minute? (security C5) */
-static bool has_rate(struct turn *turn, struct bytes name)
+static bool has_rate(struct dns *dns, struct bytes name, uint64_t now_ms)
 {
-	struct dns *dns = turn->dns;
-
 	if (names_has(dns->names, name))
 		return true;
-	if (turn->now_ms - dns->minute_ms >= MINUTE_MS) {
-		dns->minute_ms = turn->now_ms;
+	if (now_ms - dns->minute_ms >= MINUTE_MS) {
+		dns->minute_ms = now_ms;
 		dns->new_names = 0;
 	}
-	return dns->new_names++ < DNS_NAMES_PER_MINUTE;
+	return dns->new_names++ < dns->names_per_minute;
+}
+
+int dns_admit(struct dns *dns, struct bytes name, uint64_t now_ms,
+	      struct in_addr *ipv4, struct in6_addr *ipv6)
+{
+	if (!has_rate(dns, name, now_ms))
+		return -1;
+	return names_address(dns->names, name, now_ms, ipv4, ipv6);
+}
+
+uint64_t dns_wait_ms(const struct dns *dns, uint64_t now_ms)
+{
+	uint64_t since = now_ms - dns->minute_ms;
+
+	return since < MINUTE_MS ? MINUTE_MS - since : 0;
 }
 
 static void answer_name(struct turn *turn, struct bytes name)
@@ -103,9 +116,8 @@ static void answer_name(struct turn *turn, struct bytes name)
 		deny(turn, ns_r_nxdomain, verdict.constraint);
 		return;
 	}
-	if (!has_rate(turn, name) ||
-	    names_address(turn->dns->names, name, turn->now_ms, &turn->ipv4,
-			  &turn->ipv6)) {
+	if (dns_admit(turn->dns, name, turn->now_ms, &turn->ipv4, &turn->ipv6) <
+	    0) {
 		deny(turn, ns_r_refused, CONSTRAINT_limit_rate);
 		return;
 	}

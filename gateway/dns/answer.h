@@ -16,12 +16,11 @@
 
 #include "common/bytes.h"
 #include "gateway/dns/names.h"
+#include "gateway/flow/limits.h"
 #include "policies/verdict.h"
 
-#define DNS_QUERY_MAX	     4096 /* larger ones get FORMERR */
-#define DNS_ANSWER_MAX	     512  /* fits one datagram of any client */
-#define DNS_TTL_SECS	     60
-#define DNS_NAMES_PER_MINUTE 600 /* distinct new names of a session, C5 */
+#define DNS_ANSWER_MAX 512 /* fits one datagram of any client */
+#define DNS_TTL_SECS   60
 
 /* May the session reach this canonical name, at any port? */
 typedef struct verdict dns_decide_fn(struct bytes name, void *owner);
@@ -31,7 +30,9 @@ struct dns {
 	dns_decide_fn *decide;
 	void *owner;
 	uint64_t minute_ms; /* of the rate: since when */
-	unsigned new_names;
+	uint64_t new_names;
+	/* Distinct new names that get an address (C5): the owner's to set. */
+	uint64_t names_per_minute;
 };
 
 /* What was asked and answered, for the record. Borrows from this struct and
@@ -54,6 +55,13 @@ void dns_init(struct dns *dns, struct names *names, dns_decide_fn *decide,
  * now_ms is monotonic. outcome may not be NULL. */
 size_t dns_answer(struct dns *dns, struct bytes query, uint64_t now_ms,
 		  uint8_t out[DNS_ANSWER_MAX], struct dns_outcome *outcome);
+
+/* The addresses of an allowed canonical name, given now if it has none. 0, or
+ * -1: the minute has had its new names, or the table is full. */
+int dns_admit(struct dns *dns, struct bytes name, uint64_t now_ms,
+	      struct in_addr *ipv4, struct in6_addr *ipv6);
+/* When the next minute begins, in milliseconds. */
+uint64_t dns_wait_ms(const struct dns *dns, uint64_t now_ms);
 
 /* ---- DNS over TCP (RFC 1035 4.2.2): u16 length, then the message ---- */
 

@@ -13,10 +13,8 @@
 #include <sys/socket.h>
 
 #include "common/bytes.h"
+#include "gateway/flow/limits.h"
 #include "policies/host.h"
-
-#define NAMES_MAX     65000
-#define NAMES_REST_MS (10ull * 60 * 1000)
 
 /* 198.18.0.0/15 is for tests of networks (RFC 2544): nothing real is there.
  * .0.1 is the gateway itself; names start at .0.2. fd00::/64 likewise, with

@@ -193,6 +193,11 @@ void conn_take(struct edge *edge, int fd, struct bytes read)
 		lane_begin(conn);
 }
 
+static const struct network_limits *limits_of(const struct conn *conn)
+{
+	return &conn->edge->policy->network_limits;
+}
+
 void conn_reset_request(struct conn *conn)
 {
 	conn_record_end(conn);
@@ -203,6 +208,8 @@ void conn_reset_request(struct conn *conn)
 	approval_release(conn);
 	arena_reset(&conn->arena);
 	guard_init(&conn->guard, GUARD_REQUEST);
+	conn->guard.bytes_max = limits_of(conn)->header_bytes;
+	conn->guard.fields_max = limits_of(conn)->fields;
 	memset(&conn->request, 0, sizeof(conn->request));
 	/* A proxy client names another with each request, or none. */
 	if (!conn->has_target)

@@ -14,6 +14,7 @@
 #include "gateway/edge/edge.h"
 #include "gateway/edge/lane.h"
 #include "gateway/edit/headers.h"
+#include "gateway/flow/limits.h"
 #include "gateway/flow/refusal.h"
 #include "gateway/http/framing.h"
 #include "gateway/http/head.h"
@@ -22,28 +23,11 @@
 #include "gateway/listen/accept.h"
 #include "gateway/listen/socks.h"
 
-#define CONN_IN_MAX	  (128 * 1024)
-#define CONN_OUT_HIGH	  (256 * 1024)
-#define CONN_OUT_MAX	  (8 * 1024 * 1024)
-#define CONN_ARENA_MAX	  (HEAD_ARENA_BYTES + ADVICE_ARENA_BYTES + 16 * 1024)
-#define CONN_REQUESTS_MAX 100000 /* on one connection */
-#define REQUEST_ID_SIZE	  24
+#define CONN_ARENA_MAX	(HEAD_ARENA_BYTES + ADVICE_ARENA_BYTES + 16 * 1024)
+#define REQUEST_ID_SIZE 24
 
-#define DEADLINE_HEAD_MS 30000
-#define DEADLINE_IDLE_MS 120000
 /* A client that says nothing for so long waits for the server's first word. */
-#define SILENCE_MS	      300
-#define DEADLINE_HANDSHAKE_MS 15000
-#define DEADLINE_ASK_MS	      20000
-#define DEADLINE_BODY_MS      300000
-#define DEADLINE_LOOK_MS      120000 /* for a whole body that is held */
-/* Where an upstream is waited for: its own deadline comes first, and says
- * who was silent. */
-#define DEADLINE_UPSTREAM_MS (UPSTREAM_RESPONSE_MS + 10000)
-#define DEADLINE_LINGER_MS   10000
-#define LINGER_BYTES_MAX     (1024 * 1024)
-/* Of a tunnel that ended, to its peer. */
-#define TUNNEL_FLUSH_MS 1000
+#define SILENCE_MS 300
 
 /* What changes a body on its way: bytes in, bytes appended to out. Filters
  * are the git lane's; state is theirs. */

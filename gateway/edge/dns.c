@@ -7,10 +7,9 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "gateway/edge/edge.h"
+#include "gateway/flow/limits.h"
 
-#define DATAGRAMS_PER_TURN  32
-#define DNS_TCP_DEADLINE_MS 10000
-#define DNS_TCP_MAX	    32
+#define DATAGRAMS_PER_TURN 32
 
 struct edge_dns {
 	struct edge *edge;

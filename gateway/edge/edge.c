@@ -7,6 +7,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "gateway/decide/name_check.h"
 #include "gateway/edge/approval.h"
 
 #define EXPIRY_CHECK_MS 1000
@@ -48,6 +49,12 @@ static struct verdict decide_name(struct bytes name, void *owner)
 	/* Some other port of it is open. */
 	if (verdict.constraint == CONSTRAINT_port_not_allowed)
 		verdict.kind = VERDICT_ALLOW;
+	if (verdict.kind == VERDICT_ALLOW && !name_check(edge->policy, name))
+		verdict = (struct verdict){
+			.constraint = CONSTRAINT_host_not_allowed,
+			.rule = verdict.rule,
+			.reason = bytes_str(NAME_CHECK_REASON),
+		};
 	return verdict;
 }
 
@@ -66,6 +73,16 @@ static void on_expiry_check(void *owner)
 		upstream_pool_release(&edge->pool);
 	}
 	io_timer_set(edge->expiry, EXPIRY_CHECK_MS);
+}
+
+/* What the policy bounds, beside what every session is bound by. */
+static void limit(struct edge *edge)
+{
+	const struct network_limits *limits = &edge->policy->network_limits;
+
+	edge->dns.names_per_minute = limits->dns_names;
+	if (edge->conns_max > limits->connections)
+		edge->conns_max = limits->connections;
 }
 
 static int begin_session(struct edge *edge, const struct session_package *of,
@@ -88,6 +105,7 @@ static int begin_session(struct edge *edge, const struct session_package *of,
 	if (!edge->policy)
 		return err_set(err, ERR_INVALID, "compile policy: %.*s",
 			       BYTES_ARGS(buf_view(&report)));
+	limit(edge);
 	if (rates_init(&edge->rates, edge->policy,
 		       io_loop_now_ms(edge->keeper->loop)) < 0)
 		return err_set(err, ERR_SYSTEM, "allocate rates");

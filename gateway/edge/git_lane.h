@@ -16,19 +16,9 @@
 #include "gateway/git/ruling.h"
 #include "gateway/http/inflate.h"
 
-/* A pack that must be looked at is held whole, and all that are held at one
- * time are no more than one may be. */
-#define PUSH_SPOOL_BYTES_MAX (1024ull * 1024 * 1024)
-/* One that passes by is only counted. */
-#define PUSH_STREAM_BYTES_MAX (16ull * 1024 * 1024 * 1024)
-#define PUSH_OBJECTS_MAX      20000000u
-/* Pushes at one time: each holds its list of commands. */
-#define PUSHES_MAX 64
-/* What a refused client may still send before it is cut off. */
-#define PUSH_DRAIN_BYTES_MAX (4ull * 1024 * 1024 * 1024)
-#define GIT_INFLATED_MAX     (16ull * 1024 * 1024 * 1024)
-#define GIT_HELD_MAX	     (6 * 1024 * 1024)
-#define GIT_ARENA_MAX	     (COMMANDS_ARENA_MAX + 16 * 1024 * 1024)
+#define GIT_INFLATED_MAX (16ull * 1024 * 1024 * 1024)
+#define GIT_HELD_MAX	 (6 * 1024 * 1024)
+#define GIT_ARENA_MAX	 (COMMANDS_ARENA_MAX + 16 * 1024 * 1024)
 
 /* What the lane keeps for one request. */
 struct git_work {

@@ -219,7 +219,16 @@ static enum step step_mint(struct conn *conn, enum lane_event event)
 {
 	if (leaf_of(conn))
 		return STEP_NEXT;
-	return event == EV_ENTER ? ask_minter(conn) : STEP_DENY;
+	if (event != EV_ENTER)
+		return STEP_DENY;
+	/* Then it is one of those that say no. */
+	if (!is_refusal(conn) && rate_mint(conn) < 0) {
+		conn->target_verdict.kind = VERDICT_DENY;
+		conn->target_verdict.constraint = CONSTRAINT_limit_rate;
+		if (leaf_of(conn))
+			return STEP_NEXT;
+	}
+	return ask_minter(conn);
 }
 
 static enum step begin_tls(struct conn *conn)

@@ -26,10 +26,22 @@ static const struct lane_state *state_of(enum lane_state_id id)
 	return &http_states[id];
 }
 
+static uint32_t deadline_of(const struct conn *conn, enum lane_state_id id)
+{
+	const struct network_limits *limits =
+		&conn->edge->policy->network_limits;
+
+	if (id == AT_FIRST || id == AT_HEAD)
+		return (uint32_t)limits->idle_ms;
+	if (id == AT_TLS)
+		return (uint32_t)limits->handshake_ms;
+	return state_of(id)->deadline_ms;
+}
+
 /* Reading is on where the state accepts data, and nowhere else. */
 static void enter(struct conn *conn, const struct lane_state *state)
 {
-	io_deadline(conn->client, state->deadline_ms);
+	io_deadline(conn->client, deadline_of(conn, conn->state));
 	if (state->accepts & EV_BIT(EV_DATA))
 		io_read_start(conn->client);
 	else

@@ -2,10 +2,12 @@
 
 #include <stdlib.h>
 
+#include "gateway/decide/name_check.h"
 #include "gateway/edge/conn.h"
 
 /* What the other processes bound they bound by the second. */
 #define RETRY_AFTER_DEFAULT_S 1
+#define MINUTE_MS	      60000
 
 /* ---- of a session ---- */
 
@@ -36,6 +38,10 @@ int rates_init(struct rates *rates, const struct policy *policy,
 {
 	rates->policy = policy;
 	buckets_init(&rates->session, &policy->rate, now_ms);
+	bucket_init(&rates->mints,
+		    (struct policy_quota){policy->network_limits.minted_names,
+					  MINUTE_MS},
+		    now_ms);
 	if (!any_has_rate(policy))
 		return 0;
 	rates->rules = calloc(policy->rule_count, sizeof(*rates->rules));
@@ -102,6 +108,39 @@ static void take_to_begin(struct rate_buckets *buckets, uint64_t now,
 	bucket_take(&buckets->upload, now, upload);
 }
 
+/* Every new name is one more that a resolver outside is asked for: names
+ * that no DNS query was made for count like those. */
+static int admit_name(struct conn *conn)
+{
+	struct bytes name = bytes_str(conn->target.host);
+	struct dns *dns = &conn->edge->dns;
+	struct in_addr ipv4;
+	struct in6_addr ipv6;
+
+	if (conn->target.kind != HOST_NAME)
+		return 0;
+	if (!name_check(conn->edge->policy, name)) {
+		conn_refuse(conn, CONSTRAINT_host_not_allowed, "%s",
+			    NAME_CHECK_REASON);
+		return -1;
+	}
+	if (dns_admit(dns, name, now_of(conn), &ipv4, &ipv6) == 0)
+		return 0;
+	return refuse(conn, "new names", dns_wait_ms(dns, now_of(conn)));
+}
+
+int rate_mint(struct conn *conn)
+{
+	struct bucket *mints = &conn->edge->rates.mints;
+	uint64_t now = now_of(conn);
+	uint64_t wait = bucket_wait_ms(mints, now, 1);
+
+	if (wait > 0)
+		return refuse(conn, "new certificates", wait);
+	bucket_take(mints, now, 1);
+	return 0;
+}
+
 int rate_begin(struct conn *conn, uint64_t upload)
 {
 	struct rates *rates = &conn->edge->rates;
@@ -114,6 +153,8 @@ int rate_begin(struct conn *conn, uint64_t upload)
 		wait = later(wait, wait_to_begin(rule, now, upload, &what));
 	if (wait > 0)
 		return refuse(conn, what, wait);
+	if (admit_name(conn) < 0)
+		return -1;
 	take_to_begin(&rates->session, now, upload);
 	if (rule)
 		take_to_begin(rule, now, upload);

@@ -21,6 +21,7 @@ struct rates {
 	struct rate_buckets session;
 	struct rate_buckets *rules; /* one a rule of the policy; NULL: no rule
 				       has any */
+	struct bucket mints; /* new names a minute that get a certificate */
 	const struct policy *policy;
 };
 
@@ -39,9 +40,12 @@ int rates_init(struct rates *rates, const struct policy *policy,
 	       uint64_t now_ms);
 
 /* A request or tunnel that conn->verdict allows is about to leave, with a
- * body of upload bytes (0: none, or not known). 0, or -1: limit_rate, with
- * nothing taken. */
+ * body of upload bytes (0: none, or not known). 0, or -1 with nothing taken:
+ * limit_rate (also when its host is one new name too many), or
+ * host_not_allowed when its name is too long for a wildcard. */
 int rate_begin(struct conn *conn, uint64_t upload);
+/* A certificate is about to be made for conn->target. 0/-1. */
+int rate_mint(struct conn *conn);
 /* A response of that length is about to be sent to the client. 0/-1. */
 int rate_expect(struct conn *conn, uint64_t download);
 /* Bytes went up, or down. 0/-1: they may not; the charge is closed. Nothing

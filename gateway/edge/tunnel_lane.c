@@ -7,9 +7,6 @@
 #include "gateway/edge/approval.h"
 #include "gateway/upstream/dial.h"
 
-#define TUNNEL_IDLE_MS 3600000
-#define TUNNEL_HALF_MS 300000
-
 static const struct io_limits limits = {
 	.in_max = CONN_IN_MAX,
 	.out_high = CONN_OUT_HIGH,

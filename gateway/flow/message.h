@@ -12,11 +12,7 @@
 #include <stdint.h>
 
 #include "common/fields.h"
-
-/* security.md A37 and the guard */
-#define HEAD_BYTES_MAX	(32 * 1024)
-#define HEAD_LINE_MAX	(8 * 1024)
-#define HEAD_FIELDS_MAX 100
+#include "gateway/flow/limits.h"
 
 /* How a body is delimited (RFC 9112 section 6). */
 enum framing {

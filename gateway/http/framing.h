@@ -23,8 +23,7 @@
 #include "common/buf.h"
 #include "gateway/http/guard.h"
 
-#define CHUNK_EXTENSION_MAX 256 /* bytes, with its ';' */
-#define CHUNK_DIGITS_MAX    16
+#define CHUNK_DIGITS_MAX 16
 
 enum body_result { BODY_MORE, BODY_END, BODY_INVALID };
 

@@ -20,6 +20,9 @@ void guard_init(struct guard *guard, enum guard_kind kind)
 {
 	*guard = (struct guard){
 		.kind = kind,
+		.bytes_max = kind == GUARD_TRAILER ? GUARD_TRAILER_MAX
+						   : HEAD_BYTES_MAX,
+		.fields_max = HEAD_FIELDS_MAX,
 		.state =
 			kind == GUARD_TRAILER ? STATE_FIELD_START : STATE_START,
 	};
@@ -99,8 +102,8 @@ static const uint8_t *scan_field_start(struct guard *guard, const uint8_t *p)
 		refuse(guard, "a field has no name");
 	else if (*p == '\n')
 		refuse(guard, bad_byte(*p));
-	else if (guard->fields == HEAD_FIELDS_MAX)
-		refuse_size(guard, "there are more than 100 fields");
+	else if (guard->fields == guard->fields_max)
+		refuse_size(guard, "there are too many fields");
 	else
 		guard->state = STATE_NAME;
 	guard->colon = 0;
@@ -188,9 +191,7 @@ static const uint8_t *scan_state(struct guard *guard, const uint8_t *p,
 static const uint8_t *clamp(const struct guard *guard, const uint8_t *p,
 			    const uint8_t *end)
 {
-	size_t max = guard->kind == GUARD_TRAILER ? GUARD_TRAILER_MAX
-						  : HEAD_BYTES_MAX;
-	size_t room = max + 1 - guard->scanned;
+	size_t room = guard->bytes_max + 1 - guard->scanned;
 	size_t line = HEAD_LINE_MAX + 1 - (guard->scanned - guard->line_start);
 
 	if (line < room)
@@ -202,9 +203,7 @@ static void check_sizes(struct guard *guard)
 {
 	if (guard->scanned - guard->line_start > HEAD_LINE_MAX)
 		refuse_size(guard, "a line is longer than 8 KiB");
-	else if (guard->kind == GUARD_TRAILER
-			 ? guard->scanned > GUARD_TRAILER_MAX
-			 : guard->scanned > HEAD_BYTES_MAX)
+	else if (guard->scanned > guard->bytes_max)
 		refuse_size(guard, "the head is longer than its bound");
 }
 

@@ -31,8 +31,7 @@
 #include "gateway/flow/message.h"
 #include "policies/constraint.h"
 
-#define GUARD_TRAILER_MAX (8 * 1024) /* bytes of a trailer section */
-#define GUARD_METHOD_MAX  32
+#define GUARD_METHOD_MAX 32
 
 /* Why bytes of a message were refused. reason is a literal: one line, no
  * byte of the message. */
@@ -70,6 +69,8 @@ struct guard {
 	size_t line_start; /* of the line that scanned is in */
 	size_t colon;	   /* length of that line's name, so far */
 	size_t fields;	   /* complete field lines */
+	/* Of the head; whoever owns it may lower them before it begins. */
+	size_t bytes_max, fields_max;
 	enum guard_kind kind;
 	unsigned state; /* of the scanner; guard.c */
 };

@@ -15,8 +15,6 @@
 
 /* What one head takes of an arena at most. */
 #define HEAD_ARENA_BYTES (96 * 1024)
-/* Interim (1xx) responses that a caller skips before it gives up (A38). */
-#define HEAD_INTERIM_MAX 8
 /* Fields that a stage of ours may add to a parsed head. */
 #define HEAD_FIELDS_SPARE 8
 

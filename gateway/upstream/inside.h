@@ -11,10 +11,7 @@
 #include "gateway/upstream/dial.h"
 #include "gateway/upstream/upstream.h"
 
-#define UPSTREAM_IN_MAX	  (256 * 1024)
-#define UPSTREAM_OUT_HIGH (256 * 1024)
-#define UPSTREAM_OUT_MAX  (16 * 1024 * 1024)
-#define UPSTREAM_KEY_MAX  (HOST_NAME_MAX_LEN + 8 + UPSTREAM_BINDING_MAX_LEN)
+#define UPSTREAM_KEY_MAX (HOST_NAME_MAX_LEN + 8 + UPSTREAM_BINDING_MAX_LEN)
 
 enum upstream_state {
 	UP_CONNECTING, /* dial, TLS, leg */

@@ -23,16 +23,13 @@
 #define GATEWAY_UPSTREAM_UPSTREAM_H
 
 #include "gateway/flow/leg.h"
+#include "gateway/flow/limits.h"
 #include "gateway/flow/message.h"
 #include "gateway/flow/target.h"
 #include "gateway/http/guard.h"
 #include "gateway/keeper/keeper.h"
 #include "gateway/tls/client.h"
 
-#define UPSTREAM_IDLE_MAX	 64 /* kept connections of a session */
-#define UPSTREAM_IDLE_MS	 15000
-#define UPSTREAM_CONNECT_MS	 15000	/* TLS handshake, or the leg */
-#define UPSTREAM_RESPONSE_MS	 300000 /* silence, or a body not taken */
 #define UPSTREAM_BINDING_MAX_LEN 128
 
 enum upstream_event {

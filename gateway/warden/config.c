@@ -7,13 +7,13 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "gateway/flow/limits.h"
 #include "gateway/warden/config_text.h"
 
-#define CONFIG_ARENA_MAX    (16 * 1024 * 1024)
-#define CA_BUNDLE_MAX	    (CONFIG_BYTES_MAX / 2)
-#define CA_BUNDLE_DEFAULT   "/etc/ssl/certs/ca-certificates.crt"
-#define SESSIONS_DEFAULT    1000
-#define CONNECTIONS_DEFAULT 1000
+#define CONFIG_ARENA_MAX  (16 * 1024 * 1024)
+#define CA_BUNDLE_MAX	  (CONFIG_BYTES_MAX / 2)
+#define CA_BUNDLE_DEFAULT "/etc/ssl/certs/ca-certificates.crt"
+#define SESSIONS_DEFAULT  1000
 /* Roles become users of their own, from this one on (systemd's and
  * containers' ranges lie elsewhere). */
 #define UID_BASE 997000
