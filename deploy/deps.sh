@@ -36,7 +36,7 @@ test_packages() {
 	echo libcmocka-dev python3-pytest python3-openssl openssh-client \
 		nodejs default-jdk-headless strace iproute2 iputils-ping \
 		nftables debootstrap procps wget slowhttptest \
-		nghttp2-client python3-requests python3-h2 python3-grpcio \
+		tinyproxy microsocks nghttp2-client python3-requests python3-h2 python3-grpcio \
 		python3-websockets \
 		clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev
 }
@@ -80,7 +80,7 @@ install_unstarted() {
 	if [ ! -e "$policy" ]; then
 		own=yes
 		printf '%s\n' '#!/bin/sh' \
-			'case $1 in nginx* | fcgiwrap*) exit 101 ;; esac' |
+			'case $1 in nginx* | fcgiwrap* | tinyproxy* | microsocks*) exit 101 ;; esac' |
 			"${as_root[@]}" tee "$policy" >/dev/null
 		"${as_root[@]}" chmod 755 "$policy"
 	fi
@@ -88,7 +88,7 @@ install_unstarted() {
 		-y -qq --no-install-recommends -o Dpkg::Use-Pty=0 "$@" \
 		>/dev/null || status=$?
 	[ "$own" = no ] || "${as_root[@]}" rm -f "$policy"
-	for name in nginx fcgiwrap; do
+	for name in nginx fcgiwrap tinyproxy microsocks; do
 		[[ " $* " == *" $name "* ]] || continue
 		"${as_root[@]}" systemctl -q disable "$name.service" \
 			>/dev/null 2>&1 || true

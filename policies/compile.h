@@ -46,6 +46,9 @@ bool compile_expand(struct compile *compile, const struct text_node *node,
 /* A reader_item_fn: a host pattern, in its canonical form. */
 bool compile_host_item(struct reader *reader, const struct text_node *node,
 		       void *item);
+/* A reader_item_fn: an address or a range as a struct policy_range. */
+bool compile_range_item(struct reader *reader, const struct text_node *node,
+			void *item);
 /* A reader_item_fn: the name of an environment variable. */
 bool compile_env_item(struct reader *reader, const struct text_node *node,
 		      void *item);

@@ -41,8 +41,8 @@ static bool parse_address(struct bytes text, struct policy_range *range,
 	return inet_pton(AF_INET, in, range->address + sizeof(mapped)) == 1;
 }
 
-static bool range_item(struct reader *reader, const struct text_node *node,
-		       void *item)
+bool compile_range_item(struct reader *reader, const struct text_node *node,
+			void *item)
 {
 	struct policy_range *range = item;
 	struct bytes rest;
@@ -87,7 +87,7 @@ static bool deny_item(struct reader *reader, const struct text_node *node,
 	if (!reader_word(reader, node, &word))
 		return false;
 	if (bytes_find(word, ':', 0) >= 0 || bytes_find(word, '.', 0) >= 0)
-		return range_item(reader, node, &entry->range);
+		return compile_range_item(reader, node, &entry->range);
 	if (!reader_choice(reader, node, choices, ARRAY_SIZE(choices), &class))
 		return false;
 	entry->class = (unsigned)class;
@@ -141,8 +141,9 @@ void compile_addresses(struct compile *compile, const struct text_node *node)
 		return;
 	if (nodes.deny)
 		read_deny(compile, nodes.deny);
-	if (nodes.allow && reader_list(&compile->reader, nodes.allow,
-				       sizeof(struct policy_range), range_item,
-				       &items, &addresses->allow_count))
+	if (nodes.allow &&
+	    reader_list(&compile->reader, nodes.allow,
+			sizeof(struct policy_range), compile_range_item, &items,
+			&addresses->allow_count))
 		addresses->allow = items;
 }

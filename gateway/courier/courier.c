@@ -40,8 +40,22 @@ static const struct rpc_permit edge_permits[] = {
 	{MSG_LEG_OPEN, &msg_leg_open_schema, answer_leg_open, true, 200},
 };
 
+static void answer_proxy_connect(struct rpc_ticket ticket, const void *message,
+				 int *fd, void *owner)
+{
+	struct keeper_peer *peer = owner;
+
+	proxy_connect(peer->keeper->owner, message, take_fd(fd), ticket);
+}
+
+static const struct rpc_permit dialer_permits[] = {
+	{MSG_PROXY_CONNECT, &msg_proxy_connect_schema, answer_proxy_connect,
+	 true, 0},
+};
+
 static const struct keeper_service services[] = {
 	{ROLE_EDGE, edge_permits, ARRAY_SIZE(edge_permits)},
+	{ROLE_DIALER, dialer_permits, ARRAY_SIZE(dialer_permits)},
 };
 
 /* Beside confine's base set: sockets come as descriptors, none is made but

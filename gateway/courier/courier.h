@@ -9,6 +9,7 @@
  *	grant.c    may this session ask this of that host?
  *	request.c  what goes out, credential included
  *	reflect.c  does it come back?
+ *	proxy.c    connections through the operator's upstream proxy
  */
 #ifndef GATEWAY_COURIER_COURIER_H
 #define GATEWAY_COURIER_COURIER_H
@@ -35,6 +36,7 @@ struct courier {
 	struct tls_client tls;
 	struct leg *legs;
 	size_t leg_count;
+	size_t tunnel_count; /* that are being made through the proxy */
 };
 
 /* The courier as a keeper; its owner is a zeroed struct courier. */
@@ -89,6 +91,17 @@ void leg_granted(struct leg *leg, const struct msg_token *token);
 /* Close every leg of a session; of an edge that is gone. */
 void legs_close(struct courier *courier, const char *session);
 void legs_close_of(struct courier *courier, const struct keeper_peer *peer);
+
+/* ---- proxy.c ---- */
+
+#define PROXY_TUNNELS_MAX 1024
+#define PROXY_TALK_MS	  8000
+
+/* Make a connection to the upstream proxy (fd, taken) one to the session's
+ * target; the ticket is answered with it, or refused: proxy_failed. */
+void proxy_connect(struct courier *courier,
+		   const struct msg_proxy_connect *message, int fd,
+		   struct rpc_ticket ticket);
 
 /* ---- grant.c ---- */
 

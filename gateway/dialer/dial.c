@@ -7,6 +7,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "gateway/dialer/proxy.h"
 #include "policies/host.h"
 
 struct dial {
@@ -15,6 +16,9 @@ struct dial {
 	struct rpc_ticket ticket;
 	struct resolve_waiter waiter;
 	struct connecting *connecting;
+	struct rpc *courier; /* that was asked; NULL: none */
+	uint32_t asked;
+	bool is_proxied;
 	struct dial *next, *prev;
 	uint16_t port;
 	char session[SESSION_ID_MAX + 1];
@@ -44,13 +48,90 @@ static void dial_free(struct dial *dial)
 	resolver_cancel(&dial->waiter);
 	if (dial->connecting)
 		connect_cancel(dial->connecting);
+	if (dial->courier)
+		rpc_cancel(dial->courier, dial->asked);
 	DL_DELETE(dial->client->dials, dial);
 	dial->client->count--;
 	dial->dialer->count--;
 	free(dial);
 }
 
+/* ---- by the proxy ---- */
+
+static void on_tunnel(struct rpc_outcome *outcome, void *owner)
+{
+	struct dial *dial = owner;
+	struct dial_outcome done = {.detail = "", .fd = outcome->fd};
+
+	dial->courier = NULL;
+	if (outcome->err) {
+		refuse(dial->dialer, dial->ticket,
+		       outcome->refusal
+			       ? (enum constraint)outcome->refusal->code
+			       : CONSTRAINT_proxy_failed,
+		       "%.*s",
+		       BYTES_ARGS(outcome->refusal
+					  ? outcome->refusal->detail
+					  : bytes_str(outcome->err->text)));
+	} else {
+		(void)snprintf(done.address, sizeof(done.address), "proxy");
+		dial->dialer->answer(dial->ticket, &done);
+	}
+	dial_free(dial);
+}
+
+/* The proxy is connected: let the courier ask it for the target. */
+static void ask_courier(struct dial *dial, int fd)
+{
+	struct rpc *courier =
+		dial->dialer->courier(dial->dialer->courier_owner);
+	const struct msg_proxy_connect message = {
+		.session = bytes_str(dial->session),
+		.host = bytes_str(dial->host),
+		.port = dial->port,
+	};
+	const struct rpc_call call = {
+		.type = MSG_PROXY_CONNECT,
+		.schema = &msg_proxy_connect_schema,
+		.message = &message,
+		.fd = fd,
+		.reply_schema = &wire_empty_schema,
+		.timeout_ms = DIAL_PROXY_MS,
+		.on_outcome = on_tunnel,
+		.owner = dial,
+	};
+	struct err err;
+
+	if (courier && rpc_ask(courier, &call, &dial->asked, &err) == 0) {
+		dial->courier = courier;
+		return;
+	}
+	refuse(dial->dialer, dial->ticket, CONSTRAINT_internal,
+	       "the courier is not there");
+	dial_free(dial);
+}
+
 /* ---- connecting ---- */
+
+static void refuse_proxy(struct dial *dial, const char *why)
+{
+	const struct config_proxy *proxy = dial->dialer->proxy;
+
+	refuse(dial->dialer, dial->ticket, CONSTRAINT_proxy_failed,
+	       "the proxy %.*s:%u, for %s:%u: %s", BYTES_ARGS(proxy->host),
+	       proxy->port, dial->host, dial->port, why);
+	dial_free(dial);
+}
+
+static void on_proxy_connected(struct dial *dial, struct connected *connected)
+{
+	if (connected->fd >= 0)
+		ask_courier(dial, connected->fd);
+	else
+		refuse_proxy(dial, connected->is_late
+					   ? "it did not answer in time"
+					   : strerror(connected->error));
+}
 
 static void on_connected(struct connected *connected, void *owner)
 {
@@ -61,6 +142,10 @@ static void on_connected(struct connected *connected, void *owner)
 	char address[ADDRESS_TEXT_SIZE];
 
 	dial->connecting = NULL;
+	if (dial->is_proxied) {
+		on_proxy_connected(dial, connected);
+		return;
+	}
 	address_format(connected->address, address);
 	if (connected->fd >= 0) {
 		memcpy(outcome.address, address, sizeof(address));
@@ -77,7 +162,8 @@ static void on_connected(struct connected *connected, void *owner)
 	dial_free(dial);
 }
 
-/* The first of that family from *at on that may be dialled, or NULL. */
+/* The first of that family from *at on that may be dialled, or NULL. Without
+ * a scope, the operator's proxy, every address may. */
 static const union address *next_allowed(const struct scope *scope,
 					 const struct resolved *resolved,
 					 sa_family_t family, size_t *at)
@@ -86,7 +172,7 @@ static const union address *next_allowed(const struct scope *scope,
 		const union address *address = &resolved->addresses[(*at)++];
 
 		if (address->any.sa_family == family &&
-		    scope_allows_address(scope, &address->any))
+		    (!scope || scope_allows_address(scope, &address->any)))
 			return address;
 	}
 	return NULL;
@@ -144,7 +230,10 @@ static void on_addresses(struct dial *dial, const struct resolved *resolved)
 		dial_free(dial);
 		return;
 	}
-	count = choose(session_scope(session), resolved, dial->port, chosen);
+	count = dial->is_proxied ? choose(NULL, resolved,
+					  dial->dialer->proxy->port, chosen)
+				 : choose(session_scope(session), resolved,
+					  dial->port, chosen);
 	if (count == 0) {
 		refuse_addresses(dial, resolved);
 		dial_free(dial);
@@ -163,6 +252,10 @@ static void on_addresses(struct dial *dial, const struct resolved *resolved)
 
 static void refuse_name(struct dial *dial, const char *why)
 {
+	if (dial->is_proxied) {
+		refuse_proxy(dial, why);
+		return;
+	}
 	refuse(dial->dialer, dial->ticket, CONSTRAINT_dns_failed,
 	       "%s did not resolve: %s", dial->host, why);
 	dial_free(dial);
@@ -179,9 +272,9 @@ static void on_resolved(const struct resolved *resolved, const char *why,
 		refuse_name(dial, why);
 }
 
-static void find_addresses(struct dial *dial, enum host_kind kind)
+static void find_addresses(struct dial *dial, struct bytes host,
+			   enum host_kind kind)
 {
-	struct bytes host = bytes_str(dial->host);
 	struct resolved resolved = {.count = 1};
 	struct err err;
 
@@ -201,6 +294,45 @@ static void find_addresses(struct dial *dial, enum host_kind kind)
 		break;
 	default:
 		refuse_name(dial, err.text);
+	}
+}
+
+/* ---- by the proxy, or past it ---- */
+
+static void find_proxy(struct dial *dial)
+{
+	const struct config_proxy *proxy = dial->dialer->proxy;
+	char canonical[HOST_NAME_MAX_LEN + 1];
+
+	dial->is_proxied = true;
+	find_addresses(dial, proxy->host,
+		       host_canonical(proxy->host, canonical));
+}
+
+/* May this literal be asked for? Of a name the proxy alone knows. */
+static bool is_literal_forbidden(const struct dial *dial,
+				 const struct session *session,
+				 struct resolved *literal)
+{
+	literal->count = 1;
+	return address_parse(bytes_str(dial->host), &literal->addresses[0]) &&
+	       !scope_allows_address(session_scope(session),
+				     &literal->addresses[0].any);
+}
+
+static void find_way(struct dial *dial, const struct session *session,
+		     enum host_kind kind)
+{
+	struct resolved literal = {.count = 0};
+
+	if (!proxy_serves(dial->dialer->proxy, bytes_str(dial->host), kind)) {
+		find_addresses(dial, bytes_str(dial->host), kind);
+	} else if (kind != HOST_NAME &&
+		   is_literal_forbidden(dial, session, &literal)) {
+		refuse_addresses(dial, &literal);
+		dial_free(dial);
+	} else {
+		find_proxy(dial);
 	}
 }
 
@@ -276,7 +408,7 @@ void dialer_dial(struct dialer *dialer, struct dial_client *client,
 		return;
 	}
 	dial->ticket = ticket;
-	find_addresses(dial, kind);
+	find_way(dial, session, kind);
 }
 
 void dialer_cancel(struct dialer *dialer, struct dial_client *client,

@@ -5,6 +5,11 @@
  *	session alive -> scope has host and port -> name or literal ->
  *	addresses -> each checked against the scope -> connected
  *
+ * With an upstream proxy (and unless no_proxy says otherwise) the connection
+ * is made to the proxy, and the courier, which has the proxy's credential,
+ * asks it for the target by name: addresses are then the proxy's to choose,
+ * and only a literal is checked here.
+ *
  * Nothing is believed that the edge decided before. The addresses that are
  * dialled are the very ones that were checked; of an answer with allowed and
  * forbidden addresses only the allowed ones are dialled.
@@ -20,6 +25,7 @@
 #define DIALS_OF_CLIENT_MAX 256
 #define DIALS_MAX	    2048
 #define DIAL_DETAIL_MAX	    400
+#define DIAL_PROXY_MS	    10000 /* the courier, with the proxy */
 
 struct dial;
 
@@ -40,6 +46,10 @@ struct dialer {
 	struct io_loop *loop;
 	struct resolver *resolver;
 	const struct session_table *sessions;
+	const struct config_proxy *proxy; /* or NULL */
+	/* The channel to the courier, or NULL; asked for each time. */
+	struct rpc *(*courier)(void *courier_owner);
+	void *courier_owner;
 	/* How a dial ended; called once for each, also inside dialer_dial. */
 	void (*answer)(struct rpc_ticket ticket,
 		       const struct dial_outcome *outcome);

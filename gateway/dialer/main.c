@@ -32,6 +32,13 @@ static void answer_edge(struct rpc_ticket ticket,
 			   outcome->detail);
 }
 
+static struct rpc *courier_of(void *owner)
+{
+	const struct keeper_peer *courier = keeper_peer_of(owner, ROLE_COURIER);
+
+	return courier ? courier->rpc : NULL;
+}
+
 static void answer_dial(struct rpc_ticket ticket, const void *message, int *fd,
 			void *owner)
 {
@@ -105,6 +112,9 @@ static int prepare(struct keeper *keeper, struct confine_spec *confine,
 	dialer->loop = keeper->loop;
 	dialer->sessions = &keeper->sessions;
 	dialer->answer = answer_edge;
+	dialer->proxy = &keeper->config.proxy;
+	dialer->courier = courier_of;
+	dialer->courier_owner = keeper;
 	dialer->resolver = resolver_new(keeper->loop, &keeper->config, err);
 	return dialer->resolver ? 0 : -1;
 }

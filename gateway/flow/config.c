@@ -22,12 +22,33 @@ static const struct wire_field listener_fields[] = {
 static const struct wire_schema listener_schema =
 	WIRE_SCHEMA("listener", struct config_listener, listener_fields);
 
+static const struct wire_field name_fields[] = {
+	WIRE_TEXT(struct config_name, name, 253),
+};
+static const struct wire_schema name_schema =
+	WIRE_SCHEMA("config-name", struct config_name, name_fields);
+
+static const struct wire_field range_fields[] = {
+	WIRE_BYTES(struct config_range, address, 16),
+	WIRE_FIELD(struct config_range, prefix, WIRE_KIND_U8, 129),
+};
+static const struct wire_schema range_schema =
+	WIRE_SCHEMA("config-range", struct config_range, range_fields);
+
 static const struct wire_field config_fields[] = {
 	WIRE_LIST(struct gateway_config, dns_servers, 16, &server_schema),
 	WIRE_LIST(struct gateway_config, dns_hosts, CONFIG_NAMES_MAX,
 		  &host_schema),
 	WIRE_LIST(struct gateway_config, proxy_listeners,
 		  CONFIG_PROXY_LISTENERS_MAX, &listener_schema),
+	WIRE_ENUM(struct gateway_config, proxy.kind, PROXY_KIND_MAX),
+	WIRE_TEXT(struct gateway_config, proxy.host, 253),
+	WIRE_U16(struct gateway_config, proxy.port),
+	WIRE_TEXT(struct gateway_config, proxy.secret, 128),
+	WIRE_LIST(struct gateway_config, proxy.except_names,
+		  CONFIG_PROXY_EXCEPT_MAX, &name_schema),
+	WIRE_LIST(struct gateway_config, proxy.except_ranges,
+		  CONFIG_PROXY_EXCEPT_MAX, &range_schema),
 	WIRE_BYTES(struct gateway_config, ca_bundle, CONFIG_BYTES_MAX / 2),
 	WIRE_BOOL(struct gateway_config, tls13_only),
 	WIRE_BYTES(struct gateway_config, state, CONFIG_PATH_MAX),

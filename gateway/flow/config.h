@@ -9,6 +9,7 @@
 
 #define CONFIG_BYTES_MAX	   (4 * 1024 * 1024)
 #define CONFIG_PROXY_LISTENERS_MAX 8
+#define CONFIG_PROXY_EXCEPT_MAX	   1024
 
 struct config_dns_server {
 	struct bytes address; /* "10.0.0.53" or "10.0.0.53:5353", "[::1]:53" */
@@ -23,6 +24,32 @@ struct config_listener {
 	struct bytes address; /* "127.0.0.1:3128", "[::1]:3128" */
 };
 
+/* How an upstream is reached: not directly but by this proxy, unless its
+ * name or address is among the exceptions. */
+enum proxy_kind {
+	PROXY_NONE,
+	PROXY_HTTP,   /* CONNECT, for every target (RFC 9110 9.3.6) */
+	PROXY_SOCKS5, /* RFC 1928, with user and password of RFC 1929 */
+	PROXY_KIND_MAX
+};
+struct config_name {
+	struct bytes name; /* canonical: that host, and every one below it */
+};
+struct config_range {
+	struct bytes address; /* 16 bytes; IPv4 as an IPv4-mapped one */
+	uint8_t prefix;	      /* 0..128 */
+};
+struct config_proxy {
+	uint8_t kind; /* enum proxy_kind */
+	struct bytes host;
+	uint16_t port;
+	struct bytes secret; /* "user:password" in the vault; empty: none */
+	const struct config_name *except_names;
+	size_t except_names_count;
+	const struct config_range *except_ranges; /* of address literals */
+	size_t except_ranges_count;
+};
+
 struct gateway_config {
 	const struct config_dns_server *dns_servers; /* none: resolv.conf's */
 	size_t dns_servers_count;
@@ -30,6 +57,7 @@ struct gateway_config {
 	size_t dns_hosts_count;
 	const struct config_listener *proxy_listeners; /* none: no door */
 	size_t proxy_listeners_count;
+	struct config_proxy proxy;
 	struct bytes ca_bundle; /* PEM, the roots for upstream TLS */
 	bool tls13_only;	/* upstream: tls.min is "1.3" (else 1.2) */
 	struct bytes state;	/* path of the warden's own directory: what a

@@ -45,12 +45,18 @@ enum msg_type {
 	/* edge -> courier */
 	MSG_LEG_OPEN = 60, /* msg_leg_open + fd -> msg_leg_opened + fd */
 
+	/* dialer -> courier: a connection to the upstream proxy, to be one to
+	 * its target */
+	MSG_PROXY_CONNECT = 65, /* msg_proxy_connect + fd -> empty + fd */
+
 	/* courier -> vault */
 	MSG_TOKEN_GET = 70, /* msg_token_get -> msg_token */
 	/* control -> vault */
 	MSG_SECRET_PUT,	   /* msg_secret -> empty */
 	MSG_SECRET_LIST,   /* empty -> msg_secret_list */
 	MSG_SECRET_REMOVE, /* msg_secret_name -> empty */
+	/* courier -> vault: of the upstream proxy of the configuration */
+	MSG_PROXY_SECRET_GET, /* empty -> msg_proxy_secret */
 
 	/* any -> ledger */
 	MSG_RECORDS = 90,    /* msg_records, notification */

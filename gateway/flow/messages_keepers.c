@@ -41,6 +41,20 @@ static const struct wire_field msg_dialed_fields[] = {
 const struct wire_schema msg_dialed_schema =
 	WIRE_SCHEMA("dialed", struct msg_dialed, msg_dialed_fields);
 
+static const struct wire_field msg_proxy_connect_fields[] = {
+	WIRE_TEXT(struct msg_proxy_connect, session, SESSION_ID_MAX),
+	WIRE_TEXT(struct msg_proxy_connect, host, HOST_NAME_MAX_LEN),
+	WIRE_U16(struct msg_proxy_connect, port),
+};
+const struct wire_schema msg_proxy_connect_schema = WIRE_SCHEMA(
+	"proxy-connect", struct msg_proxy_connect, msg_proxy_connect_fields);
+
+static const struct wire_field msg_proxy_secret_fields[] = {
+	WIRE_BYTES(struct msg_proxy_secret, secret, SECRET_VALUE_MAX),
+};
+const struct wire_schema msg_proxy_secret_schema = WIRE_SCHEMA(
+	"proxy-secret", struct msg_proxy_secret, msg_proxy_secret_fields);
+
 static const struct wire_field msg_client_fields[] = {
 	WIRE_BYTES(struct msg_client, read, CLIENT_READ_MAX),
 };

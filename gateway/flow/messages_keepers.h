@@ -43,6 +43,17 @@ struct msg_dialed {
 };
 extern const struct wire_schema msg_dialed_schema;
 
+struct msg_proxy_connect {
+	struct bytes session;
+	struct bytes host; /* canonical name or address */
+	uint16_t port;
+};
+extern const struct wire_schema msg_proxy_connect_schema;
+struct msg_proxy_secret {
+	struct bytes secret; /* "user:password" */
+};
+extern const struct wire_schema msg_proxy_secret_schema;
+
 /* ---- door ---- */
 
 /* What the door may have read of a connection when it gives it away. */

@@ -73,6 +73,32 @@ static void answer_token(struct rpc_ticket ticket, const void *message, int *fd,
 	give_token(ticket, peer->keeper->owner, binding);
 }
 
+/* The operator's own credential, for the one proxy of the configuration. */
+static void answer_proxy_secret(struct rpc_ticket ticket, const void *message,
+				int *fd, void *owner)
+{
+	const struct keeper_peer *peer = owner;
+	struct vault *vault = peer->keeper->owner;
+	struct bytes name = peer->keeper->config.proxy.secret;
+	struct msg_proxy_secret answer;
+	struct secret value;
+	struct err err;
+
+	(void)message;
+	(void)fd;
+	secret_init(&value);
+	if (name.len == 0 ||
+	    vault_store_get(&vault->store, name, &value, &err) < 0) {
+		refuse(ticket, CONSTRAINT_credential_unavailable,
+		       "the upstream proxy's secret is not there");
+		return;
+	}
+	answer.secret = secret_view(&value);
+	rpc_reply(ticket, &msg_proxy_secret_schema, &answer, -1);
+	secret_release(&value);
+	vault_store_used(&vault->store, name, clock_wall_ms());
+}
+
 /* ---- control ---- */
 
 static void refuse_err(struct rpc_ticket ticket, const struct err *err)
@@ -226,6 +252,8 @@ int main(void)
 	static const struct rpc_permit courier_permits[] = {
 		{MSG_TOKEN_GET, &msg_token_get_schema, answer_token, false,
 		 TOKENS_PER_SECOND},
+		{MSG_PROXY_SECRET_GET, &wire_empty_schema, answer_proxy_secret,
+		 false, TOKENS_PER_SECOND},
 	};
 	static const struct rpc_permit control_permits[] = {
 		{MSG_SECRET_PUT, &msg_secret_schema, answer_put, false,

@@ -8,6 +8,7 @@
 
 #include "gateway/warden/config.h"
 #include "policies/policy.h"
+#include "policies/reader.h"
 
 #define CONFIG_SERVERS_MAX     16
 #define CONFIG_HOSTS_MAX       10000
@@ -18,6 +19,12 @@
  * when there is any error; all of them are told in *errors. */
 bool config_text_read(struct warden_config *config, struct bytes text,
 		      struct policy_errors *errors);
+
+/* The read function of upstream_proxy (config_proxy.c); target is a struct
+ * warden_config. */
+void config_read_upstream_proxy(struct reader *reader,
+				const struct text_node *node, void *target,
+				size_t offset);
 
 /* "127.0.0.1:3128" or "[::1]:3128" as a socket's address. 0, or -1 when it
  * is none. */

@@ -60,6 +60,8 @@ static void config_reads_every_key_it_knows(void **state)
 		"  hosts: {GitHub.com: 198.51.100.7, a.example: \"fd00::1\"}\n"
 		"tls: {ca_bundle: /x/ca.pem, min: \"1.3\"}\n"
 		"listen: {proxy: [\"127.0.0.1:3128\", \"[::1]:3128\"]}\n"
+		"upstream_proxy: {url: socks5://Proxy.example:1080,\n"
+		"  secret: corp, no_proxy: [.Corp.example, 10.0.0.0/8]}\n"
 		"limits: {sessions: 7, connections: 9}\n");
 	assert_int_equal(read.result, 0);
 	assert_string_equal(read.config.state, "/x/state");
@@ -72,6 +74,15 @@ static void config_reads_every_key_it_knows(void **state)
 	assert_true(bytes_is(gateway->dns_hosts[0].name, "github.com"));
 	assert_true(bytes_is(gateway->dns_hosts[1].address, "fd00::1"));
 	assert_true(gateway->tls13_only);
+	assert_int_equal(gateway->proxy.kind, PROXY_SOCKS5);
+	assert_true(bytes_is(gateway->proxy.host, "proxy.example"));
+	assert_int_equal(gateway->proxy.port, 1080);
+	assert_true(bytes_is(gateway->proxy.secret, "corp"));
+	assert_int_equal(gateway->proxy.except_names_count, 1);
+	assert_true(
+		bytes_is(gateway->proxy.except_names[0].name, "corp.example"));
+	assert_int_equal(gateway->proxy.except_ranges_count, 1);
+	assert_int_equal(gateway->proxy.except_ranges[0].prefix, 96 + 8);
 	assert_int_equal(gateway->proxy_listeners_count, 2);
 	assert_true(
 		bytes_is(gateway->proxy_listeners[1].address, "[::1]:3128"));
@@ -113,8 +124,20 @@ static void config_refuses_what_it_does_not_know_and_says_where(void **state)
 		 ":1:19:", "an address and a port"},
 		{"listen: {proxy: [\"[127.0.0.1]:3128\"]}\n",
 		 ":1:19:", "an address and a port"},
-		{"upstream_proxy: {url: x}\n",
-		 ":1:1:", "\"upstream_proxy\" is not supported yet"},
+		{"upstream_proxy: {url: x}\n", ":1:23:", "must be http://"},
+		{"upstream_proxy: {url: https://a.example:1}\n",
+		 ":1:23:", "must be http://"},
+		{"upstream_proxy: {url: http://a.example}\n",
+		 ":1:23:", "must be http://"},
+		{"upstream_proxy: {url: \"http://u:p@a.example:1\"}\n",
+		 ":1:24:", "credentials stand in a secret"},
+		{"upstream_proxy: {secret: x}\n", ":1:17:", "url"},
+		{"upstream_proxy: {url: http://a.example:1,\n"
+		 "  no_proxy: [10.0.0.1/8]}\n",
+		 ":2:14:", "bits after the prefix"},
+		{"upstream_proxy: {url: http://a.example:1,\n"
+		 "  no_proxy: [\"*\"]}\n",
+		 ":2:15:", "not an address"},
 		{"guardrail: /x\n",
 		 ":1:1:", "\"guardrail\" is not supported yet"},
 		{"store: sqlite\n", ":1:1:", "\"store\" is not supported yet"},
