@@ -184,18 +184,30 @@ static int end_body(struct leg *leg, struct err *err)
 	return io_write(leg->upstream, bytes_str(CHUNK_LAST));
 }
 
+/* Nothing is outstanding, so nothing can come back: what upstream says before
+ * it is asked again is not passed on (on_upstream). */
+static int end_response(struct leg *leg, struct err *err)
+{
+	if (buf_len(io_in(leg->upstream)) > 0)
+		return err_set(err, ERR_INVALID, "upstream said more");
+	reflect_release(&leg->reflect);
+	leg->state = LEG_IDLE;
+	io_deadline(leg->upstream, LEG_IDLE_MS);
+	return 0;
+}
+
 static int take_frame(struct leg *leg, enum leg_kind kind, struct bytes payload,
 		      struct err *err)
 {
-	bool is_between = leg->state == LEG_IDLE || leg->state == LEG_RECEIVING;
-
 	(void)err_set(err, ERR_CLOSED, "upstream takes no more");
-	if (is_between && (kind == LEG_REQUEST || kind == LEG_PUSH))
+	if (leg->state == LEG_IDLE && (kind == LEG_REQUEST || kind == LEG_PUSH))
 		return take_head(leg, kind, payload, err);
 	if (leg->state == LEG_SENDING && kind == LEG_BODY)
 		return send_body(leg, payload, err);
 	if (leg->state == LEG_SENDING && kind == LEG_END && payload.len == 0)
 		return end_body(leg, err);
+	if (leg->state == LEG_RECEIVING && kind == LEG_DONE && payload.len == 0)
+		return end_response(leg, err);
 	return err_set(err, ERR_INVALID, "frame %d is out of order", (int)kind);
 }
 
@@ -419,6 +431,8 @@ static void on_upstream(struct io *io, enum io_event event, void *owner)
 	} else if (leg->state == LEG_CONNECTING) {
 		tls_failed(leg, CONSTRAINT_tls_upstream_invalid,
 			   event == IO_FAILED ? io_error(io)->text : "closed");
+	} else if (event == IO_DATA && leg->state == LEG_IDLE) {
+		leg_close(leg);
 	} else if (event == IO_DATA) {
 		pass_back(leg);
 	} else if (event == IO_EOF) {

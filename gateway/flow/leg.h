@@ -6,11 +6,12 @@
  *
  * Both directions are framed: u8 kind, u24 little-endian length of the
  * payload, payload. For each request the edge sends LEG_REQUEST or LEG_PUSH
- * once, then LEG_BODY any number of times, then LEG_END. The next request
- * may follow on the same leg once the edge has read the whole response and
- * found it fit for another. LEG_REFUSED answers a request that was not sent
- * (the leg then ends); LEG_EOF is the orderly end of upstream's stream, and
- * an end without it is a truncation. Anything else closes the leg.
+ * once, then LEG_BODY any number of times, then LEG_END. Once the edge has
+ * read the whole response and found the leg fit for another request it sends
+ * LEG_DONE: the courier forgets the credential, and from there to the next
+ * request a byte of upstream's ends the leg. LEG_REFUSED answers a request that
+ * was not sent (the leg then ends); LEG_EOF is the orderly end of upstream's
+ * stream, and an end without it is a truncation. Anything else closes the leg.
  *
  * The courier drops every credential the request brought, adds the real
  * one, writes the head itself, delimits the body itself (chunked unless
@@ -33,6 +34,7 @@ enum leg_kind {
 	LEG_DATA,	 /* courier -> edge: upstream's bytes */
 	LEG_REFUSED,	 /* courier -> edge: struct leg_refused */
 	LEG_EOF,	 /* courier -> edge: upstream closed in order; empty */
+	LEG_DONE,	 /* edge -> courier: the response was read; empty */
 	LEG_KIND_MAX
 };
 

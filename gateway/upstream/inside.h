@@ -88,6 +88,8 @@ void upstream_on_io(struct io *io, enum io_event event, void *owner);
 int upstream_start_direct(struct upstream *up, int fd, struct err *err);
 int upstream_start_leg(struct upstream *up, int fd, struct err *err);
 void upstream_cancel_leg(struct leg_asking *asking);
+/* Say that the response was read whole. 0, or -1. */
+int upstream_done_leg(struct upstream *up);
 
 /* response.c: parse what is in the source, delivering events. */
 void upstream_parse(struct upstream *up);

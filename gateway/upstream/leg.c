@@ -172,6 +172,13 @@ static int leg_body_end(struct upstream *up)
 	return io_write(up->io, bytes_from(frame, sizeof(frame)));
 }
 
+int upstream_done_leg(struct upstream *up)
+{
+	static const uint8_t frame[] = {LEG_DONE, 0, 0, 0};
+
+	return io_write(up->io, bytes_from(frame, sizeof(frame)));
+}
+
 /* ---- receive ---- */
 
 static int refused(struct upstream *up, struct bytes payload, struct err *err)
@@ -207,6 +214,7 @@ static int take_frame(struct upstream *up, enum leg_kind kind,
 	case LEG_PUSH:
 	case LEG_BODY:
 	case LEG_END:
+	case LEG_DONE:
 	case LEG_KIND_MAX:
 	default:
 		return err_set(err, ERR_INVALID, "the courier sent frame %d",

@@ -438,7 +438,7 @@ static bool is_fit_for_more(const struct upstream *up)
 	return up->state == UP_DONE && up->response.keep_alive &&
 	       !up->body_is_open && !up->has_ended && !up->is_over &&
 	       !up->is_paused && buf_len(io_in(up->io)) == 0 &&
-	       io_out_len(up->io) == 0 &&
+	       buf_len(&up->raw) == 0 && io_out_len(up->io) == 0 &&
 	       up->pool->idle_count < UPSTREAM_IDLE_MAX;
 }
 
@@ -460,7 +460,8 @@ void upstream_put(struct upstream *up)
 		return;
 	if (up->state == UP_DONE)
 		keep_tls_session(up);
-	if (!is_fit_for_more(up)) {
+	if (!is_fit_for_more(up) ||
+	    (up->kind == &upstream_leg && upstream_done_leg(up) < 0)) {
 		upstream_close(up);
 		return;
 	}

@@ -225,7 +225,7 @@ static void show_frames(struct end *end)
 		} else if (kind == LEG_END) {
 			show_body(end);
 			(void)buf_add_str(&end->in, "end\n");
-		} else {
+		} else if (kind != LEG_DONE) {
 			show_head(end, kind, payload);
 		}
 		buf_consume(raw, used);

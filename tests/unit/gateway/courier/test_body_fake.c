@@ -131,8 +131,8 @@ static void leg_refuses_a_length_of_no_body(void **state)
 
 static void leg_refuses_frames_out_of_order(void **state)
 {
-	static const enum leg_kind kinds[] = {LEG_BODY, LEG_END, LEG_DATA,
-					      LEG_EOF, LEG_REFUSED};
+	static const enum leg_kind kinds[] = {LEG_BODY, LEG_END, LEG_DONE,
+					      LEG_DATA, LEG_EOF, LEG_REFUSED};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
@@ -240,12 +240,69 @@ static void leg_serves_the_next_request_with_its_own_grant(void **state)
 	start_post(&rig, true, 0);
 	rig_frame(&rig, LEG_END, "");
 	buf_clear(&rig.arrived);
+	rig_frame(&rig, LEG_DONE, "");
 	rig_message(&rig, LEG_REQUEST, &leg_request_schema, &request);
 	rig_frame(&rig, LEG_END, "");
 	assert_arrived(&rig, "");
 	rig_grant(&rig);
 	assert_arrived(&rig, "GET /api HTTP/1.1\r\nHost: good.test\r\n"
 			     "Authorization: Bearer " RIG_TOKEN "\r\n\r\n");
+	rig_tear_down(&rig);
+}
+
+/* A request that was answered whole, as the edge says. */
+static void start_done(struct rig *rig)
+{
+	start_post(rig, true, 0);
+	rig_frame(rig, LEG_END, "");
+	upstream_says(rig, "HTTP/1.1 204 No Content\r\n\r\n");
+	assert_frame(rig, LEG_DATA, "HTTP/1.1 204 No Content\r\n\r\n");
+	assert_true(rig->courier.legs->reflect.count > 0);
+	rig_frame(rig, LEG_DONE, "");
+	buf_clear(&rig->arrived);
+}
+
+static void leg_forgets_the_credential_when_the_response_has_ended(void **state)
+{
+	const struct leg_request request = {
+		.method = bytes_str("GET"),
+		.path = bytes_str("/api"),
+	};
+	struct rig rig;
+
+	(void)state;
+	start_done(&rig);
+	assert_int_equal(rig.courier.legs->reflect.count, 0);
+	rig_message(&rig, LEG_REQUEST, &leg_request_schema, &request);
+	rig_frame(&rig, LEG_END, "");
+	assert_arrived(&rig, "");
+	rig_grant(&rig);
+	assert_arrived(&rig, "GET /api HTTP/1.1\r\nHost: good.test\r\n"
+			     "Authorization: Bearer " RIG_TOKEN "\r\n\r\n");
+	assert_true(rig.courier.legs->reflect.count > 0);
+	rig_tear_down(&rig);
+}
+
+static void leg_passes_nothing_between_two_requests(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	start_done(&rig);
+	upstream_says(&rig, "HTTP/1.1 200 OK\r\n\r\n" RIG_TOKEN);
+	assert_int_equal(buf_len(fake_received(rig.leg)), 0);
+	assert_true(fake_is_ended(rig.leg));
+	rig_tear_down(&rig);
+}
+
+static void leg_is_not_done_while_it_still_sends(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	start_post(&rig, true, 5);
+	rig_frame(&rig, LEG_DONE, "");
+	assert_int_equal(rig_refusal(&rig), CONSTRAINT_internal);
 	rig_tear_down(&rig);
 }
 
@@ -368,6 +425,10 @@ int main(void)
 		cmocka_unit_test(leg_says_no_end_when_upstream_is_cut_off),
 		cmocka_unit_test(
 			leg_serves_the_next_request_with_its_own_grant),
+		cmocka_unit_test(
+			leg_forgets_the_credential_when_the_response_has_ended),
+		cmocka_unit_test(leg_passes_nothing_between_two_requests),
+		cmocka_unit_test(leg_is_not_done_while_it_still_sends),
 		cmocka_unit_test(leg_pushes_only_what_the_scope_has),
 		cmocka_unit_test(leg_writes_the_commands_of_a_push_itself),
 	};
