@@ -34,12 +34,13 @@ static void compile_name(struct compile *compile, const struct top_nodes *nodes)
 static void compile_default(struct compile *compile,
 			    const struct text_node *node)
 {
-	static const struct choice choices[] = {{"deny", 0}, {"ask", -1}};
+	static const struct choice choices[] = {{"deny", POLICY_DENY},
+						{"ask", POLICY_ASK}};
 	int value;
 
-	if (node)
-		(void)reader_choice(&compile->reader, node, choices,
-				    ARRAY_SIZE(choices), &value);
+	if (node && reader_choice(&compile->reader, node, choices,
+				  ARRAY_SIZE(choices), &value))
+		compile->policy->fallback = (enum policy_action)value;
 }
 
 static void compile_sections(struct compile *compile,

@@ -36,12 +36,20 @@ void compile_filesystem(struct compile *compile, const struct text_node *node);
 void compile_limits(struct compile *compile, const struct text_node *node);
 void compile_environment(struct compile *compile, const struct text_node *node);
 
-/* Where a variable's value goes: as it is, or escaped for a path. */
-enum expand_use { EXPAND_TEXT, EXPAND_PATH, EXPAND_USE_MAX };
+/* Where a variable's value goes: as it is, or escaped for a path or for a
+ * regular expression. */
+enum expand_use { EXPAND_TEXT, EXPAND_PATH, EXPAND_PATTERN, EXPAND_USE_MAX };
 /* A scalar with its ${session.*} replaced; a value with a '*' in it is an
  * error, as is a branch that is none. */
 bool compile_expand(struct compile *compile, const struct text_node *node,
 		    enum expand_use use, struct bytes *text);
+
+/* A regular expression (pattern.h), its variables taken literally. */
+bool compile_pattern(struct compile *compile, const struct text_node *node,
+		     const struct pattern **pattern);
+/* A map of names to regular expressions; is_header: of header fields. */
+void compile_matches(struct compile *compile, const struct text_node *node,
+		     bool is_header, struct policy_matches *matches);
 
 /* A reader_item_fn: a host pattern, in its canonical form. */
 bool compile_host_item(struct reader *reader, const struct text_node *node,

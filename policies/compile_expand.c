@@ -81,16 +81,29 @@ static bool is_path_byte(uint8_t c)
 	       (c >= '0' && c <= '9') || (c && strchr("-._~/", c));
 }
 
+static bool is_word_byte(uint8_t c)
+{
+	return c == '_' || (is_path_byte(c) && !strchr("-.~/", c));
+}
+
 static int add_value(struct buf *out, enum expand_use use, struct bytes value)
 {
 	int rc = 0;
 
 	if (use == EXPAND_TEXT)
 		return buf_add(out, value);
-	for (size_t i = 0; rc == 0 && i < value.len; i++)
-		rc = is_path_byte(value.data[i])
-			     ? buf_add_byte(out, value.data[i])
-			     : buf_add_format(out, "%%%02X", value.data[i]);
+	for (size_t i = 0; rc == 0 && i < value.len; i++) {
+		uint8_t c = value.data[i];
+		bool is_plain = use == EXPAND_PATTERN ? is_word_byte(c)
+						      : is_path_byte(c);
+
+		if (is_plain)
+			rc = buf_add_byte(out, c);
+		else
+			rc = buf_add_format(
+				out, use == EXPAND_PATTERN ? "\\%c" : "%%%02X",
+				c);
+	}
 	return rc;
 }
 

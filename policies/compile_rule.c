@@ -7,8 +7,8 @@
 #define REASON_MAX 512
 
 struct rule_nodes {
-	const struct text_node *name, *hosts, *ports, *methods, *paths,
-		*credential, *action, *reason;
+	const struct text_node *name, *hosts, *ports, *methods, *paths, *query,
+		*headers, *hold, *credential, *action, *reason;
 };
 
 /* ---- the parts ---- */
@@ -130,7 +130,9 @@ static void check_credential(struct compile *compile,
 static void check_tunnel(struct compile *compile, const struct text_node *hosts,
 			 const struct policy_rule *rule)
 {
-	if (!rule_is_conditional(rule))
+	/* A person may be asked about a tunnel as a whole. */
+	if (rule->action == POLICY_ASK ? !rule_is_conditional(rule)
+				       : !rule_looks_inside(rule))
 		return;
 	for (size_t i = 0; i < rule->hosts.count; i++)
 		if (!bytes_is(rule->hosts.items[i], "*") &&
@@ -139,16 +141,39 @@ static void check_tunnel(struct compile *compile, const struct text_node *hosts,
 			return;
 }
 
+static void check_hold(struct compile *compile, const struct text_node *hold,
+		       struct policy_rule *rule)
+{
+	uint64_t ms;
+
+	if (!reader_duration(&compile->reader, hold, &ms))
+		return;
+	if (rule->action != POLICY_ASK)
+		(void)reader_error(&compile->reader, hold,
+				   "only a rule that asks holds a request");
+	else if (ms > POLICY_HOLD_MAX_MS)
+		(void)reader_error(&compile->reader, hold,
+				   "more than %d minutes",
+				   POLICY_HOLD_MAX_MS / 60000);
+	else
+		rule->hold_ms = (uint32_t)ms;
+}
+
 static void check_rule(struct compile *compile, const struct text_node *node,
-		       const struct rule_nodes *nodes,
-		       const struct policy_rule *rule)
+		       const struct rule_nodes *nodes, struct policy_rule *rule)
 {
 	if (rule->action == POLICY_ALLOW && !nodes->hosts)
 		text_error(&compile->reader.source, node->at,
 			   "a rule that allows needs \"hosts\"; for every "
 			   "host say hosts: [\"*\"]");
+	if (rule->action == POLICY_ASK && !nodes->hosts)
+		text_error(&compile->reader.source, node->at,
+			   "a rule that asks needs \"hosts\"; for every host "
+			   "say hosts: [\"*\"]");
 	if (nodes->credential)
 		check_credential(compile, nodes, rule);
+	if (nodes->hold)
+		check_hold(compile, nodes->hold, rule);
 	if (nodes->hosts)
 		check_tunnel(compile, nodes->hosts, rule);
 }
@@ -159,7 +184,7 @@ static bool read_action(struct compile *compile, const struct text_node *node,
 	static const struct choice choices[] = {
 		{"allow", POLICY_ALLOW},
 		{"deny", POLICY_DENY},
-		{"ask", -1},
+		{"ask", POLICY_ASK},
 	};
 	int action;
 
@@ -167,6 +192,8 @@ static bool read_action(struct compile *compile, const struct text_node *node,
 			   &action))
 		return false;
 	rule->action = (enum policy_action)action;
+	if (rule->action == POLICY_ASK)
+		rule->hold_ms = POLICY_HOLD_DEFAULT_MS;
 	return true;
 }
 
@@ -177,6 +204,10 @@ static void read_rule(struct compile *compile, const struct rule_nodes *nodes,
 	read_ports(compile, nodes->ports, rule);
 	read_strings(compile, nodes->methods, method_item, &rule->methods);
 	read_strings(compile, nodes->paths, path_item, &rule->paths);
+	if (nodes->query)
+		compile_matches(compile, nodes->query, false, &rule->query);
+	if (nodes->headers)
+		compile_matches(compile, nodes->headers, true, &rule->headers);
 	if (nodes->credential)
 		(void)compile_credential_name(compile, nodes->credential,
 					      &rule->credential);
@@ -197,13 +228,13 @@ void compile_rule(struct compile *compile, const struct text_node *node,
 		 offsetof(struct rule_nodes, credential)},
 		{"action", reader_keep, offsetof(struct rule_nodes, action)},
 		{"reason", reader_keep, offsetof(struct rule_nodes, reason)},
-		{"query", NULL, 0},
-		{"headers", NULL, 0},
+		{"query", reader_keep, offsetof(struct rule_nodes, query)},
+		{"headers", reader_keep, offsetof(struct rule_nodes, headers)},
+		{"hold", reader_keep, offsetof(struct rule_nodes, hold)},
 		{"body", NULL, 0},
 		{"rate", NULL, 0},
 	};
-	struct rule_nodes nodes = {NULL, NULL, NULL, NULL,
-				   NULL, NULL, NULL, NULL};
+	struct rule_nodes nodes = {0};
 
 	if (!reader_map(&compile->reader, node, fields, ARRAY_SIZE(fields),
 			&nodes))

@@ -12,10 +12,11 @@ static bool is_git_lane(const struct request_facts *facts)
 	return endpoint != GIT_NONE && endpoint != GIT_DUMB;
 }
 
-static struct verdict allow(const struct policy_rule *rule,
+/* The rule's answer, less what a credential forbids. */
+static struct verdict speak(const struct policy_rule *rule,
 			    const struct request_facts *facts)
 {
-	struct verdict verdict = verdict_allow(rule->name);
+	struct verdict verdict = verdict_by(rule);
 
 	if (rule->credential.len == 0)
 		return verdict;
@@ -29,31 +30,60 @@ static struct verdict allow(const struct policy_rule *rule,
 	return verdict;
 }
 
-struct verdict decide_request(const struct policy *policy,
-			      const struct request_facts *facts,
-			      struct buf *trace)
+static struct verdict doubt(const struct policy_rule *rule,
+			    enum rule_stage stage)
 {
+	return verdict_deny(rule_stage_constraint(stage), rule->name,
+			    rule->reason);
+}
+
+static struct verdict nobody(const struct policy *policy,
+			     const struct request_facts *facts,
+			     enum rule_stage closest, struct buf *trace)
+{
+	/* The host is known for its repositories; the rest of it is not. */
+	if (closest < RULE_METHOD &&
+	    decide_host_has_repo(policy, &facts->target))
+		closest = RULE_PATH;
+	/* A person cannot say which messages may pass. */
+	if (facts->is_websocket && policy->fallback == POLICY_ASK)
+		closest = RULE_WEBSOCKET;
+	return verdict_default(policy, &facts->target, closest, trace);
+}
+
+static struct verdict decide(const struct policy *policy,
+			     struct hearing *hearing, struct buf *trace)
+{
+	const struct request_facts *facts = hearing->facts;
 	enum rule_stage closest = RULE_HOST;
 	const struct policy_rule *rule;
 	struct candidates candidates;
 
 	candidates_init(&candidates, policy, facts->target.host, trace != NULL);
 	while ((rule = candidates_next(&candidates))) {
-		enum rule_stage stage =
-			rule_meets_request(rule, facts, candidates.is_indexed);
+		struct meeting meeting = rule_meets_request(
+			rule, hearing, candidates.is_indexed);
 
-		trace_rule(trace, rule, stage);
-		if (stage == RULE_MATCH && rule->action == POLICY_ALLOW)
-			return allow(rule, facts);
-		if (stage == RULE_MATCH)
-			return verdict_deny(CONSTRAINT_denied_by_rule,
-					    rule->name, rule->reason);
-		if (rule->action == POLICY_ALLOW && stage > closest)
-			closest = stage;
+		trace_rule(trace, rule, meeting.stage, hearing->differs);
+		if (meeting.is_doubtful)
+			return doubt(rule, meeting.stage);
+		if (meeting.stage == RULE_MATCH)
+			return speak(rule, facts);
+		if (rule->action != POLICY_DENY && meeting.stage > closest)
+			closest = meeting.stage;
 	}
-	/* The host is known for its repositories; the rest of it is not. */
-	if (closest < RULE_METHOD &&
-	    decide_host_has_repo(policy, &facts->target))
-		closest = RULE_PATH;
-	return verdict_default(closest, trace);
+	return nobody(policy, facts, closest, trace);
+}
+
+struct verdict decide_request(const struct policy *policy,
+			      const struct request_facts *facts,
+			      struct buf *trace)
+{
+	struct hearing hearing;
+	struct verdict verdict;
+
+	hearing_init(&hearing, facts);
+	verdict = decide(policy, &hearing, trace);
+	hearing_release(&hearing);
+	return verdict;
 }

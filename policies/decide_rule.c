@@ -29,17 +29,18 @@ static bool any_method(const struct policy_strings *methods, struct bytes name)
 
 /* Many servers find a path whatever its case (GitHub: owners and names), so
  * what is denied is denied in any. */
-static bool any_path(const struct policy_rule *rule, struct bytes path)
+static enum holds paths_hold(const struct policy_strings *paths,
+			     struct bytes path)
 {
-	const struct policy_strings *paths = &rule->paths;
-	bool (*match)(struct bytes, struct bytes) =
-		rule->action == POLICY_DENY ? path_matches_nocase
-					    : path_matches;
+	enum holds best = paths->count ? HOLDS_NOT : HOLDS;
 
-	for (size_t i = 0; i < paths->count; i++)
-		if (match(paths->items[i], path))
-			return true;
-	return paths->count == 0;
+	for (size_t i = 0; i < paths->count && best != HOLDS; i++) {
+		if (path_matches(paths->items[i], path))
+			best = HOLDS;
+		else if (path_matches_nocase(paths->items[i], path))
+			best = HOLDS_PARTLY;
+	}
+	return best;
 }
 
 enum rule_stage rule_meets_target(const struct policy_rule *rule,
@@ -51,23 +52,80 @@ enum rule_stage rule_meets_target(const struct policy_rule *rule,
 	return any_port(rule, facts->port) ? RULE_MATCH : RULE_PORT;
 }
 
-enum rule_stage rule_meets_request(const struct policy_rule *rule,
-				   const struct request_facts *facts,
-				   bool is_host)
+/* Only who names WebSockets lets one pass; to deny needs no name. */
+static bool meets_websocket(const struct policy_rule *rule,
+			    const struct request_facts *facts)
 {
-	enum rule_stage stage =
-		rule_meets_target(rule, &facts->target, is_host);
+	return !facts->is_websocket || rule->websocket ||
+	       rule->action == POLICY_DENY;
+}
 
-	if (stage != RULE_MATCH)
-		return stage;
+/* Take one condition in. False: the rule is not met. */
+static bool meeting_add(struct meeting *meeting, const struct policy_rule *rule,
+			enum rule_stage stage, enum holds holds)
+{
+	bool is_enough = holds == HOLDS || (holds == HOLDS_PARTLY &&
+					    rule->action != POLICY_ALLOW);
+
+	if (!is_enough) {
+		*meeting = (struct meeting){.stage = stage};
+		return false;
+	}
+	if (holds == HOLDS_PARTLY && rule->action == POLICY_ASK &&
+	    !meeting->is_doubtful)
+		*meeting = (struct meeting){stage, true};
+	return true;
+}
+
+/* What of the rule lies beyond host and port. */
+static void meet_head(struct meeting *meeting, const struct policy_rule *rule,
+		      struct hearing *hearing)
+{
+	const struct request_facts *facts = hearing->facts;
+
 	if (!any_method(&rule->methods, facts->method))
-		return RULE_METHOD;
-	return any_path(rule, facts->path) ? RULE_MATCH : RULE_PATH;
+		meeting->stage = RULE_METHOD;
+	else if (meeting_add(meeting, rule, RULE_PATH,
+			     paths_hold(&rule->paths, facts->path)) &&
+		 meeting_add(meeting, rule, RULE_WEBSOCKET,
+			     meets_websocket(rule, facts) ? HOLDS
+							  : HOLDS_NOT) &&
+		 meeting_add(meeting, rule, RULE_QUERY,
+			     query_holds(hearing, &rule->query)))
+		(void)meeting_add(meeting, rule, RULE_HEADER,
+				  headers_hold(hearing, &rule->headers));
+}
+
+struct meeting rule_meets_request(const struct policy_rule *rule,
+				  struct hearing *hearing, bool is_host)
+{
+	struct meeting meeting = {
+		.stage = rule_meets_target(rule, &hearing->facts->target,
+					   is_host)};
+
+	hearing->differs = bytes_from(NULL, 0);
+	if (meeting.stage == RULE_MATCH)
+		meet_head(&meeting, rule, hearing);
+	return meeting;
 }
 
 bool rule_is_conditional(const struct policy_rule *rule)
 {
-	return rule->methods.count || rule->paths.count || rule->credential.len;
+	return rule->methods.count || rule->paths.count || rule->query.count ||
+	       rule->headers.count || rule->body || rule->credential.len;
+}
+
+static bool has_rate(const struct policy_rate *rate)
+{
+	return rate->requests.count || rate->upload.count ||
+	       rate->download.count;
+}
+
+bool rule_looks_inside(const struct policy_rule *rule)
+{
+	return rule_is_conditional(rule) || rule->websocket ||
+	       rule->client_certificate.len || rule->action == POLICY_ASK ||
+	       has_rate(&rule->rate);
 }
 
 enum constraint rule_stage_constraint(enum rule_stage stage)
@@ -77,6 +135,9 @@ enum constraint rule_stage_constraint(enum rule_stage stage)
 		[RULE_PORT] = CONSTRAINT_port_not_allowed,
 		[RULE_METHOD] = CONSTRAINT_method_not_allowed,
 		[RULE_PATH] = CONSTRAINT_path_not_allowed,
+		[RULE_WEBSOCKET] = CONSTRAINT_websocket_not_allowed,
+		[RULE_QUERY] = CONSTRAINT_query_not_allowed,
+		[RULE_HEADER] = CONSTRAINT_header_not_allowed,
 		[RULE_MATCH] = CONSTRAINT_none,
 	};
 
@@ -92,22 +153,33 @@ void trace_add(struct buf *trace, struct bytes name, const char *words)
 }
 
 void trace_rule(struct buf *trace, const struct policy_rule *rule,
-		enum rule_stage stage)
+		enum rule_stage stage, struct bytes detail)
 {
 	static const char *const words[RULE_STAGE_MAX] = {
-		[RULE_HOST] = "another host",	  [RULE_PORT] = "another port",
-		[RULE_METHOD] = "another method", [RULE_PATH] = "another path",
+		[RULE_HOST] = "another host",
+		[RULE_PORT] = "another port",
+		[RULE_METHOD] = "another method",
+		[RULE_PATH] = "another path",
+		[RULE_WEBSOCKET] = "allows no WebSocket",
+		[RULE_QUERY] = "another query",
+		[RULE_HEADER] = "another header",
 		[RULE_MATCH] = "matches",
 	};
+	static const char *const actions[] = {
+		[POLICY_DENY] = "deny",
+		[POLICY_ALLOW] = "allow",
+		[POLICY_ASK] = "ask",
+	};
+	const char *more = stage == RULE_MATCH ? actions[rule->action] : NULL;
 
+	/* A trace that is full is cut short: it decides nothing. */
 	if (!trace)
 		return;
-	if (stage != RULE_MATCH)
-		trace_add(trace, rule->name, words[stage]);
-	else if (rule->action == POLICY_ALLOW)
-		trace_add(trace, rule->name, "matches: allow");
-	else
-		trace_add(trace, rule->name, "matches: deny");
+	if (more)
+		detail = bytes_str(more);
+	(void)buf_add_format(trace, "%.*s: %s%s%.*s\n", BYTES_ARGS(rule->name),
+			     words[stage], detail.len ? ": " : "",
+			     BYTES_ARGS(detail));
 }
 
 struct verdict verdict_allow(struct bytes rule)
@@ -124,11 +196,55 @@ struct verdict verdict_deny(enum constraint constraint, struct bytes rule,
 				.reason = reason};
 }
 
-struct verdict verdict_default(enum rule_stage closest, struct buf *trace)
+struct verdict verdict_by(const struct policy_rule *rule)
+{
+	struct verdict verdict = {
+		.rule = rule->name, .reason = rule->reason, .by = rule};
+
+	switch (rule->action) {
+	case POLICY_ALLOW:
+		verdict.kind = VERDICT_ALLOW;
+		verdict.reason = bytes_from(NULL, 0);
+		break;
+	case POLICY_ASK:
+		verdict.kind = VERDICT_ASK;
+		verdict.constraint = CONSTRAINT_approval_pending;
+		verdict.hold_ms = rule->hold_ms;
+		break;
+	case POLICY_DENY:
+		verdict.kind = VERDICT_DENY;
+		verdict.constraint = CONSTRAINT_denied_by_rule;
+		break;
+	}
+	return verdict;
+}
+
+/* As a last rule {hosts: ["*"], action: ask} would. */
+static bool asks_by_default(const struct policy *policy,
+			    const struct target_facts *facts)
+{
+	static const struct bytes any = BYTES_LITERAL("*");
+
+	return policy->fallback == POLICY_ASK &&
+	       host_matches(any, facts->host) &&
+	       (facts->port == 443 || facts->port == 80);
+}
+
+struct verdict verdict_default(const struct policy *policy,
+			       const struct target_facts *facts,
+			       enum rule_stage closest, struct buf *trace)
 {
 	static const struct bytes name = BYTES_LITERAL("default");
+	struct verdict verdict = verdict_deny(rule_stage_constraint(closest),
+					      name, bytes_from(NULL, 0));
 
-	trace_add(trace, name, "deny");
-	return verdict_deny(rule_stage_constraint(closest), name,
-			    bytes_from(NULL, 0));
+	if (closest == RULE_WEBSOCKET || !asks_by_default(policy, facts)) {
+		trace_add(trace, name, "deny");
+		return verdict;
+	}
+	trace_add(trace, name, "ask");
+	verdict.kind = VERDICT_ASK;
+	verdict.constraint = CONSTRAINT_approval_pending;
+	verdict.hold_ms = POLICY_HOLD_DEFAULT_MS;
+	return verdict;
 }

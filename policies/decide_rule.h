@@ -6,6 +6,7 @@
 
 #include "common/buf.h"
 #include "policies/facts.h"
+#include "policies/hearing.h"
 #include "policies/policy.h"
 #include "policies/verdict.h"
 
@@ -15,6 +16,9 @@ enum rule_stage {
 	RULE_PORT,
 	RULE_METHOD,
 	RULE_PATH,
+	RULE_WEBSOCKET,
+	RULE_QUERY,
+	RULE_HEADER,
 	RULE_MATCH,
 	RULE_STAGE_MAX
 };
@@ -24,26 +28,41 @@ enum rule_stage {
 enum rule_stage rule_meets_target(const struct policy_rule *rule,
 				  const struct target_facts *facts,
 				  bool is_host);
-/* The whole rule. */
-enum rule_stage rule_meets_request(const struct policy_rule *rule,
-				   const struct request_facts *facts,
-				   bool is_host);
-/* Does the rule ask for more than host and port? */
+
+/* What a rule has to do with a request. */
+struct meeting {
+	enum rule_stage stage; /* RULE_MATCH: it decides */
+	/* A rule that asks matches in part only: nobody can be asked about
+	 * what is in doubt, so it denies, for what stage says. */
+	bool is_doubtful;
+};
+/* The whole rule. What differed stands in hearing->differs. */
+struct meeting rule_meets_request(const struct policy_rule *rule,
+				  struct hearing *hearing, bool is_host);
+
+/* Does the rule ask for more than host and port, so that it may not decide
+ * about each request there? */
 bool rule_is_conditional(const struct policy_rule *rule);
+/* Is there anything about it for which TLS must be terminated? */
+bool rule_looks_inside(const struct policy_rule *rule);
 /* What to call it when this is the closest any allow rule came. */
 enum constraint rule_stage_constraint(enum rule_stage stage);
 
 /* Append "name: words" as a line of its own; trace may be NULL. */
 void trace_add(struct buf *trace, struct bytes name, const char *words);
-/* The same for a rule: what differed. */
+/* The same for a rule: what differed; detail may be empty. */
 void trace_rule(struct buf *trace, const struct policy_rule *rule,
-		enum rule_stage stage);
+		enum rule_stage stage, struct bytes detail);
 
 /* rule is the rule's name; an empty reason is fine. */
 struct verdict verdict_allow(struct bytes rule);
 struct verdict verdict_deny(enum constraint constraint, struct bytes rule,
 			    struct bytes reason);
-/* No rule spoke: name "default". */
-struct verdict verdict_default(enum rule_stage closest, struct buf *trace);
+/* The rule's own answer: allow, ask or denied_by_rule. */
+struct verdict verdict_by(const struct policy_rule *rule);
+/* No rule spoke about host: name "default". */
+struct verdict verdict_default(const struct policy *policy,
+			       const struct target_facts *facts,
+			       enum rule_stage closest, struct buf *trace);
 
 #endif

@@ -26,21 +26,35 @@ static struct verdict allow_repo(struct buf *trace)
 struct scan {
 	const struct policy_rule *allow; /* the first that could */
 	const struct policy_rule *deny;	 /* it denies the rest */
+	const struct policy_rule *ask;	 /* about a tunnel as a whole */
 	bool must_inspect;
 	enum rule_stage closest;
 };
 
+/* A tunnel: nobody will look inside, so what needs it does not count; but a
+ * person may be asked about all of it. */
+static bool scan_tunnel(struct scan *scan, const struct policy_rule *rule)
+{
+	bool asks = rule->action == POLICY_ASK;
+
+	if (rule_is_conditional(rule) || (!asks && rule_looks_inside(rule)))
+		return false;
+	if (rule->action == POLICY_ALLOW)
+		scan->allow = rule;
+	else if (asks)
+		scan->ask = rule;
+	else
+		scan->deny = rule;
+	return true;
+}
+
 /* One rule that meets host and port. True: nothing after it counts. */
-static bool scan_match(struct scan *scan, const struct policy_rule *rule,
-		       bool tunnel)
+static bool scan_match(struct scan *scan, const struct policy_rule *rule)
 {
 	bool is_conditional = rule_is_conditional(rule);
 
-	/* Nobody will look inside a tunnel: what needs it does not count. */
-	if (is_conditional && tunnel)
-		return false;
-	scan->must_inspect |= is_conditional;
-	if (rule->action == POLICY_ALLOW && !scan->allow)
+	scan->must_inspect |= rule_looks_inside(rule);
+	if (rule->action != POLICY_DENY && !scan->allow)
 		scan->allow = rule;
 	if (rule->action == POLICY_DENY && !is_conditional)
 		scan->deny = rule;
@@ -59,10 +73,11 @@ static void scan_rules(const struct policy *policy,
 		enum rule_stage stage =
 			rule_meets_target(rule, facts, candidates.is_indexed);
 
-		trace_rule(trace, rule, stage);
-		if (rule->action == POLICY_ALLOW && stage > scan->closest)
+		trace_rule(trace, rule, stage, bytes_from(NULL, 0));
+		if (rule->action != POLICY_DENY && stage > scan->closest)
 			scan->closest = stage;
-		if (stage == RULE_MATCH && scan_match(scan, rule, tunnel))
+		if (stage == RULE_MATCH &&
+		    (tunnel ? scan_tunnel(scan, rule) : scan_match(scan, rule)))
 			return;
 	}
 }
@@ -80,15 +95,21 @@ struct verdict decide_target(const struct policy *policy,
 	scan_rules(policy, facts, tunnel, &scan, trace);
 	if (scan.allow) {
 		verdict = verdict_allow(scan.allow->name);
+		verdict.by = scan.allow;
 		verdict.inspect =
 			(scan.must_inspect || policy->inspect_all) && !tunnel;
 		return verdict;
 	}
-	if (scan.deny)
-		return verdict_deny(CONSTRAINT_denied_by_rule, scan.deny->name,
-				    scan.deny->reason);
+	if (scan.ask || scan.deny)
+		return verdict_by(scan.ask ? scan.ask : scan.deny);
 	/* A rule that asks for more than a tunnel shows came no closer. */
 	if (scan.closest == RULE_MATCH)
 		scan.closest = RULE_HOST;
-	return verdict_default(scan.closest, trace);
+	verdict = verdict_default(policy, facts, scan.closest, trace);
+	/* A person is asked about requests, where there are some. */
+	if (verdict.kind == VERDICT_ASK && !tunnel)
+		verdict = (struct verdict){.kind = VERDICT_ALLOW,
+					   .rule = verdict.rule,
+					   .inspect = true};
+	return verdict;
 }

@@ -13,6 +13,8 @@
 
 #include "common/fields.h"
 
+struct inspection;
+
 /* A connection that is wanted. */
 struct target_facts {
 	struct bytes host;
@@ -34,6 +36,7 @@ struct request_facts {
 	/* What the body holds (policies/inspect/inspection.h); NULL: it was
 	 * not looked at yet. */
 	struct inspection *body;
+	uint64_t body_bytes; /* as sent, when body is there */
 };
 
 /* What an update of a ref does. */

@@ -30,6 +30,7 @@ struct policy_matches {
 	const struct policy_match *items;
 	size_t count;
 };
+#define POLICY_MATCHES_MAX 100
 
 /* One entry of body.json: the value at an RFC 6901 pointer. */
 enum policy_json_test { JSON_EQUALS, JSON_ONE_OF, JSON_MATCHES };
@@ -43,9 +44,9 @@ struct policy_json {
 };
 
 enum policy_graphql_operation { /* bits */
-				GRAPHQL_QUERY = 1,
-				GRAPHQL_MUTATION = 2,
-				GRAPHQL_SUBSCRIPTION = 4
+				POLICY_QUERY = 1,
+				POLICY_MUTATION = 2,
+				POLICY_SUBSCRIPTION = 4
 };
 /* body.graphql: what every operation of the document must be. */
 struct policy_graphql {

@@ -1,5 +1,6 @@
 #include <stdlib.h>
 
+#include "common/cleanup.h"
 #include "policies/scope.h"
 
 static const uint16_t default_ports[] = {443, 80};
@@ -18,8 +19,7 @@ static void add_host(struct host_list *list, struct bytes pattern,
 
 static size_t port_count(const struct policy_rule *rule)
 {
-	return rule->port_count ? rule->port_count
-				: sizeof(default_ports) / sizeof(uint16_t);
+	return rule->port_count ? rule->port_count : ARRAY_SIZE(default_ports);
 }
 
 /* A credential never goes to port 80 because nobody said a port. */
@@ -64,12 +64,13 @@ static void settle(struct host_list *list)
 	list->count = kept;
 }
 
-/* The hosts of allow rules and repositories: all, or with one credential.
- * -1: too many. */
+/* The hosts of rules that allow or ask and of repositories: all, or with one
+ * credential. -1: too many. */
 static int make_hosts(const struct policy *policy, struct bytes credential,
 		      struct arena *arena, struct host_list *list)
 {
-	size_t max = policy->repo_count;
+	static const struct bytes any = BYTES_LITERAL("*");
+	size_t max = policy->repo_count + ARRAY_SIZE(default_ports);
 
 	for (size_t i = 0; i < policy->rule_count; i++)
 		max += policy->rules[i].hosts.count *
@@ -81,7 +82,8 @@ static int make_hosts(const struct policy *policy, struct bytes credential,
 	for (size_t i = 0; i < policy->rule_count; i++) {
 		const struct policy_rule *rule = &policy->rules[i];
 
-		if (rule->action == POLICY_ALLOW &&
+		/* What is asked about may be allowed later. */
+		if (rule->action != POLICY_DENY &&
 		    (!credential.len ||
 		     bytes_equal(rule->credential, credential)))
 			add_rule(list, rule, credential.len > 0);
@@ -93,6 +95,9 @@ static int make_hosts(const struct policy *policy, struct bytes credential,
 		    bytes_equal(repo->credential, credential))
 			add_host(list, repo->host, repo->port);
 	}
+	if (policy->fallback == POLICY_ASK && !credential.len)
+		for (size_t i = 0; i < ARRAY_SIZE(default_ports); i++)
+			add_host(list, any, default_ports[i]);
 	settle(list);
 	return list->count <= SCOPE_HOSTS_MAX ? 0 : -1;
 }

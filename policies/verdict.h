@@ -31,6 +31,9 @@ struct verdict {
 	/* The rule that decided, NULL when it was none: its rate, websocket
 	 * and hold. */
 	const struct policy_rule *by;
+	/* The guardrail's rule that allowed it too: its rate and websocket hold
+	 * beside those of `by`. NULL: there is none. */
+	const struct policy_rule *guard;
 	uint64_t look_max; /* LOOK */
 	uint32_t hold_ms;  /* ASK */
 	bool inspect; /* target: TLS must be terminated to decide or edit */

@@ -6,6 +6,7 @@
 #include "gateway/decide/request_check.h"
 #include "gateway/decide/target_check.h"
 #include "policies/decide_rule.h"
+#include "policies/pattern.h"
 
 #define SHOWN_MAX 200 /* bytes of any untrusted text */
 #define ENTRY_MAX 320 /* of one entry: a method, a text that is shown */
@@ -87,7 +88,7 @@ static void add_hosts(struct list *list, const struct policy *policy,
 		const struct policy_rule *rule = &policy->rules[i];
 
 		for (size_t j = 0; j < rule->hosts.count; j++)
-			if (rule->action == POLICY_ALLOW &&
+			if (rule->action != POLICY_DENY &&
 			    bytes_ends_with(rule->hosts.items[j], family))
 				list_add(list, rule->hosts.items[j]);
 	}
@@ -101,7 +102,7 @@ static void add_ports(struct list *list, const struct policy *policy,
 	for (size_t i = 0; i < policy->rule_count && !list_is_full(list); i++) {
 		const struct policy_rule *rule = &policy->rules[i];
 
-		if (rule->action != POLICY_ALLOW ||
+		if (rule->action == POLICY_DENY ||
 		    rule_meets_target(rule, facts, false) != RULE_PORT)
 			continue;
 		for (size_t j = 0; j < rule->port_count; j++)
@@ -129,22 +130,64 @@ static void add_rule(struct list *list, const struct policy_rule *rule,
 	}
 }
 
+/* "query per_page: [0-9]+". */
+static void add_matches(struct list *list, const char *what,
+			const struct policy_matches *matches)
+{
+	for (size_t i = 0; i < matches->count && !list_is_full(list); i++) {
+		const struct policy_match *match = &matches->items[i];
+		struct bytes name = shown(match->name);
+		struct bytes text = shown(pattern_text(match->pattern));
+
+		list_add_format(list, "%s %.*s: %.*s", what, BYTES_ARGS(name),
+				BYTES_ARGS(text));
+	}
+}
+
+/* What that one rule would let pass. */
+static void add_near_rule(struct list *list, const struct policy_rule *rule,
+			  const struct request_facts *facts,
+			  enum rule_stage stage)
+{
+	switch ((int)stage) {
+	case RULE_METHOD:
+		for (size_t i = 0; i < rule->methods.count; i++)
+			add_rule(list, rule, rule->methods.items[i]);
+		break;
+	case RULE_PATH:
+		add_rule(list, rule, facts->method);
+		break;
+	case RULE_QUERY:
+		add_matches(list, "query", &rule->query);
+		break;
+	case RULE_HEADER:
+		add_matches(list, "header", &rule->headers);
+		break;
+	default:
+		break;
+	}
+}
+
 /* Rules that came as close as the decision says. */
 static void add_rules(struct list *list, const struct policy *policy,
-		      const struct request_facts *facts, enum rule_stage stage)
+		      const struct request_facts *facts,
+		      enum constraint constraint)
 {
+	struct hearing hearing;
+
+	hearing_init(&hearing, facts);
 	for (size_t i = 0; i < policy->rule_count && !list_is_full(list); i++) {
 		const struct policy_rule *rule = &policy->rules[i];
+		enum rule_stage stage;
 
-		if (rule->action != POLICY_ALLOW ||
-		    rule_meets_request(rule, facts, false) != stage)
+		if (rule->action == POLICY_DENY)
 			continue;
-		if (stage == RULE_PATH)
-			add_rule(list, rule, facts->method);
-		for (size_t j = 0;
-		     stage == RULE_METHOD && j < rule->methods.count; j++)
-			add_rule(list, rule, rule->methods.items[j]);
+		stage = rule_meets_request(rule, &hearing, false).stage;
+		if (stage > RULE_PORT &&
+		    rule_stage_constraint(stage) == constraint)
+			add_near_rule(list, rule, facts, stage);
 	}
+	hearing_release(&hearing);
 }
 
 static void add_near(struct list *list, const struct policy *policy,
@@ -178,6 +221,16 @@ static const char *remedy(enum constraint constraint, bool knows_allowed)
 				       "one"
 				     : "ask the session's owner to allow this "
 				       "request";
+	case CONSTRAINT_query_not_allowed:
+	case CONSTRAINT_header_not_allowed:
+		return "send what the allowed patterns match, whole and "
+		       "wherever the name stands";
+	case CONSTRAINT_websocket_not_allowed:
+		return "do without a WebSocket, or ask the session's owner to "
+		       "allow one here";
+	case CONSTRAINT_approval_pending:
+		return "ask the session's owner to allow this request, then "
+		       "send it again";
 	case CONSTRAINT_denied_by_rule:
 		return "do the work without this request, or ask the "
 		       "session's owner";
@@ -250,9 +303,6 @@ struct refusal advice_request(const struct policy *policy,
 
 	list_init(&list, arena);
 	add_near(&list, policy, &facts.target, verdict->constraint);
-	if (verdict->constraint == CONSTRAINT_method_not_allowed)
-		add_rules(&list, policy, &facts, RULE_METHOD);
-	else if (verdict->constraint == CONSTRAINT_path_not_allowed)
-		add_rules(&list, policy, &facts, RULE_PATH);
+	add_rules(&list, policy, &facts, verdict->constraint);
 	return finish(verdict, &list, bytes_str(what));
 }

@@ -15,6 +15,12 @@ bool request_is_for(const struct request *request, const struct target *target)
 	       bytes_equal(bytes_str(host), bytes_str(target->host));
 }
 
+static bool has_body(const struct request *request)
+{
+	return request->framing != FRAMING_NONE &&
+	       !(request->framing == FRAMING_LENGTH && request->body_len == 0);
+}
+
 struct request_facts request_facts_of(const struct target *target,
 				      const struct request *request)
 {
@@ -24,6 +30,8 @@ struct request_facts request_facts_of(const struct target *target,
 		.method = request->method,
 		.path = request->path,
 		.query = request->query,
+		.fields = &request->fields,
+		.has_body = has_body(request),
 	};
 }
 

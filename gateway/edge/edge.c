@@ -42,12 +42,13 @@ static struct verdict decide_name(struct bytes name, void *owner)
 		const struct target_facts facts = {name, ports[i]};
 
 		verdict = decide_target(edge->policy, &facts, NULL);
-		if (verdict.kind == VERDICT_ALLOW ||
+		if (verdict.kind != VERDICT_DENY ||
 		    verdict.constraint == CONSTRAINT_port_not_allowed)
 			break;
 	}
-	/* Some other port of it is open. */
-	if (verdict.constraint == CONSTRAINT_port_not_allowed)
+	/* Some other port of it is open, or the answer is still to come. */
+	if (verdict.kind == VERDICT_ASK ||
+	    verdict.constraint == CONSTRAINT_port_not_allowed)
 		verdict.kind = VERDICT_ALLOW;
 	if (verdict.kind == VERDICT_ALLOW && !name_check(edge->policy, name))
 		verdict = (struct verdict){
