@@ -8,7 +8,7 @@
 
 struct rule_nodes {
 	const struct text_node *name, *hosts, *ports, *methods, *paths, *query,
-		*headers, *hold, *credential, *action, *reason;
+		*headers, *hold, *credential, *action, *reason, *websocket;
 };
 
 /* ---- the parts ---- */
@@ -211,6 +211,8 @@ static void read_rule(struct compile *compile, const struct rule_nodes *nodes,
 	if (nodes->credential)
 		(void)compile_credential_name(compile, nodes->credential,
 					      &rule->credential);
+	if (nodes->websocket)
+		compile_websocket(compile, nodes->websocket, rule);
 	if (nodes->reason)
 		read_reason(compile, nodes->reason, rule);
 }
@@ -233,6 +235,8 @@ void compile_rule(struct compile *compile, const struct text_node *node,
 		{"hold", reader_keep, offsetof(struct rule_nodes, hold)},
 		{"body", NULL, 0},
 		{"rate", NULL, 0},
+		{"websocket", reader_keep,
+		 offsetof(struct rule_nodes, websocket)},
 	};
 	struct rule_nodes nodes = {0};
 

@@ -10,4 +10,8 @@
 void compile_rule(struct compile *compile, const struct text_node *node,
 		  size_t index, struct policy_rule *rule);
 
+/* Its `websocket`. */
+void compile_websocket(struct compile *compile, const struct text_node *node,
+		       struct policy_rule *rule);
+
 #endif

@@ -14,7 +14,6 @@ enum inspect_kind {
 	INSPECT_FORM,
 	INSPECT_MULTIPART,
 	INSPECT_GRAPHQL,
-	INSPECT_SECRET,
 	INSPECT_KIND_MAX
 };
 
@@ -35,7 +34,6 @@ struct inspection {
 	struct inspected_graphql *graphql;
 	size_t graphql_count;
 	json_t *variables; /* of the URL */
-	const char *secret;
 	const char *fault; /* of the last question */
 };
 

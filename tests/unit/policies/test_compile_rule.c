@@ -35,6 +35,13 @@ static const struct row {
 	{ALLOW("headers: {'a b': x}"), "this is no header's name"},
 	{ALLOW("headers: {Host: x}"), "rules do not see this header"},
 	{ALLOW("headers: {x-it: a, X-IT: b}"), "stands here twice"},
+	{ALLOW("websocket: {}"), NULL},
+	{ALLOW("websocket: {message: 16MiB, text: 'a|b', binary: true}"), NULL},
+	{ALLOW("websocket: {message: 17MiB}"), "more than 16 MiB"},
+	{ALLOW("websocket: {text: 'x(y'}"), "no regular expression"},
+	{ALLOW("websocket: {binary: perhaps}"), "true or false"},
+	{ALLOW("websocket: true"), "this must be a map"},
+	{ALLOW("websocket: {size: 1}"), "unknown key"},
 };
 
 static void policy_compile_tells_what_is_wrong_with_a_rule(void **state)
