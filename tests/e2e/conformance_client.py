@@ -1,0 +1,148 @@
+"""Runs inside a sandbox: sends each row of the table on every way out, and
+prints what came back, a JSON list of [status, constraint, path] or
+[null, why, null]. Argument: the table's file."""
+import ipaddress
+import json
+import re
+import socket
+import ssl
+import struct
+import sys
+
+PROXY = ("198.18.0.1", 3128)
+TIMEOUT_S = 30
+
+
+class Refused(Exception):
+    """The way was closed before HTTP could speak."""
+
+
+def receive(stream, size):
+    data = b""
+    while len(data) < size:
+        part = stream.recv(size - len(data))
+        if not part:
+            raise Refused("closed")
+        data += part
+    return data
+
+
+def dial(address):
+    return socket.create_connection(address, TIMEOUT_S)
+
+
+def resolve(host, port):
+    try:
+        return socket.getaddrinfo(host, port, socket.AF_INET,
+                                  socket.SOCK_STREAM)[0][4]
+    except socket.gaierror:
+        raise Refused("no such name") from None
+
+
+# ---- the ways ----
+
+def by_connect(host, port):
+    stream = dial(PROXY)
+    stream.sendall(f"CONNECT {host}:{port} HTTP/1.1\r\n"
+                   f"Host: {host}:{port}\r\n\r\n".encode())
+    head = b""
+    while not head.endswith(b"\r\n\r\n"):
+        head += receive(stream, 1)
+    if b" 200 " not in head.split(b"\r\n")[0]:
+        raise Refused(head.split(b"\r\n")[0].decode())
+    return stream
+
+
+def by_socks(host, port, is_address):
+    if is_address:
+        host = resolve(host, port)[0]
+        where = b"\1" + ipaddress.ip_address(host).packed
+    else:
+        where = b"\3" + bytes([len(host)]) + host.encode()
+    stream = dial(PROXY)
+    stream.sendall(b"\5\1\0")
+    assert receive(stream, 2) == b"\5\0"
+    stream.sendall(b"\5\1\0" + where + struct.pack(">H", port))
+    code = receive(stream, 10)[1]
+    if code:
+        raise Refused(f"SOCKS {code}")
+    return stream
+
+
+WAYS = {
+    "connect": by_connect,
+    "socks-name": lambda host, port: by_socks(host, port, False),
+    "socks-address": lambda host, port: by_socks(host, port, True),
+    "transparent": lambda host, port: dial(resolve(host, port)),
+    "absolute": lambda host, port: dial(PROXY),
+}
+
+
+# ---- HTTP ----
+
+def request_of(row, is_tls, port, is_absolute):
+    default = 443 if is_tls else 80
+    authority = row["host"] + ("" if port == default else f":{port}")
+    target = row["target"]
+    if is_absolute:
+        target = f"http://{authority}{target}"
+    lines = [f"{row['method']} {target} HTTP/1.1",
+             f"Host: {row.get('says_host') or authority}",
+             "Connection: close"]
+    lines += [f"{name}: {value}" for name, value in row.get("fields", [])]
+    body = row.get("body", "").encode()
+    if body:
+        lines.append(f"Content-Length: {len(body)}")
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
+def answer_of(stream, method):
+    data = b""
+    while True:
+        try:
+            part = stream.recv(65536)
+        except ssl.SSLEOFError:
+            break
+        if not part:
+            break
+        data += part
+    head, _, body = data.partition(b"\r\n\r\n")
+    line = head.split(b"\r\n")[0].decode()
+    if not line:
+        raise Refused("no answer")
+    status = int(line.split()[1])
+    found = re.search(r"egress denied: (\w+)", line)
+    path = json.loads(body)["path"] if status == 200 and body else None
+    return [status, found[1] if found else None, path]
+
+
+def ask(row, way, is_tls, port):
+    with WAYS[way](row["host"], port) as stream:
+        if is_tls:
+            context = ssl.create_default_context()
+            stream = context.wrap_socket(stream, server_hostname=row["host"])
+        stream.sendall(request_of(row, is_tls, port, way == "absolute"))
+        return answer_of(stream, row["method"])
+
+
+def ways():
+    return [(way, is_tls) for way in WAYS for is_tls in (True, False)
+            if not (way == "absolute" and is_tls)]
+
+
+def main():
+    with open(sys.argv[1], encoding="utf-8") as file:
+        table = json.load(file)
+    for row in table["rows"]:
+        for way, is_tls in ways():
+            port = table["ports"][row["port"]][0 if is_tls else 1]
+            try:
+                got = ask(row, way, is_tls, port)
+            except (Refused, OSError) as e:
+                got = [None, str(e), None]
+            name = f"{way}-{'tls' if is_tls else 'plain'}"
+            print(json.dumps([row["name"], name, got]), flush=True)
+
+
+if __name__ == "__main__":
+    main()
