@@ -33,3 +33,13 @@ void digest_sha256(struct bytes a, struct bytes b, uint8_t out[DIGEST_LEN])
 
 	assert(ok && len == DIGEST_LEN);
 }
+
+void digest_sha1(struct bytes bytes, uint8_t out[DIGEST_SHA1_LEN])
+{
+	size_t len = 0;
+	int ok;
+
+	(void)OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
+	ok = EVP_Q_digest(NULL, "SHA1", NULL, bytes.data, bytes.len, out, &len);
+	assert(ok && len == DIGEST_SHA1_LEN);
+}

@@ -32,6 +32,7 @@ struct request_facts request_facts_of(const struct target *target,
 		.query = request->query,
 		.fields = &request->fields,
 		.has_body = has_body(request),
+		.is_websocket = request->is_websocket,
 	};
 }
 

@@ -7,6 +7,7 @@
 #include "common/log.h"
 #include "gateway/edge/approval.h"
 #include "gateway/edge/git_lane.h"
+#include "gateway/edge/websocket_lane.h"
 #include "gateway/upstream/dial.h"
 
 static const struct io_limits limits = {
@@ -37,6 +38,7 @@ static void let_go(struct conn *conn)
 	}
 	conn_put_upstream(conn);
 	git_work_release(conn);
+	websocket_release(conn);
 	look_release(conn);
 	approval_release(conn);
 }
@@ -203,6 +205,7 @@ void conn_reset_request(struct conn *conn)
 	conn_record_end(conn);
 	conn_put_upstream(conn);
 	git_work_release(conn);
+	websocket_release(conn);
 	look_release(conn);
 	rate_end(conn);
 	approval_release(conn);

@@ -38,9 +38,10 @@ struct filter {
 	void *state;
 };
 
-struct git_work; /* git_lane.c */
-struct look;	 /* look.c */
-struct approval; /* approval.h */
+struct git_work;       /* git_lane.c */
+struct websocket_work; /* websocket_lane.c */
+struct look;	       /* look.c */
+struct approval;       /* approval.h */
 
 struct conn {
 	struct edge *edge;
@@ -90,8 +91,9 @@ struct conn {
 	/* Looks at the response's head first; -1: refusal set. May be NULL. */
 	int (*check_reply)(struct conn *conn);
 	struct git_work *git;
-	struct look *look;	   /* a body that is held; else NULL */
-	struct approval *approval; /* what a person is asked; or NULL */
+	struct websocket_work *websocket; /* NULL: no handshake */
+	struct look *look;		  /* a body that is held; else NULL */
+	struct approval *approval;	  /* what a person is asked; or NULL */
 
 	/* what is asked of others */
 	struct ask *ask; /* minter, warden, packcheck: one at a time */

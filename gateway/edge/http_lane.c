@@ -6,6 +6,7 @@
 #include "common/cleanup.h"
 #include "gateway/edge/approval.h"
 #include "gateway/edge/git_lane.h"
+#include "gateway/edge/websocket_lane.h"
 #include "gateway/session/lease.h"
 #include "gateway/upstream/dial.h"
 
@@ -327,6 +328,10 @@ static enum step parse_head(struct conn *conn, size_t head_len)
 		conn->close_after = true;
 		return STEP_DENY;
 	}
+	if (conn->request.is_websocket && websocket_begin(conn) < 0) {
+		conn->close_after = true;
+		return STEP_DENY;
+	}
 	if (conn->request.form == FORM_AUTHORITY && !conn->is_inner)
 		return STEP_OTHER;
 	return STEP_NEXT;
@@ -415,7 +420,8 @@ static enum step step_decide(struct conn *conn, enum lane_event event)
 	return STEP_DENY;
 }
 
-/* What is allowed by now is recorded, and leaves; nothing else does. */
+/* What is allowed by now is recorded, and leaves; nothing else does. NEXT: a
+ * request; OTHER: a WebSocket. */
 static enum step step_permit(struct conn *conn, enum lane_event event)
 {
 	(void)event;
@@ -423,11 +429,13 @@ static enum step step_permit(struct conn *conn, enum lane_event event)
 		conn_refuse_request(conn);
 		return STEP_DENY;
 	}
+	if (conn->websocket && websocket_permit(conn) < 0)
+		return STEP_DENY;
 	if (rate_begin(conn, conn->request.body_len) < 0 ||
 	    conn_record_request(conn, &conn->verdict) < 0)
 		return STEP_DENY;
 	(void)edit_request(&conn->request, conn->verdict.credential.len > 0);
-	return STEP_NEXT;
+	return conn->websocket ? STEP_OTHER : STEP_NEXT;
 }
 
 /* ---- DENY, LINGER ---- */
@@ -492,7 +500,7 @@ const struct lane_state http_states[] = {
 			DEADLINE_APPROVAL_MS, DEADLINE_FIXED, AT_PERMIT,
 			AT_NONE, AT_DENY},
 	[AT_PERMIT] = {"permit", step_permit, 0, DEADLINE_HEAD_MS,
-		       DEADLINE_FIXED, AT_EXCHANGE, AT_NONE, AT_DENY},
+		       DEADLINE_FIXED, AT_EXCHANGE, AT_WEBSOCKET_OPEN, AT_DENY},
 	[AT_EXCHANGE] = {"exchange", exchange_step,
 			 ON_CLIENT | EV_BIT(EV_DRAINED) | EV_BIT(EV_UP_READY) |
 				 EV_BIT(EV_UP_DRAINED) | EV_UP_RESPONSE,

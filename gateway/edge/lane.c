@@ -17,6 +17,8 @@ static const char *const event_names[] = {
 static const struct lane_state *state_of(enum lane_state_id id)
 {
 	assert(id < AT_END);
+	if (id >= AT_WEBSOCKET_OPEN)
+		return &websocket_states[id];
 	if (id >= AT_FIRST)
 		return &socks_states[id];
 	if (id >= AT_GIT_BEGIN)
@@ -111,6 +113,10 @@ void lane_timeout(struct conn *conn)
 	const struct lane_state *state = state_of(conn->state);
 
 	log_debug("deadline of state %s passed", state->name);
+	if (state->late == AT_END) {
+		conn_finish(conn);
+		return;
+	}
 	if (state->late) {
 		conn->state = state->late;
 		lane_deliver(conn, EV_ENTER);

@@ -90,6 +90,9 @@ enum lane_state_id {
 	AT_GIT_REFUSE,
 	AT_FIRST,
 	AT_SOCKS,
+	AT_WEBSOCKET_OPEN,
+	AT_WEBSOCKET,
+	AT_WEBSOCKET_CLOSE,
 	AT_END, /* not a state: the connection is closed */
 	AT_NONE /* not a state: the step never says so */
 };
@@ -106,8 +109,8 @@ struct lane_state {
 	uint32_t deadline_ms;
 	enum deadline_kind deadline_kind;
 	enum lane_state_id next, other, denied;
-	/* Where it goes when its deadline passes; 0: the client is told, or
-	 * the connection closed. */
+	/* Where it goes when its deadline passes (AT_END: what is queued is
+	 * sent first); 0: the client is told, or the connection closed. */
 	enum lane_state_id late;
 };
 
@@ -116,6 +119,7 @@ extern const struct lane_state http_states[];
 extern const struct lane_state tunnel_states[];
 extern const struct lane_state git_states[];
 extern const struct lane_state socks_states[];
+extern const struct lane_state websocket_states[];
 
 /* Put a new connection into its first state. */
 void lane_begin(struct conn *conn);

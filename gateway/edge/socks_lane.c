@@ -16,7 +16,9 @@ static enum step step_first(struct conn *conn, enum lane_event event)
 
 	if (input.len == 0)
 		return event == EV_EOF ? STEP_END : STEP_STAY;
-	return socks_begins(input) ? STEP_OTHER : STEP_NEXT;
+	/* A client from outside was let in with a request for HTTP. */
+	return socks_begins(input) && !conn->is_outside ? STEP_OTHER
+							: STEP_NEXT;
 }
 
 /* What was wanted is not given; answer says so. NEXT is the lane's DENY:

@@ -58,6 +58,18 @@
 #define TUNNEL_FLUSH_MS	     1000 /* of one that ended, to its peer */
 #define DNS_TCP_DEADLINE_MS  10000
 
+/* ---- WebSockets; the size of a message is the rule's ---- */
+
+#define WEBSOCKET_IDLE_MS	600000
+#define WEBSOCKET_TOTAL_MS	(12ull * 3600 * 1000)
+#define WEBSOCKET_CLOSE_MS	3000	    /* for upstream to close as well */
+#define WEBSOCKET_FRAGMENTS_MAX 1024	    /* of one message */
+#define WEBSOCKET_PIECE_MAX	(64 * 1024) /* of a message, as we send it */
+#define WEBSOCKET_ARRIVED_MAX	(1024 * 1024) /* bytes not read yet */
+/* Pings and pongs of both sides, in each window. */
+#define WEBSOCKET_CONTROLS_MAX	     100
+#define WEBSOCKET_CONTROLS_WINDOW_MS 10000
+
 /* ---- names ---- */
 
 #define DNS_QUERY_MAX 4096 /* bytes; larger ones get FORMERR */

@@ -45,6 +45,9 @@ struct request {
 	bool keep_alive; /* after this request */
 	bool is_http10;
 	bool expects_continue;
+	/* Asks for a WebSocket; the handshake is looked at by
+	 * gateway/websocket/handshake. */
+	bool is_websocket;
 	bool takes_trailers; /* TE: trailers */
 };
 
@@ -55,7 +58,8 @@ struct response {
 	struct fields fields; /* framing and hop-by-hop fields removed */
 	enum framing framing;
 	uint64_t body_len;
-	bool keep_alive; /* upstream may be used again after the body */
+	bool keep_alive;   /* upstream may be used again after the body */
+	bool is_websocket; /* 101, as was asked for */
 };
 
 #endif

@@ -59,6 +59,9 @@ struct guard_facts {
 	bool says_close;      /* Connection: close */
 	bool says_keep_alive; /* Connection: keep-alive */
 	bool has_upgrade;     /* Upgrade, or Connection: upgrade */
+	bool says_upgrade;    /* Connection: upgrade */
+	unsigned upgrades;    /* how many Upgrade fields */
+	bool is_websocket;    /* the last of them is "websocket" */
 	bool expects_continue;
 };
 
@@ -72,7 +75,8 @@ struct guard {
 	/* Of the head; whoever owns it may lower them before it begins. */
 	size_t bytes_max, fields_max;
 	enum guard_kind kind;
-	unsigned state; /* of the scanner; guard.c */
+	bool may_switch; /* a response: 101 was asked for; its reader's */
+	unsigned state;	 /* of the scanner; guard.c */
 };
 
 void guard_init(struct guard *guard, enum guard_kind kind);

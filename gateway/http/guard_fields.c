@@ -111,13 +111,20 @@ static const char *field_connection(struct guard_facts *facts,
 		else if (bytes_is_nocase(option, "keep-alive"))
 			facts->says_keep_alive = true;
 		else if (bytes_is_nocase(option, "upgrade"))
-			facts->has_upgrade = true;
+			facts->has_upgrade = facts->says_upgrade = true;
 		else if (option.len > 0 && !bytes_is_nocase(option, "te") &&
 			 (kind == GUARD_REQUEST ||
 			  !bytes_is_nocase(option, "transfer-encoding")))
 			return "Connection names a field that it may not";
 	} while (more);
 	return NULL;
+}
+
+static void field_upgrade(struct guard_facts *facts, struct bytes value)
+{
+	facts->has_upgrade = true;
+	facts->upgrades++;
+	facts->is_websocket = bytes_is_nocase(value, "websocket");
 }
 
 static const char *field_expect(struct guard_facts *facts, struct bytes value)
@@ -191,7 +198,7 @@ const char *guard_field(struct guard_facts *facts, enum guard_kind kind,
 	if (name.len == 10 && bytes_is_nocase(name, "Connection"))
 		return field_connection(facts, kind, value);
 	if (name.len == 7 && bytes_is_nocase(name, "Upgrade"))
-		facts->has_upgrade = true;
+		field_upgrade(facts, value);
 	if (name.len == 4 && bytes_is_nocase(name, "Host"))
 		facts->hosts++;
 	if (is_request && name.len == 6 && bytes_is_nocase(name, "Expect"))

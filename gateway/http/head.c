@@ -188,13 +188,20 @@ static void frame_request(struct request *request,
 		facts->expects_continue && !facts->is_http10;
 }
 
+/* RFC 6455 4.2.1 and 4.1: exactly this protocol, and said twice. */
+static bool to_websocket(const struct guard_facts *facts)
+{
+	return facts->says_upgrade && facts->upgrades == 1 &&
+	       facts->is_websocket;
+}
+
 /* What the guard let through but no server of ours does. */
 static int check_services(const struct request *request,
 			  const struct guard_facts *facts,
 			  const struct parsed_head *parsed,
 			  struct http_fault *fault)
 {
-	if (facts->has_upgrade)
+	if (facts->has_upgrade && !to_websocket(facts))
 		return refuse(fault, CONSTRAINT_upgrade_not_supported,
 			      "the request asks for another protocol");
 	if (parsed->proxy_authorizations > 1)
@@ -229,6 +236,7 @@ int head_request(struct arena *arena, const struct guard *guard,
 		return -1;
 	frame_request(request, &guard->facts);
 	request->takes_trailers = parsed.takes_trailers;
+	request->is_websocket = to_websocket(&guard->facts);
 	*proxy_authorization = parsed.proxy_authorization;
 	return check_services(request, &guard->facts, &parsed, fault);
 }
@@ -288,7 +296,10 @@ int head_response(struct arena *arena, const struct guard *guard,
 		.reason = parsed.start,
 		.fields = parsed.fields,
 	};
-	if (response->status == 101)
+	response->is_websocket =
+		response->status == 101 && to_websocket(&guard->facts);
+	if (response->status == 101 &&
+	    !(guard->may_switch && response->is_websocket))
 		return refuse(fault, CONSTRAINT_response_malformed,
 			      "the upstream changes protocol unasked");
 	frame_response(response, &guard->facts, request_method);

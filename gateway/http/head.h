@@ -32,7 +32,8 @@ bool head_method_is_known(struct bytes method);
  * - Host: host[:port] and nothing else, and the same as the target's when
  *   that names one. HTTP/1.0 may go without when the target names the host
  *   (Python 3.11's CONNECT does);
- * - an Upgrade is upgrade_not_supported;
+ * - an Upgrade is upgrade_not_supported, unless it asks for exactly
+ *   "websocket": request->is_websocket (gateway/websocket/handshake.h);
  * - request->fields lacks Host, Content-Length, Transfer-Encoding,
  *   Connection, Keep-Alive, Proxy-Connection, TE, Trailer, Upgrade,
  *   HTTP2-Settings, Expect and every Proxy-*; *proxy_authorization is the
@@ -48,7 +49,8 @@ int head_request(struct arena *arena, const struct guard *guard,
  * Parse a response to a request with that method. 0, or -1 with *fault
  * (response_malformed). Framing by RFC 9112 6.3:
  * - 1xx: FRAMING_NONE; the caller skips it (at most HEAD_INTERIM_MAX) and
- *   reads the next head with a fresh guard. 101 is refused;
+ *   reads the next head with a fresh guard. 101 is refused unless it was
+ *   asked for (guard->may_switch) and switches to "websocket";
  * - to HEAD, and 304: FRAMING_NONE; body_len is what Content-Length said (0
  *   when nothing), for write_response();
  * - 204, and 2xx to CONNECT: FRAMING_NONE;

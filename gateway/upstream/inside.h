@@ -62,6 +62,7 @@ struct upstream {
 	bool has_said;	      /* anything in answer to this request */
 	bool is_ready_due;    /* a deferred READY still holds it */
 	bool body_is_open;    /* our body is not complete yet */
+	bool may_switch;      /* the request asked for a WebSocket */
 	enum framing framing; /* of our body, direct */
 	char method[GUARD_METHOD_MAX + 1];
 	unsigned interim;

@@ -10,6 +10,7 @@ void upstream_expect_response(struct upstream *up, struct bytes method)
 	up->interim = 0;
 	arena_reset(&up->arena);
 	guard_init(&up->guard, GUARD_RESPONSE);
+	up->guard.may_switch = up->may_switch;
 	up->state = UP_HEAD;
 	io_deadline(up->io, UPSTREAM_RESPONSE_MS);
 }
@@ -40,7 +41,12 @@ static int parse_head(struct upstream *up)
 		return -1;
 	}
 	buf_consume(source, head_len);
-	if (up->response.status < 200) {
+	if (up->response.is_websocket) {
+		/* From here on both sides are streams of their own. */
+		up->response.framing = FRAMING_TO_CLOSE;
+		up->body_is_open = true;
+		io_deadline(up->io, 0);
+	} else if (up->response.status < 200) {
 		if (++up->interim > HEAD_INTERIM_MAX) {
 			upstream_fail(up, CONSTRAINT_response_malformed,
 				      "more than %d interim responses",
@@ -49,6 +55,7 @@ static int parse_head(struct upstream *up)
 		}
 		arena_reset(&up->arena);
 		guard_init(&up->guard, GUARD_RESPONSE);
+		up->guard.may_switch = up->may_switch;
 		return 1;
 	}
 	body_decoder_init(&up->decoder, up->response.framing,

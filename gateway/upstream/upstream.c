@@ -345,6 +345,7 @@ int upstream_send(struct upstream *up, const struct request *request,
 	if (up->kind->send(up, request, labels, err) < 0)
 		return -1;
 	up->body_is_open = request->framing != FRAMING_NONE;
+	up->may_switch = request->is_websocket && up->kind == &upstream_direct;
 	upstream_expect_response(up, request->method);
 	await(up);
 	/* A leg's request ends with a frame even without a body. */

@@ -15,6 +15,10 @@
  *	UPSTREAM_END:	  upstream_put(up)
  *	UPSTREAM_FAILED:  upstream_fault(up), then upstream_put(up)
  *
+ * A request that is_websocket may be answered with 101 (HEAD): then BODY
+ * spans are what upstream sends, and upstream_body() is what it gets, each
+ * until its END. Any other answer is as ever.
+ *
  * Response bytes are untrusted: guard, llhttp and framing stand before
  * every event. A connection on which anything was odd is never used again.
  * upstream_put() may be called anywhere, in any state; no event follows.

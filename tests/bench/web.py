@@ -9,8 +9,6 @@ import subprocess
 import time
 
 NAME = "origin.example"
-# Names below these are new to a proxy in each round of a benchmark.
-ROUNDS = [f"r{number}.{NAME}" for number in range(6)]
 NGINX = "/usr/sbin/nginx"
 CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWNET = 0x20000, 0x10000000, 0x40000000
 # Where NAME seems to be, inside a client's namespace.
@@ -40,8 +38,7 @@ def openssl(*args):
 
 
 def make_certificates(directory):
-    """ca.pem, ca.key, leaf.pem and leaf.key (ECDSA P-256) for NAME and
-    names below ROUNDS."""
+    """ca.pem, leaf.pem and leaf.key (ECDSA P-256) for NAME."""
     ec = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
     openssl("req", "-x509", *ec, "-keyout", directory / "ca.key", "-out",
             directory / "ca.pem", "-days", 2, "-subj", "/CN=bench CA",
@@ -52,10 +49,7 @@ def make_certificates(directory):
     (directory / "leaf.ext").write_text(
         "basicConstraints=critical,CA:FALSE\n"
         "keyUsage=critical,digitalSignature\n"
-        "extendedKeyUsage=serverAuth\nsubjectAltName=" + ",".join(
-            f"DNS:{name}" for name in [NAME, *ROUNDS,
-                                       *(f"*.{name}" for name in ROUNDS)])
-        + "\n")
+        f"extendedKeyUsage=serverAuth\nsubjectAltName=DNS:{NAME}\n")
     openssl("x509", "-req", "-in", directory / "leaf.csr", "-CA",
             directory / "ca.pem", "-CAkey", directory / "ca.key",
             "-set_serial", 7, "-days", 2, "-extfile", directory / "leaf.ext",
@@ -128,7 +122,6 @@ def origin(directory, address, port):
 		server_name {NAME};
 		default_type text/plain;
 		location / {{ return 200 "{'x' * 127}\\n"; }}
-		location /files/ {{ root {directory}; }}
 	}}""").wait_ready()
 
 

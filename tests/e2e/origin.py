@@ -8,6 +8,8 @@ import ssl
 import threading
 import time
 
+import websocket
+
 BLOCK = b"0123456789abcdef" * 4096
 
 
@@ -113,6 +115,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
                       b"Content-Length: 4\r\n\r\nabcd")
         elif word == "cut-short":
             self._raw(b"HTTP/1.1 200 OK\r\nContent-Length: 30\r\n\r\nabc")
+        elif word == "ws":
+            websocket.serve(self, rest, self.server.frames)
         elif word == "garbage":
             self._raw(b"\x00\x01\x02 this is no HTTP\r\n\r\n")
         else:
@@ -128,6 +132,7 @@ class _Server(http.server.ThreadingHTTPServer):
     def __init__(self, address, port, context=None):
         self.context = context
         self.requests = []
+        self.frames = []
         self.connections = 0
         self.dripping = 0
         self._numbers = {}
