@@ -46,6 +46,9 @@ struct house {
 
 /* Start the edge: all its peers are there, no session yet. */
 void house_open(struct house *house);
+/* From here on random bytes are zeros: a scenario then knows the keys and
+ * masks of a WebSocket. */
+void house_random_zeros(void);
 /* Give it its session, and its listener. */
 void house_give_session(struct house *house, const struct cue *step,
 			struct bytes policy);

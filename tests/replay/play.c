@@ -260,6 +260,8 @@ static bool play_world(struct play *play, const struct cue *step)
 	} else if (!strcmp(word, "time") && step->word_count > 2) {
 		fake_advance(play->house.loop,
 			     milliseconds(step, step->words[2]));
+	} else if (!strcmp(word, "random") && is_word(step, 1, "zeros")) {
+		house_random_zeros();
 	} else if (!strcmp(word, "edge") && step->word_count > 2) {
 		check_queues(play, step);
 	} else if (!strcmp(word, "session")) {
