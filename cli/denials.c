@@ -73,8 +73,13 @@ static void describe(const json_t *row, char *out, size_t size)
 	const char *host = json_text(row, "host");
 	const char *path = json_text(row, "path");
 	json_int_t port = json_integer_value(json_object_get(row, "port"));
+	json_int_t count = json_integer_value(json_object_get(row, "count"));
 
-	if (!strcmp(activity, "push"))
+	if (count > 0)
+		(void)snprintf(out, size,
+			       "%" JSON_INTEGER_FORMAT " more of kind %s",
+			       count, activity);
+	else if (!strcmp(activity, "push"))
 		(void)snprintf(out, size, "push to %s of %s (%s)", path, host,
 			       method);
 	else if (!strcmp(activity, "dns"))

@@ -7,6 +7,7 @@
 #include <utlist.h>
 
 #include "common/cleanup.h"
+#include "gateway/dialer/resolved.h"
 #include "gateway/dialer/servers.h"
 #include "policies/host.h"
 
@@ -27,6 +28,8 @@ struct name {
 	enum name_state state;
 	bool is_in_ask;	   /* c-ares answers inside our own call */
 	bool is_telling;   /* waiters are being called */
+	unsigned pending;  /* questions that c-ares works on */
+	unsigned ttl_s;	   /* of the addresses so far */
 	uint64_t until_ms; /* asked: deadline; known: end of its life */
 	struct resolve_waiter *waiters;
 	struct name *next, *prev; /* of those asked, oldest first */
@@ -50,8 +53,9 @@ struct resolver {
 	struct socket_watch *sockets;
 	struct name *fixed; /* hash: the operator's */
 	struct name *names; /* hash: asked or known, oldest first */
-	struct name *asked; /* list: with deadlines, also in names */
+	struct name *asked; /* list: waited for, also in names */
 	size_t late_count;
+	size_t pending; /* questions that c-ares works on */
 	bool is_closing;
 };
 
@@ -94,21 +98,16 @@ static void remember(struct name **table, struct name *name)
 	*table = head;
 }
 
+/* What c-ares still works on is freed with its last answer. */
 static void forget(struct resolver *resolver, struct name *name)
 {
 	HASH_DEL(resolver->names, name);
-	free(name);
-}
-
-static bool add_address(struct resolved *resolved, const union address *address)
-{
-	if (resolved->count == RESOLVE_ADDRESSES_MAX)
-		return false;
-	for (size_t i = 0; i < resolved->count; i++)
-		if (address_equal(&resolved->addresses[i], address))
-			return false;
-	resolved->addresses[resolved->count++] = *address;
-	return true;
+	if (name->pending == 0) {
+		free(name);
+		return;
+	}
+	name->state = NAME_LATE;
+	resolver->late_count++;
 }
 
 /* ---- c-ares on our loop ---- */
@@ -117,19 +116,20 @@ static void arm_timer(struct resolver *resolver)
 {
 	struct timeval bound = {.tv_sec = 1}, wait;
 	uint64_t now = io_loop_now_ms(resolver->loop);
-	uint64_t ms;
+	const struct name *name;
+	uint64_t due;
 
-	if (!resolver->asked && resolver->late_count == 0) {
+	if (resolver->pending == 0) {
 		io_timer_set(resolver->timer, 0);
 		return;
 	}
 	wait = *ares_timeout(resolver->channel, &bound, &wait);
-	ms = (uint64_t)wait.tv_sec * 1000 + (uint64_t)wait.tv_usec / 1000 + 1;
-	if (resolver->asked && resolver->asked->until_ms < now + ms)
-		ms = resolver->asked->until_ms > now
-			     ? resolver->asked->until_ms - now
-			     : 1;
-	io_timer_set(resolver->timer, (unsigned)ms);
+	due = now + (uint64_t)wait.tv_sec * 1000 +
+	      (uint64_t)wait.tv_usec / 1000 + 1;
+	DL_FOREACH(resolver->asked, name)
+	if (name->until_ms < due)
+		due = name->until_ms;
+	io_timer_set(resolver->timer, due > now ? (unsigned)(due - now) : 1);
 }
 
 static void on_socket(int fd, bool readable, bool writable, void *owner)
@@ -196,11 +196,9 @@ static void tell_waiters(struct name *name)
 	name->is_telling = false;
 }
 
-static unsigned take_addresses(struct resolved *resolved,
-			       const struct ares_addrinfo *found)
+static void take_addresses(struct name *name, const struct ares_addrinfo *found)
 {
 	const struct ares_addrinfo_node *node;
-	int ttl = RESOLVE_TTL_MAX_S;
 
 	for (node = found->nodes; node; node = node->ai_next) {
 		union address address = {0};
@@ -210,59 +208,111 @@ static unsigned take_addresses(struct resolved *resolved,
 		memcpy(&address, node->ai_addr,
 		       node->ai_family == AF_INET ? sizeof(address.v4)
 						  : sizeof(address.v6));
-		(void)add_address(resolved, &address);
-		if (node->ai_ttl < ttl)
-			ttl = node->ai_ttl;
+		resolved_add(&name->resolved, &address);
+		if (node->ai_ttl < (int)name->ttl_s)
+			name->ttl_s = node->ai_ttl < RESOLVE_TTL_MIN_S
+					      ? RESOLVE_TTL_MIN_S
+					      : (unsigned)node->ai_ttl;
 	}
-	return ttl < RESOLVE_TTL_MIN_S ? RESOLVE_TTL_MIN_S : (unsigned)ttl;
 }
 
 static void set_answer(struct name *name, int status,
 		       const struct ares_addrinfo *found)
 {
-	unsigned ttl = RESOLVE_TTL_MIN_S;
-
 	if (status == ARES_SUCCESS && found)
-		ttl = take_addresses(&name->resolved, found);
-	if (name->resolved.count > 0) {
-		name->state = NAME_KNOWN;
-		name->until_ms =
-			io_loop_now_ms(name->resolver->loop) + ttl * 1000ull;
-		return;
-	}
-	name->state = NAME_FAILED;
-	(void)snprintf(name->why, sizeof(name->why), "%s",
-		       status == ARES_SUCCESS ? "it has no address"
-					      : ares_strerror(status));
+		take_addresses(name, found);
+	/* What one family's failure says counts when there is no other. */
+	if (status != ARES_ENODATA || name->why[0] == '\0')
+		(void)snprintf(name->why, sizeof(name->why), "%s",
+			       status == ARES_SUCCESS ? "it has no address"
+						      : ares_strerror(status));
 }
 
-static void on_answer(void *owner, int status, int timeouts,
-		      struct ares_addrinfo *found)
+/* Nobody has to wait any longer; tells nobody. */
+static void settle(struct name *name)
 {
-	struct name *name = owner;
+	DL_DELETE(name->resolver->asked, name);
+	name->state = name->resolved.count > 0 ? NAME_KNOWN : NAME_FAILED;
+	name->until_ms =
+		io_loop_now_ms(name->resolver->loop) + name->ttl_s * 1000ull;
+}
+
+static void settle_and_tell(struct name *name)
+{
 	struct resolver *resolver = name->resolver;
 
-	(void)timeouts;
+	settle(name);
+	if (name->is_in_ask || resolver->is_closing)
+		return;
+	tell_waiters(name);
+	if (name->state == NAME_FAILED)
+		forget(resolver, name);
+}
+
+/* One family is there: the other is waited for a moment longer (RFC 8305
+ * section 3), for IPv4 a longer one, since it is what IPv6 falls back to. */
+static void hurry(struct name *name, int family)
+{
+	uint64_t until = io_loop_now_ms(name->resolver->loop) +
+			 (family == AF_INET ? RESOLVE_WAIT_IPV6_MS
+					    : RESOLVE_WAIT_IPV4_MS);
+
+	if (until < name->until_ms)
+		name->until_ms = until;
+}
+
+static void end_late(struct name *name)
+{
+	if (name->pending > 0)
+		return;
+	name->resolver->late_count--;
+	name->state = NAME_OVER;
+	if (!name->is_telling)
+		free(name);
+}
+
+static void take_answer(struct name *name, int family, int status,
+			struct ares_addrinfo *found)
+{
+	name->pending--;
+	name->resolver->pending--;
 	if (name->state == NAME_LATE) {
-		resolver->late_count--;
-		name->state = NAME_OVER;
-		if (!name->is_telling)
-			free(name);
+		end_late(name);
+	} else if (name->state == NAME_KNOWN) {
+		/* For whoever asks next; its end of life stays. */
+		if (status == ARES_SUCCESS && found)
+			take_addresses(name, found);
 	} else {
-		DL_DELETE(resolver->asked, name);
 		set_answer(name, status, found);
-		if (!name->is_in_ask && !resolver->is_closing) {
-			tell_waiters(name);
-			if (name->state == NAME_FAILED)
-				forget(resolver, name);
-		}
+		if (name->pending == 0)
+			settle_and_tell(name);
+		else if (name->resolved.count > 0)
+			hurry(name, family);
 	}
 	ares_freeaddrinfo(found);
 }
 
-/* The oldest question took too long. */
+static void on_ipv4(void *owner, int status, int timeouts,
+		    struct ares_addrinfo *found)
+{
+	(void)timeouts;
+	take_answer(owner, AF_INET, status, found);
+}
+
+static void on_ipv6(void *owner, int status, int timeouts,
+		    struct ares_addrinfo *found)
+{
+	(void)timeouts;
+	take_answer(owner, AF_INET6, status, found);
+}
+
+/* A question took too long: what is there must do. */
 static void give_up(struct resolver *resolver, struct name *name)
 {
+	if (name->resolved.count > 0) {
+		settle_and_tell(name);
+		return;
+	}
 	DL_DELETE(resolver->asked, name);
 	HASH_DEL(resolver->names, name);
 	name->state = NAME_LATE;
@@ -273,14 +323,26 @@ static void give_up(struct resolver *resolver, struct name *name)
 		free(name);
 }
 
+/* The first that is asked for and whose time is over, or NULL. */
+static struct name *first_due(const struct resolver *resolver)
+{
+	uint64_t now = io_loop_now_ms(resolver->loop);
+	struct name *name;
+
+	DL_FOREACH(resolver->asked, name)
+	if (name->until_ms <= now)
+		return name;
+	return NULL;
+}
+
 static void on_timer(void *owner)
 {
 	struct resolver *resolver = owner;
+	struct name *name;
 
 	ares_process_fd(resolver->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
-	while (resolver->asked &&
-	       resolver->asked->until_ms <= io_loop_now_ms(resolver->loop))
-		give_up(resolver, resolver->asked);
+	while ((name = first_due(resolver)))
+		give_up(resolver, name);
 	arm_timer(resolver);
 }
 
@@ -310,15 +372,31 @@ static void join(struct name *name, struct resolve_waiter *waiter)
 	DL_APPEND(name->waiters, waiter);
 }
 
+/* Both families in parallel, each with its own answer: a server that keeps
+ * silent about one holds the other back no longer than hurry() says. */
+static void ask_both(struct resolver *resolver, struct name *name)
+{
+	struct ares_addrinfo_hints hints = {
+		.ai_flags = ARES_AI_NOSORT,
+		.ai_family = AF_INET6,
+		.ai_socktype = SOCK_STREAM,
+	};
+
+	name->pending = 2;
+	resolver->pending += 2;
+	name->is_in_ask = true;
+	ares_getaddrinfo(resolver->channel, name->text, NULL, &hints, on_ipv6,
+			 name);
+	hints.ai_family = AF_INET;
+	ares_getaddrinfo(resolver->channel, name->text, NULL, &hints, on_ipv4,
+			 name);
+	name->is_in_ask = false;
+}
+
 static int ask_dns(struct resolver *resolver, struct bytes text,
 		   struct resolve_waiter *waiter, struct resolved *resolved,
 		   struct err *err)
 {
-	const struct ares_addrinfo_hints hints = {
-		.ai_flags = ARES_AI_NOSORT,
-		.ai_family = AF_UNSPEC,
-		.ai_socktype = SOCK_STREAM,
-	};
 	struct name *name;
 
 	if (make_room(resolver, err) < 0)
@@ -329,10 +407,8 @@ static int ask_dns(struct resolver *resolver, struct bytes text,
 	name->until_ms = io_loop_now_ms(resolver->loop) + RESOLVE_TOTAL_MS;
 	remember(&resolver->names, name);
 	DL_APPEND(resolver->asked, name);
-	name->is_in_ask = true;
-	ares_getaddrinfo(resolver->channel, name->text, NULL, &hints, on_answer,
-			 name);
-	name->is_in_ask = false;
+	name->ttl_s = RESOLVE_TTL_MAX_S;
+	ask_both(resolver, name);
 	arm_timer(resolver);
 	if (name->state == NAME_ASKED) {
 		join(name, waiter);
@@ -347,23 +423,6 @@ static int ask_dns(struct resolver *resolver, struct bytes text,
 	return -1;
 }
 
-static bool is_localhost(struct bytes text)
-{
-	return bytes_is(text, "localhost") ||
-	       bytes_ends_with(text, bytes_str(".localhost"));
-}
-
-static void set_localhost(struct resolved *resolved)
-{
-	union address address;
-
-	*resolved = (struct resolved){0};
-	if (address_parse(bytes_str("::1"), &address))
-		(void)add_address(resolved, &address);
-	if (address_parse(bytes_str("127.0.0.1"), &address))
-		(void)add_address(resolved, &address);
-}
-
 int resolver_ask(struct resolver *resolver, struct bytes text,
 		 struct resolve_waiter *waiter, struct resolved *resolved,
 		 struct err *err)
@@ -375,8 +434,8 @@ int resolver_ask(struct resolver *resolver, struct bytes text,
 		*resolved = name->resolved;
 		return 1;
 	}
-	if (is_localhost(text)) {
-		set_localhost(resolved);
+	if (resolved_is_localhost(text)) {
+		resolved_localhost(resolved);
 		return 1;
 	}
 	name = find_name(resolver->names, text);
@@ -426,7 +485,7 @@ static int add_fixed(struct resolver *resolver,
 		name->state = NAME_KNOWN;
 		remember(&resolver->fixed, name);
 	}
-	(void)add_address(&name->resolved, &address);
+	resolved_add(&name->resolved, &address);
 	return 0;
 }
 

@@ -7,7 +7,8 @@
  *	3. the cache: what DNS said, RESOLVE_TTL_MIN_S..RESOLVE_TTL_MAX_S long
  *	4. the DNS servers: config.dns_servers, else resolv.conf's, read once
  *
- * No hosts file, no search domain, no alias file, no address sorting; one
+ * A and AAAA are asked for at once, and one waits for the other a moment
+ * only. No hosts file, no search domain, no alias file, no address sorting; one
  * question at a time for a name, however many wait for it. What comes out is
  * as untrusted as DNS is: whoever dials checks every address (security C1).
  */
@@ -15,28 +16,25 @@
 #define GATEWAY_DIALER_RESOLVE_H
 
 #include "common/io.h"
-#include "gateway/dialer/address.h"
+#include "gateway/dialer/resolved.h"
 #include "gateway/flow/config.h"
 
-#define RESOLVE_ADDRESSES_MAX 16   /* of one name; more are left out */
-#define RESOLVE_NAMES_MAX     1024 /* in the cache, or being asked for */
-#define RESOLVE_TRY_MS	      1500 /* one try; the second takes twice that */
-#define RESOLVE_TRIES	      2
-#define RESOLVE_TOTAL_MS      4500 /* then it failed (security C9: < 5 s) */
-#define RESOLVE_TTL_MIN_S     5
-#define RESOLVE_TTL_MAX_S     60
-
-struct resolved {
-	union address addresses[RESOLVE_ADDRESSES_MAX];
-	size_t count; /* > 0 */
-};
+#define RESOLVE_NAMES_MAX    1024 /* in the cache, or being asked for */
+#define RESOLVE_TRY_MS	     1500 /* one try; the second takes twice that */
+#define RESOLVE_TRIES	     2
+#define RESOLVE_TOTAL_MS     4500 /* then it failed (security C9: < 5 s) */
+#define RESOLVE_WAIT_IPV6_MS 50	  /* once IPv4 is known (RFC 8305) */
+#define RESOLVE_WAIT_IPV4_MS 500  /* once IPv6 is */
+#define RESOLVE_TTL_MIN_S    5
+#define RESOLVE_TTL_MAX_S    60
 
 struct resolver;
 struct name;
 
 /* Somebody who waits for a name; embedded in what waits. */
 struct resolve_waiter {
-	/* Called once: resolved is valid for the call; NULL: why. */
+	/* Called once: resolved (not empty) is valid for the call; NULL:
+	 * why. */
 	void (*fn)(const struct resolved *resolved, const char *why,
 		   void *owner);
 	void *owner;

@@ -20,12 +20,22 @@ enum constraint edge_over(struct edge *edge)
 	return edge->over;
 }
 
-int edge_record(struct edge *edge, const struct record *record)
+static int write_record(void *owner, const struct record *record)
 {
+	struct edge *edge = owner;
 	struct record full = *record;
 
 	full.session = bytes_str(edge->session_id);
 	return keeper_record(edge->keeper, &full);
+}
+
+int edge_record(struct edge *edge, const struct record *record)
+{
+	uint64_t now = io_loop_now_ms(edge->keeper->loop);
+
+	if (!denials_pass(&edge->denials, record, now))
+		return 0;
+	return write_record(edge, record);
 }
 
 /* ---- DNS names that the policy lets out ---- */
@@ -107,6 +117,9 @@ static int begin_session(struct edge *edge, const struct session_package *of,
 		return err_set(err, ERR_INVALID, "compile policy: %.*s",
 			       BYTES_ARGS(buf_view(&report)));
 	limit(edge);
+	if (denials_init(&edge->denials, edge->keeper->loop, write_record,
+			 edge) < 0)
+		return err_set(err, ERR_SYSTEM, "start a timer");
 	if (rates_init(&edge->rates, edge->policy,
 		       io_loop_now_ms(edge->keeper->loop)) < 0)
 		return err_set(err, ERR_SYSTEM, "allocate rates");
@@ -147,6 +160,7 @@ static void on_session_close(struct keeper *keeper, struct session *session,
 	log_info("session %.*s: closing %zu connections", BYTES_ARGS(reason),
 		 edge->conn_count);
 	conns_close(edge);
+	denials_flush(&edge->denials);
 	upstream_pool_release(&edge->pool);
 }
 

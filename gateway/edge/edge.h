@@ -13,6 +13,7 @@
 #define GATEWAY_EDGE_EDGE_H
 
 #include "gateway/dns/answer.h"
+#include "gateway/edge/denials.h"
 #include "gateway/edge/grants.h"
 #include "gateway/edge/rate.h"
 #include "gateway/keeper/keeper.h"
@@ -35,6 +36,7 @@ struct edge {
 	uint8_t lease_hash[DIGEST_LEN];
 	struct policy *policy;
 	struct rates rates;
+	struct denials denials;
 	/* Not none: everything is refused for this (lease_expired,
 	 * session_revoked), also before the session is known (internal). */
 	enum constraint over;

@@ -22,6 +22,8 @@ static const struct wire_field record_fields[] = {
 	WIRE_TEXT(struct record, old_oid, 64),
 	WIRE_TEXT(struct record, new_oid, 64),
 	WIRE_TEXT(struct record, approval, 32),
+	WIRE_U64(struct record, count),
+	WIRE_U64(struct record, first_ms),
 };
 const struct wire_schema record_schema =
 	WIRE_SCHEMA("record", struct record, record_fields);

@@ -54,6 +54,10 @@ struct record {
 	struct bytes old_oid;	 /* pushes */
 	struct bytes new_oid;
 	struct bytes approval; /* "p-..." or empty */
+	/* Not 0: so many refusals that got no row of their own, from first_ms
+	 * to time_ms. */
+	uint64_t count;
+	uint64_t first_ms;
 };
 
 extern const struct wire_schema record_schema;

@@ -10,7 +10,7 @@
 #define BATCH_BYTES_MAX	   (48 * 1024)
 #define DURABLE_TIMEOUT_MS 5000
 /* The scalars of a record and the length of each of its texts. */
-#define RECORD_FIXED_BYTES 92
+#define RECORD_FIXED_BYTES 108
 
 /* Records that will be one message. */
 struct batch {

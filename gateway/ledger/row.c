@@ -129,6 +129,18 @@ static int add_oids(struct buf *out, const struct record *record)
 	return add_text(out, ",\"new_oid\":", record->new_oid);
 }
 
+static int add_summary(struct buf *out, const struct record *record)
+{
+	char when[CLOCK_TEXT_SIZE];
+
+	if (record->count == 0)
+		return 0;
+	clock_format(record->first_ms, when);
+	if (add_number(out, ",\"count\":", record->count) < 0)
+		return -1;
+	return add_text(out, ",\"first\":", bytes_str(when));
+}
+
 static int add_tail(struct buf *out, const struct record *record)
 {
 	enum constraint constraint = record->constraint;
@@ -140,7 +152,8 @@ static int add_tail(struct buf *out, const struct record *record)
 	if (add_request(out, record) < 0 || add_outcome(out, record) < 0 ||
 	    add_text(out, ",\"detail\":", record->detail) < 0 ||
 	    add_oids(out, record) < 0 ||
-	    add_text(out, ",\"approval\":", record->approval) < 0)
+	    add_text(out, ",\"approval\":", record->approval) < 0 ||
+	    add_summary(out, record) < 0)
 		return -1;
 	return buf_add_byte(out, '}');
 }

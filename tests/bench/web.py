@@ -9,6 +9,8 @@ import subprocess
 import time
 
 NAME = "origin.example"
+# Names below these are new to a proxy in each round of a benchmark.
+ROUNDS = [f"r{number}.{NAME}" for number in range(6)]
 NGINX = "/usr/sbin/nginx"
 CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWNET = 0x20000, 0x10000000, 0x40000000
 # Where NAME seems to be, inside a client's namespace.
@@ -38,7 +40,8 @@ def openssl(*args):
 
 
 def make_certificates(directory):
-    """ca.pem, leaf.pem and leaf.key (ECDSA P-256) for NAME."""
+    """ca.pem, ca.key, leaf.pem and leaf.key (ECDSA P-256) for NAME and
+    names below ROUNDS."""
     ec = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
     openssl("req", "-x509", *ec, "-keyout", directory / "ca.key", "-out",
             directory / "ca.pem", "-days", 2, "-subj", "/CN=bench CA",
@@ -49,7 +52,10 @@ def make_certificates(directory):
     (directory / "leaf.ext").write_text(
         "basicConstraints=critical,CA:FALSE\n"
         "keyUsage=critical,digitalSignature\n"
-        f"extendedKeyUsage=serverAuth\nsubjectAltName=DNS:{NAME}\n")
+        "extendedKeyUsage=serverAuth\nsubjectAltName=" + ",".join(
+            f"DNS:{name}" for name in [NAME, *ROUNDS,
+                                       *(f"*.{name}" for name in ROUNDS)])
+        + "\n")
     openssl("x509", "-req", "-in", directory / "leaf.csr", "-CA",
             directory / "ca.pem", "-CAkey", directory / "ca.key",
             "-set_serial", 7, "-days", 2, "-extfile", directory / "leaf.ext",
@@ -122,6 +128,7 @@ def origin(directory, address, port):
 		server_name {NAME};
 		default_type text/plain;
 		location / {{ return 200 "{'x' * 127}\\n"; }}
+		location /files/ {{ root {directory}; }}
 	}}""").wait_ready()
 
 

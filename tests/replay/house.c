@@ -210,6 +210,9 @@ static void add_record(struct house *house, const struct record *record)
 		(void)buf_add_format(&house->records, " %.4s..%.4s",
 				     record->old_oid.data,
 				     record->new_oid.data);
+	if (record->count)
+		(void)buf_add_format(&house->records, " count=%llu",
+				     (unsigned long long)record->count);
 	(void)buf_add_str(&house->records, "\n");
 }
 

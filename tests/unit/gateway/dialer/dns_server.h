@@ -27,6 +27,8 @@
 enum dns_mood {
 	DNS_HONEST,
 	DNS_SILENT,
+	DNS_SILENT_IPV4, /* says nothing when asked for A */
+	DNS_SILENT_IPV6, /* for AAAA */
 	DNS_TRUNCATED,
 	DNS_OTHER_ID,	/* the answer has another id */
 	DNS_OTHER_NAME, /* the answer is to a question for another name */
@@ -117,6 +119,13 @@ static inline void dns_answer(struct dns_server *server, size_t index,
 	dns_put_addresses(out, row, type, is_first);
 }
 
+static inline bool dns_is_silent(enum dns_mood mood, unsigned type)
+{
+	return mood == DNS_SILENT ||
+	       (mood == DNS_SILENT_IPV4 && type == DNS_A) ||
+	       (mood == DNS_SILENT_IPV6 && type == DNS_AAAA);
+}
+
 static inline void *dns_serve(void *owner)
 {
 	struct dns_server *server = owner;
@@ -143,7 +152,7 @@ static inline void *dns_serve(void *owner)
 			continue;
 		}
 		dns_answer(server, i, query, end, type, &out);
-		if (server->rows[i].mood != DNS_SILENT)
+		if (!dns_is_silent(server->rows[i].mood, type))
 			(void)sendto(server->socket, out.bytes, out.len, 0,
 				     (struct sockaddr *)&peer, peer_len);
 	}

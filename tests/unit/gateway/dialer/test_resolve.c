@@ -32,6 +32,15 @@ static const struct dns_row rows[] = {
 	{.name = "garbage.example", .mood = DNS_GARBAGE},
 	{.name = "empty.example", .mood = DNS_EMPTY},
 	{.name = "loop.example", .mood = DNS_LOOP},
+	{.name = "no6.example",
+	 .a = {"192.0.2.6"},
+	 .ttl = 30,
+	 .mood = DNS_SILENT_IPV6},
+	{.name = "no4.example",
+	 .a = {"192.0.2.6"},
+	 .aaaa = {"2001:db8::6"},
+	 .ttl = 30,
+	 .mood = DNS_SILENT_IPV4},
 	{.name = "many.example",
 	 .a = {"192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4", "192.0.2.5",
 	       "192.0.2.6", "192.0.2.7", "192.0.2.8", "192.0.2.9", "192.0.2.10",
@@ -250,6 +259,27 @@ static void resolver_gives_up_on_a_silent_server_in_time(void **state)
 	resolver_cancel(&again.waiter);
 }
 
+/* RFC 8305 section 3, RFC 4074: servers that drop one type of question. */
+static void resolver_does_not_wait_for_a_family_that_is_silent(void **state)
+{
+	uint64_t began = clock_monotonic_ms();
+	struct asked ipv4, ipv6, again;
+
+	(void)state;
+	ask(&ipv4, "no6.example");
+	ask(&ipv6, "no4.example");
+	wait_for(&ipv4, 1400);
+	wait_for(&ipv6, 1400);
+	/* Long before the question is asked again. */
+	assert_true(clock_monotonic_ms() - began < RESOLVE_TRY_MS);
+	assert_int_equal(ipv4.resolved.count, 1);
+	assert_address(&ipv4, 0, "192.0.2.6");
+	assert_int_equal(ipv6.resolved.count, 1);
+	assert_address(&ipv6, 0, "2001:db8::6");
+	ask(&again, "no6.example");
+	assert_true(again.was_known);
+}
+
 static void resolver_does_not_call_who_waits_no_more(void **state)
 {
 	struct asked asked, other;
@@ -374,6 +404,8 @@ int main(void)
 			resolver_keeps_an_answer_without_ttl_for_its_floor),
 		RESOLVE_TEST(resolver_says_why_a_name_did_not_resolve),
 		RESOLVE_TEST(resolver_gives_up_on_a_silent_server_in_time),
+		RESOLVE_TEST(
+			resolver_does_not_wait_for_a_family_that_is_silent),
 		RESOLVE_TEST(resolver_does_not_call_who_waits_no_more),
 		RESOLVE_TEST(resolver_answers_the_operators_names_without_dns),
 		RESOLVE_TEST(resolver_knows_localhost_without_files_or_dns),

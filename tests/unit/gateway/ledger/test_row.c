@@ -70,6 +70,8 @@ static void row_writes_every_member_once(void **state)
 		.detail = bytes_str("no"),
 		.old_oid = bytes_str("00"),
 		.new_oid = bytes_str("ff"),
+		.count = 412,
+		.first_ms = 1000,
 	};
 	auto_type(buf_release) struct buf out;
 
@@ -83,7 +85,8 @@ static void row_writes_every_member_once(void **state)
 		"\"method\":\"GET\",\"path\":\"/a\",\"status\":403,"
 		"\"bytes_up\":18446744073709551615,\"bytes_down\":7,"
 		"\"credential\":\"github\",\"detail\":\"no\","
-		"\"old_oid\":\"00\",\"new_oid\":\"ff\"}");
+		"\"old_oid\":\"00\",\"new_oid\":\"ff\",\"count\":412,"
+		"\"first\":\"1970-01-01T00:00:01.000Z\"}");
 }
 
 static void row_escapes_what_json_cannot_hold(void **state)
