@@ -25,6 +25,8 @@ enum network_limit_kind { LIMIT_COUNT, LIMIT_BYTES, LIMIT_MS };
 	  "until a connection's next request head is complete")                \
 	X(handshake_ms, "handshake", LIMIT_MS, 15000, 1000, 60000,             \
 	  "for a client's TLS handshake")                                      \
+	X(response_ms, "response", LIMIT_MS, 300000, 1000, 300000,             \
+	  "silence of an upstream that owes an answer")                        \
 	X(dns_names, "dns-names", LIMIT_COUNT, 600, 1, 6000,                   \
 	  "new names a minute that are looked up or connected to")             \
 	X(minted_names, "minted-names", LIMIT_COUNT, 600, 1, 6000,             \

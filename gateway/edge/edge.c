@@ -92,6 +92,7 @@ static void limit(struct edge *edge)
 	const struct network_limits *limits = &edge->policy->network_limits;
 
 	edge->dns.names_per_minute = limits->dns_names;
+	edge->pool.response_ms = (unsigned)limits->response_ms;
 	if (edge->conns_max > limits->connections)
 		edge->conns_max = limits->connections;
 }
@@ -261,7 +262,9 @@ static int prepare(struct keeper *keeper, struct confine_spec *confine,
 	edge->over = CONSTRAINT_internal;
 	edge->conns_max = keeper->config.connections_max;
 	edge->pool =
-		(struct upstream_pool){.keeper = keeper, .tls = &edge->client};
+		(struct upstream_pool){.keeper = keeper,
+				       .tls = &edge->client,
+				       .response_ms = UPSTREAM_RESPONSE_MS};
 	edge->names = names_new();
 	if (!edge->names)
 		return err_set(err, ERR_SYSTEM, "allocate names");

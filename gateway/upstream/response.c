@@ -12,7 +12,7 @@ void upstream_expect_response(struct upstream *up, struct bytes method)
 	guard_init(&up->guard, GUARD_RESPONSE);
 	up->guard.may_switch = up->may_switch;
 	up->state = UP_HEAD;
-	io_deadline(up->io, UPSTREAM_RESPONSE_MS);
+	io_deadline(up->io, up->pool->response_ms);
 }
 
 /* One head. 1: parsed and told; 0: more is needed; -1: failed. */

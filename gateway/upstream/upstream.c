@@ -73,7 +73,7 @@ static void await(struct upstream *up)
 {
 	bool is_owed = !up->body_is_open || io_is_full(up->io);
 
-	io_deadline(up->io, is_owed ? UPSTREAM_RESPONSE_MS : 0);
+	io_deadline(up->io, is_owed ? up->pool->response_ms : 0);
 }
 
 /* ---- events of the connection ---- */
@@ -98,8 +98,8 @@ static void on_timeout(struct upstream *up)
 			      up->target.host, UPSTREAM_CONNECT_MS / 1000);
 	else
 		upstream_fail(up, CONSTRAINT_response_timeout,
-			      "%s said nothing for %d s", up->target.host,
-			      UPSTREAM_RESPONSE_MS / 1000);
+			      "%s said nothing for %u s", up->target.host,
+			      up->pool->response_ms / 1000);
 }
 
 static void fail_closed(struct upstream *up)

@@ -56,6 +56,7 @@ struct upstream_pool {
 	struct tls_client *tls;
 	struct upstream *idle;
 	size_t idle_count;
+	unsigned response_ms; /* silence that is waited out */
 };
 
 /* What a request is called in records and by which rule it passed. */

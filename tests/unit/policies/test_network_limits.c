@@ -20,8 +20,8 @@ static void network_limits_are_what_the_policy_says(void **state)
 {
 	struct policy *policy = policy_of(
 		LIMITS("connections: 20, header: 16KiB, fields: 50, "
-		       "held: 1MiB, idle: 30s, handshake: 5s, dns-names: 60, "
-		       "minted-names: 30"));
+		       "held: 1MiB, idle: 30s, handshake: 5s, response: 7s, "
+		       "dns-names: 60, minted-names: 30"));
 	const struct network_limits *limits = &policy->network_limits;
 
 	(void)state;
@@ -31,6 +31,7 @@ static void network_limits_are_what_the_policy_says(void **state)
 	assert_int_equal(limits->held_bytes, 1024 * 1024);
 	assert_int_equal(limits->idle_ms, 30000);
 	assert_int_equal(limits->handshake_ms, 5000);
+	assert_int_equal(limits->response_ms, 7000);
 	assert_int_equal(limits->dns_names, 60);
 	assert_int_equal(limits->minted_names, 30);
 	policy_free(policy);
@@ -53,6 +54,7 @@ static const struct row {
 	{LIMITS("idle: 999ms"), "must be from 1000 to 3600000 ms"},
 	{LIMITS("idle: 1h"), NULL},
 	{LIMITS("handshake: 2m"), "must be from 1000 to 60000 ms"},
+	{LIMITS("response: 301s"), "must be from 1000 to 300000 ms"},
 	{LIMITS("dns-names: 6001"), "must be a number from 1 to 6000"},
 	{LIMITS("dns_names: 60"), "did you mean \"dns-names\"?"},
 	{LIMITS("memory: 1GiB"), "unknown key \"memory\""},
