@@ -1,4 +1,5 @@
 #include <getopt.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,9 @@
 #include "common/cleanup.h"
 
 #define ROWS_DEFAULT 20
-#define ROWS_MAX     64 /* what the ledger gives at once */
+#define ROWS_MAX     10000
+#define PAGE_ROWS    64 /* what the ledger gives at once */
+#define PAGES_MAX    1500 /* a page of the longest rows has seven */
 #define PATH_BYTES   1024
 #define ROW_BYTES    4096
 
@@ -132,28 +135,42 @@ static void show_lines(struct cli *cli, struct bytes body)
 	}
 }
 
+/* The newest `limit` rows, of those before a number when it is not 0. */
+struct page {
+	unsigned limit;
+	uint64_t before;
+};
+
 static int format_path(char path[PATH_BYTES], const char *base,
-		       const struct audit_options *options)
+		       const struct audit_options *options,
+		       const struct page *page)
 {
-	int len = snprintf(path, PATH_BYTES, "%s?limit=%u&newest=1%s%s%s%s%s",
-			   base, options->count,
-			   options->session ? "&session=" : "",
-			   options->session ? options->session : "",
-			   options->kind ? "&kind=" : "",
-			   options->kind ? options->kind : "",
-			   options->denied ? "&denied=1" : "");
+	char before[40] = "";
+	int len;
+
+	if (page->before)
+		(void)snprintf(before, sizeof(before), "&before=%" PRIu64,
+			       page->before);
+	len = snprintf(path, PATH_BYTES, "%s?limit=%u&newest=1%s%s%s%s%s%s",
+		       base, page->limit, before,
+		       options->session ? "&session=" : "",
+		       options->session ? options->session : "",
+		       options->kind ? "&kind=" : "",
+		       options->kind ? options->kind : "",
+		       options->denied ? "&denied=1" : "");
 
 	return len < 0 || len >= PATH_BYTES ? -1 : 0;
 }
 
 static int follow(struct cli *cli, const struct audit_options *options)
 {
+	const struct page page = {.limit = options->count};
 	char path[PATH_BYTES];
 	struct client client;
 	struct err err;
 	int result;
 
-	if (format_path(path, "/v1/events", options) < 0)
+	if (format_path(path, "/v1/events", options, &page) < 0)
 		return cli_usage(cli);
 	if (client_open(&client, &err) < 0)
 		return cli_fail_err(&err);
@@ -162,19 +179,63 @@ static int follow(struct cli *cli, const struct audit_options *options)
 	return result < 0 ? cli_fail_err(&err) : EXIT_OK;
 }
 
-static int show(struct cli *cli, const struct audit_options *options)
+/* The number of the first row of a page, and how many it has. */
+static uint64_t look_at(struct bytes body, unsigned *count)
+{
+	uint64_t first = 0;
+	struct bytes line;
+	json_t *row;
+
+	*count = 0;
+	while (body.len > 0) {
+		(void)bytes_split(&body, '\n', &line);
+		if (line.len == 0)
+			continue;
+		if ((*count)++ > 0)
+			continue;
+		row = json_loadb((const char *)line.data, line.len, 0, NULL);
+		first = (uint64_t)json_integer_value(
+			json_object_get(row, "sequence"));
+		json_decref(row);
+	}
+	return first;
+}
+
+/* From the newest page back to the oldest. Returns how many there are. */
+static size_t fetch_pages(const struct audit_options *options,
+			  struct reply pages[PAGES_MAX], struct err *err)
 {
 	char path[PATH_BYTES];
 	const struct client_request request = {.method = "GET", .path = path};
-	auto_type(reply_release) struct reply reply;
-	struct err err;
+	struct page page = {0};
+	unsigned left = options->count, got = 0;
+	size_t count = 0;
 
-	if (format_path(path, "/v1/audit", options) < 0)
-		return cli_usage(cli);
-	if (client_once(&request, &reply, &err) < 0)
-		return cli_fail_err(&err);
-	show_lines(cli, buf_view(&reply.body));
-	return EXIT_OK;
+	do {
+		page.limit = left < PAGE_ROWS ? left : PAGE_ROWS;
+		if (format_path(path, "/v1/audit", options, &page) < 0)
+			err->code = ERR_INVALID;
+		if (err->code ||
+		    client_once(&request, &pages[count++], err) < 0)
+			break;
+		page.before = look_at(buf_view(&pages[count - 1].body), &got);
+		left -= got < left ? got : left;
+	} while (got > 0 && left > 0 && page.before > 1 && count < PAGES_MAX);
+	return count;
+}
+
+static int show(struct cli *cli, const struct audit_options *options)
+{
+	auto_free struct reply *pages = calloc(PAGES_MAX, sizeof(*pages));
+	struct err err = {0};
+	size_t count = pages ? fetch_pages(options, pages, &err) : 0;
+
+	for (size_t i = count; i > 0; i--) {
+		if (err.code == ERR_NONE)
+			show_lines(cli, buf_view(&pages[i - 1].body));
+		reply_release(&pages[i - 1]);
+	}
+	return err.code == ERR_NONE ? EXIT_OK : cli_fail_err(&err);
 }
 
 int cmd_audit_tail(struct cli *cli)

@@ -121,7 +121,9 @@ const struct command commands[] = {
 	{"audit", "tail", cmd_audit_tail, "show the newest records",
 	 "Usage: sallyport audit tail [-n COUNT] [--session ID] [--kind "
 	 "KIND]\n"
-	 "                            [--denied] [--follow] [-o json]\n"},
+	 "                            [--denied] [--follow] [-o json]\n"
+	 "\n"
+	 "COUNT is 1 to 10000, 20 without -n.\n"},
 	{"audit", "verify", cmd_audit_verify, "recompute the hash chain",
 	 "Usage: sallyport audit verify\n"
 	 "\n"
@@ -129,7 +131,7 @@ const struct command commands[] = {
 	{"push", "list", cmd_push_list, "list the newest pushes",
 	 "Usage: sallyport push list [-n COUNT] [--session ID] [-o json]\n"
 	 "\n"
-	 "COUNT is 1 to 64, 20 without -n.\n"},
+	 "COUNT is 1 to 10000, 20 without -n.\n"},
 	{"status", NULL, cmd_status, "is the gateway well?",
 	 "Usage: sallyport status [-o json]\n"},
 	{"doctor", NULL, cmd_doctor, "what does this host lack?",

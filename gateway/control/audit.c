@@ -69,6 +69,7 @@ void handle_audit(struct conn *conn)
 	task->query = (struct msg_ledger_query){
 		.after = params->after,
 		.newest = params->newest,
+		.before = params->before,
 		.session = params->session,
 		.kind = params->kind,
 		.denied_only = params->denied,

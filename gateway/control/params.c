@@ -44,6 +44,8 @@ static int read_value(struct params *params, enum param param,
 	switch (param) {
 	case PARAM_AFTER:
 		return read_number(value, &params->after, err);
+	case PARAM_BEFORE:
+		return read_number(value, &params->before, err);
 	case PARAM_LIMIT:
 		if (read_number(value, &params->limit, err) < 0)
 			return -1;
@@ -77,6 +79,7 @@ static const struct known *find(struct bytes name, unsigned allowed)
 		{"session", PARAM_SESSION}, {"kind", PARAM_KIND},
 		{"denied", PARAM_DENIED},   {"newest", PARAM_NEWEST},
 		{"reason", PARAM_REASON},   {"state", PARAM_STATE},
+		{"before", PARAM_BEFORE},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)

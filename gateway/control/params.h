@@ -19,12 +19,13 @@ enum param { /* bits */
 	     PARAM_DENIED = 16,
 	     PARAM_NEWEST = 32,
 	     PARAM_REASON = 64,
-	     PARAM_STATE = 128
+	     PARAM_STATE = 128,
+	     PARAM_BEFORE = 256
 };
 
 struct params {
 	unsigned given; /* bits of enum param */
-	uint64_t after;
+	uint64_t after, before;
 	uint64_t limit; /* > 0 when given */
 	struct bytes session, kind, reason, state;
 	bool denied, newest;

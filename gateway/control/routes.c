@@ -2,7 +2,7 @@
 
 #define AUDIT_PARAMS                                                           \
 	(PARAM_AFTER | PARAM_LIMIT | PARAM_SESSION | PARAM_KIND |              \
-	 PARAM_DENIED | PARAM_NEWEST)
+	 PARAM_DENIED | PARAM_NEWEST | PARAM_BEFORE)
 #define EVENT_PARAMS (PARAM_AFTER | PARAM_SESSION | PARAM_DENIED)
 #define RECORD_MAX   (8 * 1024)
 #define DECISION_MAX 1024

@@ -10,6 +10,7 @@ const struct wire_schema msg_records_schema =
 static const struct wire_field msg_ledger_query_fields[] = {
 	WIRE_U64(struct msg_ledger_query, after),
 	WIRE_BOOL(struct msg_ledger_query, newest),
+	WIRE_U64(struct msg_ledger_query, before),
 	WIRE_U32(struct msg_ledger_query, limit),
 	WIRE_TEXT(struct msg_ledger_query, session, SESSION_ID_MAX),
 	WIRE_TEXT(struct msg_ledger_query, kind, 32),

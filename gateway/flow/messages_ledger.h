@@ -16,6 +16,7 @@ extern const struct wire_schema msg_records_schema;
 struct msg_ledger_query {
 	uint64_t after;	      /* rows with a larger sequence number... */
 	bool newest;	      /* ...or the newest `limit` rows */
+	uint64_t before;      /* of those with a smaller number; 0: of all */
 	uint32_t limit;	      /* 1..64 rows */
 	struct bytes session; /* empty: all */
 	struct bytes kind;    /* record kind name; empty: all */

@@ -33,6 +33,9 @@ static int write_sql(const struct msg_ledger_query *query, struct buf *sql)
 		return -1;
 	if (query->denied_only && buf_add_str(sql, " AND allowed = 0") < 0)
 		return -1;
+	if (query->newest && query->before &&
+	    buf_add_str(sql, " AND sequence < ?5") < 0)
+		return -1;
 	return buf_add_str(sql, query->newest
 					? " ORDER BY sequence DESC LIMIT ?4"
 					: " ORDER BY sequence LIMIT ?4");
@@ -47,6 +50,9 @@ static int bind_query(sqlite3_stmt *statement,
 		return -1;
 	if (sqlite3_bind_int64(statement, 1,
 			       query->newest ? 0 : (int64_t)query->after))
+		return -1;
+	if (query->newest && query->before &&
+	    sqlite3_bind_int64(statement, 5, (int64_t)query->before))
 		return -1;
 	if (query->session.len &&
 	    sqlite3_bind_text(statement, 2, (const char *)query->session.data,
@@ -168,7 +174,7 @@ int store_query(struct store *store, const struct msg_ledger_query *query,
 	if (query->kind.len &&
 	    record_kind_from_name(query->kind) == RECORD_KIND_MAX)
 		return err_set(err, ERR_INVALID, "read rows: no such kind");
-	if (query->after > INT64_MAX)
+	if (query->after > INT64_MAX || query->before > INT64_MAX)
 		return 0;
 	found = arena_alloc(arena, sizeof(*found));
 	if (!found)

@@ -107,3 +107,26 @@ def test_the_ledger_outlives_a_restart(own_gateway, make_session, policies,
     after = own_gateway.audit(session.id)
     assert after[:len(before)] == before
     assert own_gateway.cli("audit", "verify").returncode == 0
+
+
+def test_tail_pages_back_as_far_as_is_asked(own_gateway, make_session,
+                                            policies):
+    session = make_session(policies.make(), on=own_gateway)
+    for number in range(150):
+        own_gateway.call("POST", f"/v1/sessions/{session.id}/records",
+                         json.dumps({"detail": f"event {number}",
+                                     "constraint": ""}))
+    session.row("sandbox", detail="event 149")
+
+    def tail(*words):
+        done = own_gateway.cli("audit", "tail", *words, "-o", "json")
+        assert done.returncode == 0, done.stderr
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    every = own_gateway.audit()
+    assert tail("-n", "140") == every[-140:]
+    assert tail("-n", "10000") == every
+    mine = tail("-n", "100", "--session", session.id, "--kind", "sandbox")
+    assert [row["detail"] for row in mine] == [
+        f"event {number}" for number in range(50, 150)]
+    assert own_gateway.cli("audit", "tail", "-n", "10001").returncode == 2
