@@ -11,7 +11,7 @@
 
 #define ROWS_DEFAULT 20
 #define ROWS_MAX     10000
-#define PAGE_ROWS    64 /* what the ledger gives at once */
+#define PAGE_ROWS    64	  /* what the ledger gives at once */
 #define PAGES_MAX    1500 /* a page of the longest rows has seven */
 #define PATH_BYTES   1024
 #define ROW_BYTES    4096
@@ -106,32 +106,42 @@ static void print_row(const json_t *row)
 	(void)puts(line);
 }
 
+/* Who shows rows, and what of them. */
+struct tail {
+	const struct cli *cli;
+	const char *kind; /* NULL: all; the stream knows no kinds */
+	json_int_t last;  /* number of the last row that was seen */
+};
+
 static bool show_line(struct bytes line, void *owner)
 {
-	const struct cli *cli = owner;
+	struct tail *tail = owner;
 	json_t *row;
 
 	if (line.len == 0)
 		return true;
-	if (cli->json) {
+	row = json_loadb((const char *)line.data, line.len, 0, NULL);
+	if (!row)
+		return true;
+	tail->last = json_integer_value(json_object_get(row, "sequence"));
+	if (tail->kind && strcmp(json_text(row, "activity"), tail->kind) != 0)
+		;
+	else if (tail->cli->json)
 		(void)printf("%.*s\n", BYTES_ARGS(line));
-	} else {
-		row = json_loadb((const char *)line.data, line.len, 0, NULL);
-		if (row)
-			print_row(row);
-		json_decref(row);
-	}
+	else
+		print_row(row);
+	json_decref(row);
 	(void)fflush(stdout);
 	return true;
 }
 
-static void show_lines(struct cli *cli, struct bytes body)
+static void show_lines(struct tail *tail, struct bytes body)
 {
 	struct bytes line;
 
 	while (body.len > 0) {
 		(void)bytes_split(&body, '\n', &line);
-		(void)show_line(line, cli);
+		(void)show_line(line, tail);
 	}
 }
 
@@ -141,7 +151,7 @@ struct page {
 	uint64_t before;
 };
 
-static int format_path(char path[PATH_BYTES], const char *base,
+static int format_path(char path[PATH_BYTES],
 		       const struct audit_options *options,
 		       const struct page *page)
 {
@@ -151,9 +161,9 @@ static int format_path(char path[PATH_BYTES], const char *base,
 	if (page->before)
 		(void)snprintf(before, sizeof(before), "&before=%" PRIu64,
 			       page->before);
-	len = snprintf(path, PATH_BYTES, "%s?limit=%u&newest=1%s%s%s%s%s%s",
-		       base, page->limit, before,
-		       options->session ? "&session=" : "",
+	len = snprintf(path, PATH_BYTES,
+		       "/v1/audit?limit=%u&newest=1%s%s%s%s%s%s", page->limit,
+		       before, options->session ? "&session=" : "",
 		       options->session ? options->session : "",
 		       options->kind ? "&kind=" : "",
 		       options->kind ? options->kind : "",
@@ -162,19 +172,22 @@ static int format_path(char path[PATH_BYTES], const char *base,
 	return len < 0 || len >= PATH_BYTES ? -1 : 0;
 }
 
-static int follow(struct cli *cli, const struct audit_options *options)
+/* What is stored from now on, until we are ended. */
+static int follow(const struct audit_options *options, struct tail *tail)
 {
-	const struct page page = {.limit = options->count};
 	char path[PATH_BYTES];
 	struct client client;
 	struct err err;
 	int result;
 
-	if (format_path(path, "/v1/events", options, &page) < 0)
-		return cli_usage(cli);
+	(void)snprintf(path, sizeof(path),
+		       "/v1/events?after=%" JSON_INTEGER_FORMAT "%s%s%s",
+		       tail->last, options->session ? "&session=" : "",
+		       options->session ? options->session : "",
+		       options->denied ? "&denied=1" : "");
 	if (client_open(&client, &err) < 0)
 		return cli_fail_err(&err);
-	result = client_follow(&client, path, show_line, cli, &err);
+	result = client_follow(&client, path, show_line, tail, &err);
 	client_close(&client);
 	return result < 0 ? cli_fail_err(&err) : EXIT_OK;
 }
@@ -213,7 +226,7 @@ static size_t fetch_pages(const struct audit_options *options,
 
 	do {
 		page.limit = left < PAGE_ROWS ? left : PAGE_ROWS;
-		if (format_path(path, "/v1/audit", options, &page) < 0)
+		if (format_path(path, options, &page) < 0)
 			err->code = ERR_INVALID;
 		if (err->code ||
 		    client_once(&request, &pages[count++], err) < 0)
@@ -224,7 +237,7 @@ static size_t fetch_pages(const struct audit_options *options,
 	return count;
 }
 
-static int show(struct cli *cli, const struct audit_options *options)
+static int show(const struct audit_options *options, struct tail *tail)
 {
 	auto_free struct reply *pages = calloc(PAGES_MAX, sizeof(*pages));
 	struct err err = {0};
@@ -232,7 +245,7 @@ static int show(struct cli *cli, const struct audit_options *options)
 
 	for (size_t i = count; i > 0; i--) {
 		if (err.code == ERR_NONE)
-			show_lines(cli, buf_view(&pages[i - 1].body));
+			show_lines(tail, buf_view(&pages[i - 1].body));
 		reply_release(&pages[i - 1]);
 	}
 	return err.code == ERR_NONE ? EXIT_OK : cli_fail_err(&err);
@@ -241,23 +254,26 @@ static int show(struct cli *cli, const struct audit_options *options)
 int cmd_audit_tail(struct cli *cli)
 {
 	struct audit_options options = {.count = ROWS_DEFAULT};
+	struct tail tail = {.cli = cli};
 	int result;
 
 	if (parse(cli, &options) < 0)
 		return cli_usage(cli);
-	result = show(cli, &options);
-	return result == EXIT_OK && options.follow ? follow(cli, &options)
+	tail.kind = options.kind;
+	result = show(&options, &tail);
+	return result == EXIT_OK && options.follow ? follow(&options, &tail)
 						   : result;
 }
 
 int cmd_push_list(struct cli *cli)
 {
 	struct audit_options options = {.count = ROWS_DEFAULT};
+	struct tail tail = {.cli = cli};
 
 	if (parse(cli, &options) < 0)
 		return cli_usage(cli);
 	options.kind = "push";
-	return show(cli, &options);
+	return show(&options, &tail);
 }
 
 static void verify_table(const json_t *value)

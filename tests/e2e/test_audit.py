@@ -1,8 +1,10 @@
 """The ledger: everything is in it, and it shows when it was touched."""
 import json
 import sqlite3
+import subprocess
 
 import pytest
+from gateway import CLI
 
 
 def busy(gateway, make_session, policies, repo):
@@ -130,3 +132,26 @@ def test_tail_pages_back_as_far_as_is_asked(own_gateway, make_session,
     assert [row["detail"] for row in mine] == [
         f"event {number}" for number in range(50, 150)]
     assert own_gateway.cli("audit", "tail", "-n", "10001").returncode == 2
+
+
+def test_tail_follows_what_is_stored_from_then_on(own_gateway, make_session,
+                                                  policies):
+    session = make_session(policies.make(), on=own_gateway)
+
+    def say(detail):
+        own_gateway.call("POST", f"/v1/sessions/{session.id}/records",
+                         json.dumps({"detail": detail, "constraint": ""}))
+
+    say("before")
+    session.row("sandbox", detail="before")
+    with subprocess.Popen(
+            [CLI, "audit", "tail", "--follow", "--kind", "sandbox", "--session",
+             session.id], env=own_gateway.env(), stdout=subprocess.PIPE,
+            text=True) as tail:
+        try:
+            assert "before" in tail.stdout.readline()
+            own_gateway.end(make_session(policies.make(), on=own_gateway).id)
+            say("after")
+            assert "after" in tail.stdout.readline()
+        finally:
+            tail.kill()
