@@ -141,5 +141,13 @@ const struct command commands[] = {
 	 "to\n"
 	 "mend what is missing. Exits 1 when something that is needed "
 	 "lacks.\n"},
+	{"completion", NULL, cmd_completion, "completions for a shell",
+	 "Usage: sallyport completion bash|zsh|fish\n"
+	 "\n"
+	 "Examples:\n"
+	 "  . <(sallyport completion bash)\n"
+	 "  sallyport completion zsh > \"${fpath[1]}/_sallyport\"\n"
+	 "  sallyport completion fish > "
+	 "~/.config/fish/completions/sallyport.fish\n"},
 };
 const size_t command_count = ARRAY_SIZE(commands);

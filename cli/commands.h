@@ -25,5 +25,6 @@ int cmd_approval_deny(struct cli *cli);
 int cmd_approval_watch(struct cli *cli);
 int cmd_status(struct cli *cli);
 int cmd_doctor(struct cli *cli);
+int cmd_completion(struct cli *cli);
 
 #endif

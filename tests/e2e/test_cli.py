@@ -334,3 +334,48 @@ def test_an_interactive_shell_has_jobs(gateway, tmp_path):
     _, status = os.waitpid(pid, 0)
     os.close(fd)
     assert os.waitstatus_to_exitcode(status) == 9
+
+
+# ---- completion ----
+
+COMPLETE = """. <("$0" completion bash)
+COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+_sallyport
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+
+
+def completed(*words):
+    done = subprocess.run(["bash", "-c", COMPLETE, CLI, "sallyport", *words],
+                          capture_output=True, text=True, check=True)
+    assert not done.stderr
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize("words,wanted", [
+    (["se"], {"session", "secret"}),
+    (["session", "cr"], {"create"}),
+    (["session", "create", "--po"], {"--policy"}),
+    (["run", "--work"], {"--workspace"}),
+    (["audit", "tail", "--fol"], {"--follow"}),
+    (["run", "--policy", "x.ya"], set())])
+def test_bash_completes_nouns_verbs_and_options(words, wanted):
+    assert set(completed(*words)) == wanted
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_every_command_is_in_every_shells_completion(shell):
+    text = subprocess.run([CLI, "completion", shell], capture_output=True,
+                          text=True, check=True).stdout
+    table = subprocess.run([CLI, "--help"], capture_output=True, text=True,
+                           check=True).stdout
+    for line in table.splitlines():
+        if line.startswith("  ") and len(line) > 20:
+            for word in line[:20].split():
+                assert word in text
+
+
+def test_completion_knows_three_shells():
+    done = subprocess.run([CLI, "completion", "tcsh"], capture_output=True,
+                          text=True, check=False)
+    assert done.returncode == 2 and "bash|zsh|fish" in done.stderr
