@@ -75,6 +75,14 @@ const struct command commands[] = {
 	 "Example:\n"
 	 "  sallyport policy test --policy agent.yaml GET "
 	 "https://api.github.com/zen\n"},
+	{"policy", "diff", cmd_policy_diff, "what differs between two?",
+	 "Usage: sallyport policy diff OLD NEW [-o json]\n"
+	 "\n"
+	 "Says what was added, removed, changed or moved. Rules, credentials "
+	 "and\n"
+	 "repositories are the same when they are called the same. Exits 1 "
+	 "when\n"
+	 "something differs, 3 when one of them has errors.\n"},
 	{"secret", "put", cmd_secret_put, "store a secret, read from stdin",
 	 "Usage: sallyport secret put NAME < FILE\n"
 	 "\n"

@@ -209,8 +209,13 @@ int attachment_open(struct attachment *attachment, struct err *err)
 
 void attachment_close(struct attachment *attachment)
 {
-	if (attachment->rpc)
+	struct err err;
+
+	if (attachment->rpc) {
 		rpc_close(attachment->rpc);
+		/* It is freed at the end of a turn. */
+		(void)io_loop_turn(attachment->loop, 0, &err);
+	}
 	if (attachment->loop)
 		io_loop_free(attachment->loop);
 	*attachment = (struct attachment){0};

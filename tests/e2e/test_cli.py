@@ -13,9 +13,9 @@ import pytest
 from gateway import CLI, wait_until
 
 COMMANDS = ["run", "session create", "session list", "session show",
-            "session revoke", "policy check", "policy test", "secret put",
+            "session revoke", "policy check", "policy test", "policy diff", "secret put",
             "secret list", "secret rm", "audit tail", "audit verify",
-            "push list", "status", "doctor"]
+            "push list", "status", "doctor", "completion"]
 
 
 def plain(tmp_path, *words, **env):
@@ -379,3 +379,33 @@ def test_completion_knows_three_shells():
     done = subprocess.run([CLI, "completion", "tcsh"], capture_output=True,
                           text=True, check=False)
     assert done.returncode == 2 and "bash|zsh|fish" in done.stderr
+
+
+# ---- policy diff ----
+
+def test_diff_says_what_a_change_does(tmp_path):
+    old = {"version": 1, "network": {"rules": [
+        {"name": "api", "hosts": ["a.example"], "action": "allow"}]}}
+    new = json.loads(json.dumps(old))
+    new["network"]["rules"][0]["hosts"].append("b.example")
+    new["limits"] = {"processes": 5}
+    (tmp_path / "old").write_text(json.dumps(old))
+    (tmp_path / "new").write_text(json.dumps(new))
+    (tmp_path / "bad").write_text("version: 1\nnetwrok: {}\n")
+
+    done = plain(tmp_path, "policy", "diff", "old", "new")
+    assert done.returncode == 1
+    assert done.stdout.splitlines() == [
+        "added    network.rules[api].hosts: b.example",
+        "added    limits: {processes: 5}"]
+    done = plain(tmp_path, "policy", "diff", "old", "new", "-o", "json")
+    assert done.returncode == 1
+    value = json.loads(done.stdout)
+    assert not value["same"] and value["changes"][0] == {
+        "change": "added", "where": "network.rules[api].hosts",
+        "before": None, "after": "b.example"}
+    done = plain(tmp_path, "policy", "diff", "old", "old")
+    assert done.returncode == 0 and not done.stdout
+    done = plain(tmp_path, "policy", "diff", "old", "bad")
+    assert done.returncode == 3 and "netwrok" in done.stderr
+    assert plain(tmp_path, "policy", "diff", "old").returncode == 2
