@@ -121,9 +121,8 @@ static int begin_session(struct edge *edge, const struct session_package *of,
 	if (denials_init(&edge->denials, edge->keeper->loop, write_record,
 			 edge) < 0)
 		return err_set(err, ERR_SYSTEM, "start a timer");
-	if (rates_init(&edge->rates, edge->policy,
-		       io_loop_now_ms(edge->keeper->loop)) < 0)
-		return err_set(err, ERR_SYSTEM, "allocate rates");
+	rates_init(&edge->rates, edge->policy,
+		   io_loop_now_ms(edge->keeper->loop));
 	if (tls_server_init(&edge->server, of->id, err) < 0)
 		return -1;
 	edge->has_server = true;

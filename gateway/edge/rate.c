@@ -1,13 +1,22 @@
 #include "gateway/edge/rate.h"
 
 #include <stdlib.h>
+#include <uthash.h>
 
+#include "common/cleanup.h"
 #include "gateway/decide/name_check.h"
 #include "gateway/edge/conn.h"
 
 /* What the other processes bound they bound by the second. */
 #define RETRY_AFTER_DEFAULT_S 1
 #define MINUTE_MS	      60000
+
+/* Of one rule, of this policy or of the guardrail: they outlive it. */
+struct rate_rule {
+	const struct policy_rule *rule;
+	struct rate_buckets buckets;
+	UT_hash_handle hh;
+};
 
 /* ---- of a session ---- */
 
@@ -19,46 +28,38 @@ static void buckets_init(struct rate_buckets *buckets,
 	bucket_init(&buckets->download, rate->download, now_ms);
 }
 
+void rates_init(struct rates *rates, const struct policy *policy,
+		uint64_t now_ms)
+{
+	buckets_init(&rates->session, &policy->rate, now_ms);
+	bucket_init(&rates->mints,
+		    (struct policy_quota){policy->network_limits.minted_names,
+					  MINUTE_MS},
+		    now_ms);
+}
+
 static bool has_rate(const struct policy_rate *rate)
 {
 	return rate->requests.count || rate->upload.count ||
 	       rate->download.count;
 }
 
-static bool any_has_rate(const struct policy *policy)
+/* The buckets of a rule that has a rate; NULL when memory is out. */
+static struct rate_buckets *
+buckets_of(struct rates *rates, const struct policy_rule *rule, uint64_t now_ms)
 {
-	for (size_t i = 0; i < policy->rule_count; i++)
-		if (has_rate(&policy->rules[i].rate))
-			return true;
-	return false;
-}
+	struct rate_rule *known;
 
-int rates_init(struct rates *rates, const struct policy *policy,
-	       uint64_t now_ms)
-{
-	rates->policy = policy;
-	buckets_init(&rates->session, &policy->rate, now_ms);
-	bucket_init(&rates->mints,
-		    (struct policy_quota){policy->network_limits.minted_names,
-					  MINUTE_MS},
-		    now_ms);
-	if (!any_has_rate(policy))
-		return 0;
-	rates->rules = calloc(policy->rule_count, sizeof(*rates->rules));
-	if (!rates->rules)
-		return -1;
-	for (size_t i = 0; i < policy->rule_count; i++)
-		buckets_init(&rates->rules[i], &policy->rules[i].rate, now_ms);
-	return 0;
-}
-
-static struct rate_buckets *rule_buckets(struct rates *rates,
-					 const struct policy_rule *rule)
-{
-	if (!rule || !rates->rules || rule < rates->policy->rules ||
-	    rule >= rates->policy->rules + rates->policy->rule_count)
+	HASH_FIND_PTR(rates->rules, &rule, known);
+	if (known)
+		return &known->buckets;
+	known = calloc(1, sizeof(*known));
+	if (!known)
 		return NULL;
-	return &rates->rules[rule - rates->policy->rules];
+	known->rule = rule;
+	buckets_init(&known->buckets, &rule->rate, now_ms);
+	HASH_ADD_PTR(rates->rules, rule, known);
+	return &known->buckets;
 }
 
 /* ---- of a request ---- */
@@ -85,27 +86,51 @@ static int refuse(struct conn *conn, const char *what, uint64_t wait_ms)
 	return -1;
 }
 
-/* At least a byte of each direction must be left: what would be cut at once
- * does not begin. */
-static uint64_t wait_to_begin(struct rate_buckets *buckets, uint64_t now,
-			      uint64_t upload, const char **what)
+/* What conn->verdict's request is charged to. */
+static int find_sets(struct conn *conn, struct rate_charge *charge)
 {
-	uint64_t up = bucket_wait_ms(&buckets->upload, now, upload);
-	uint64_t down = bucket_wait_ms(&buckets->download, now, 1);
-	uint64_t one = bucket_wait_ms(&buckets->requests, now, 1);
-	uint64_t wait = later(one, later(up, down));
+	const struct policy_rule *const rules[] = {conn->verdict.by,
+						   conn->verdict.guard};
+	struct rates *rates = &conn->edge->rates;
 
-	if (wait > 0)
-		*what = wait == one ? "requests"
-				    : (wait == up ? "upload" : "download");
-	return wait;
+	*charge = (struct rate_charge){
+		.is_open = true, .sets = {&rates->session}, .count = 1};
+	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
+		struct rate_buckets *set;
+
+		if (!rules[i] || !has_rate(&rules[i]->rate))
+			continue;
+		set = buckets_of(rates, rules[i], now_of(conn));
+		if (!set) {
+			conn_refuse(conn, CONSTRAINT_internal, "memory is out");
+			return -1;
+		}
+		charge->sets[charge->count++] = set;
+	}
+	return 0;
 }
 
-static void take_to_begin(struct rate_buckets *buckets, uint64_t now,
-			  uint64_t upload)
+/* At least a byte down must be left: what would be cut at once does not
+ * begin. */
+static int check_begin(struct conn *conn, const struct rate_charge *charge,
+		       uint64_t upload)
 {
-	bucket_take(&buckets->requests, now, 1);
-	bucket_take(&buckets->upload, now, upload);
+	uint64_t now = now_of(conn);
+	uint64_t one = 0, up = 0, down = 0;
+
+	for (size_t i = 0; i < charge->count; i++) {
+		struct rate_buckets *set = charge->sets[i];
+
+		one = later(one, bucket_wait_ms(&set->requests, now, 1));
+		up = later(up, bucket_wait_ms(&set->upload, now, upload));
+		down = later(down, bucket_wait_ms(&set->download, now, 1));
+	}
+	if (one == 0 && up == 0 && down == 0)
+		return 0;
+	if (one >= up && one >= down)
+		return refuse(conn, "requests", one);
+	return up >= down ? refuse(conn, "upload", up)
+			  : refuse(conn, "download", down);
 }
 
 /* Every new name is one more that a resolver outside is asked for: names
@@ -143,57 +168,48 @@ int rate_mint(struct conn *conn)
 
 int rate_begin(struct conn *conn, uint64_t upload)
 {
-	struct rates *rates = &conn->edge->rates;
-	struct rate_buckets *rule = rule_buckets(rates, conn->verdict.by);
-	uint64_t now = now_of(conn);
-	const char *what = "requests";
-	uint64_t wait = wait_to_begin(&rates->session, now, upload, &what);
+	struct rate_charge charge;
 
-	if (rule)
-		wait = later(wait, wait_to_begin(rule, now, upload, &what));
-	if (wait > 0)
-		return refuse(conn, what, wait);
-	if (admit_name(conn) < 0)
+	if (find_sets(conn, &charge) < 0 ||
+	    check_begin(conn, &charge, upload) < 0 || admit_name(conn) < 0)
 		return -1;
-	take_to_begin(&rates->session, now, upload);
-	if (rule)
-		take_to_begin(rule, now, upload);
-	conn->rate = (struct rate_charge){
-		.is_open = true, .rule = rule, .up = upload};
-	return 0;
-}
-
-/* From both buckets, or from none. */
-static int charge(struct conn *conn, struct bucket *session,
-		  struct bucket *rule, const char *what, uint64_t bytes)
-{
-	uint64_t now = now_of(conn);
-	uint64_t wait = bucket_wait_ms(session, now, bytes);
-
-	if (rule)
-		wait = later(wait, bucket_wait_ms(rule, now, bytes));
-	if (wait > 0)
-		return refuse(conn, what, wait);
-	bucket_take(session, now, bytes);
-	if (rule)
-		bucket_take(rule, now, bytes);
+	for (size_t i = 0; i < charge.count; i++) {
+		bucket_take(&charge.sets[i]->requests, now_of(conn), 1);
+		bucket_take(&charge.sets[i]->upload, now_of(conn), upload);
+	}
+	charge.up = upload;
+	conn->rate = charge;
 	return 0;
 }
 
 static int charge_up(struct conn *conn, uint64_t bytes)
 {
-	struct rate_buckets *rule = conn->rate.rule;
+	const struct rate_charge *charge = &conn->rate;
+	uint64_t now = now_of(conn), wait = 0;
 
-	return charge(conn, &conn->edge->rates.session.upload,
-		      rule ? &rule->upload : NULL, "upload", bytes);
+	for (size_t i = 0; i < charge->count; i++)
+		wait = later(wait, bucket_wait_ms(&charge->sets[i]->upload, now,
+						  bytes));
+	if (wait > 0)
+		return refuse(conn, "upload", wait);
+	for (size_t i = 0; i < charge->count; i++)
+		bucket_take(&charge->sets[i]->upload, now, bytes);
+	return 0;
 }
 
 static int charge_down(struct conn *conn, uint64_t bytes)
 {
-	struct rate_buckets *rule = conn->rate.rule;
+	const struct rate_charge *charge = &conn->rate;
+	uint64_t now = now_of(conn), wait = 0;
 
-	return charge(conn, &conn->edge->rates.session.download,
-		      rule ? &rule->download : NULL, "download", bytes);
+	for (size_t i = 0; i < charge->count; i++)
+		wait = later(wait, bucket_wait_ms(&charge->sets[i]->download,
+						  now, bytes));
+	if (wait > 0)
+		return refuse(conn, "download", wait);
+	for (size_t i = 0; i < charge->count; i++)
+		bucket_take(&charge->sets[i]->download, now, bytes);
+	return 0;
 }
 
 /* What is left to charge of bytes, after what was taken before. */

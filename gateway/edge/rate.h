@@ -19,25 +19,27 @@ struct rate_buckets {
 /* Of an edge. */
 struct rates {
 	struct rate_buckets session;
-	struct rate_buckets *rules; /* one a rule of the policy; NULL: no rule
-				       has any */
-	struct bucket mints; /* new names a minute that get a certificate */
-	const struct policy *policy;
+	struct rate_rule *rules; /* by rule, made when one is first met */
+	struct bucket mints;	 /* new names a minute that get a certificate */
 };
+
+/* The session's, the rule's, the guardrail's rule's. */
+/* The session's, the rule's, the guardrail's rule's. */
+#define RATE_SETS_MAX 3
 
 /* Of a connection: what its request is charged to. */
 struct rate_charge {
 	bool is_open;
-	struct rate_buckets *rule; /* may be NULL */
-	uint64_t up, down;	   /* taken already, not used yet */
+	struct rate_buckets *sets[RATE_SETS_MAX];
+	size_t count;
+	uint64_t up, down; /* taken already, not used yet */
 	/* After a refusal: when it would pass; 0: not known, BUCKET_NEVER. */
 	uint64_t retry_ms;
 };
 
-/* Full buckets for a session's policy, which outlives them. 0, or -1 when
- * memory is out. */
-int rates_init(struct rates *rates, const struct policy *policy,
-	       uint64_t now_ms);
+/* Full buckets for a session's policy. */
+void rates_init(struct rates *rates, const struct policy *policy,
+		uint64_t now_ms);
 
 /* A request or tunnel that conn->verdict allows is about to leave, with a
  * body of upload bytes (0: none, or not known). 0, or -1 with nothing taken:
