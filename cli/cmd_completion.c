@@ -2,6 +2,7 @@
  * sallyport completion: scripts for bash, zsh and fish, made from the table
  * of commands. A command's options are those that its help names.
  */
+#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -228,8 +229,10 @@ int cmd_completion(struct cli *cli)
 		{"fish", print_fish},
 	};
 
-	for (size_t i = 0; cli->argc == 2 && i < ARRAY_SIZE(shells); i++)
-		if (!strcmp(cli->argv[1], shells[i].shell)) {
+	if (arguments_words(cli, 1, 1) < 0)
+		return cli_usage(cli);
+	for (size_t i = 0; i < ARRAY_SIZE(shells); i++)
+		if (!strcmp(cli->argv[optind], shells[i].shell)) {
 			shells[i].print();
 			return EXIT_OK;
 		}
