@@ -6,11 +6,11 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/policy_file.h"
-#include "cli/url.h"
 #include "common/cleanup.h"
 #include "gateway/http/head.h"
 #include "policies/decide.h"
 #include "policies/repo_path.h"
+#include "policies/url.h"
 
 #define REPORT_BYTES_MAX (256 * 1024)
 

@@ -26,9 +26,6 @@
 #define RUN_ARENA_MAX	 (8 * 1024 * 1024)
 #define PKCS12_BYTES_MAX (16 * 1024)
 
-static const char default_policy[] = "version: 1\n"
-				     "name: default\n";
-
 struct run_options {
 	const char *policy;
 	const char *repo;
@@ -133,7 +130,7 @@ static int load_policy(struct run *run, struct err *err)
 			policy_file_read(path, &variables, &run->policy_text);
 	} else {
 		buf_init(&run->policy_text, POLICY_TEXT_MAX + 1);
-		(void)buf_add_str(&run->policy_text, default_policy);
+		(void)buf_add_str(&run->policy_text, POLICY_DEFAULT_TEXT);
 		run->policy = policy_compile(buf_view(&run->policy_text),
 					     &variables, &errors);
 	}

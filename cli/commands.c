@@ -83,6 +83,16 @@ const struct command commands[] = {
 	 "repositories are the same when they are called the same. Exits 1 "
 	 "when\n"
 	 "something differs, 3 when one of them has errors.\n"},
+	{"policy", "explain", cmd_policy_explain, "a policy in words",
+	 "Usage: sallyport policy explain [--policy FILE] [--repo URL] "
+	 "[--branch BRANCH]\n"
+	 "\n"
+	 "Says in words what a policy allows, asks a person about and "
+	 "refuses: fit\n"
+	 "for the prompt of an agent that works under it. Inside a sandbox\n"
+	 "http://sallyport.internal/policy says the same. Without --policy: "
+	 "the\n"
+	 "policy of a `sallyport run` that names none.\n"},
 	{"secret", "put", cmd_secret_put, "store a secret, read from stdin",
 	 "Usage: sallyport secret put NAME < FILE\n"
 	 "\n"

@@ -5,7 +5,6 @@
 
 #include "common/cleanup.h"
 #include "gateway/upstream/dial.h"
-#include "policies/decide_rule.h"
 
 #define WORDS_MAX 256
 
@@ -56,21 +55,6 @@ static struct bytes words_of(struct conn *conn)
 			  bytes_slice(buf_view(&words), 0, WORDS_MAX));
 }
 
-bool approval_may_ask_tunnel(const struct conn *conn)
-{
-	const struct policy *policy = conn->edge->policy;
-	struct target_facts facts = target_facts_of(&conn->target);
-
-	for (size_t i = 0; i < policy->rule_count; i++) {
-		const struct policy_rule *rule = &policy->rules[i];
-
-		if (rule_meets_target(rule, &facts, false) == RULE_MATCH)
-			return rule->action == POLICY_ASK &&
-			       !rule_is_conditional(rule);
-	}
-	return true;
-}
-
 /* ---- life ---- */
 
 static void wake(struct approval *approval)
@@ -105,6 +89,19 @@ static struct approval *approval_new(struct conn *conn)
 		return NULL;
 	}
 	return approval;
+}
+
+static bool take_place(struct approval *approval, unsigned ms)
+{
+	struct edge *edge = approval->conn->edge;
+
+	if (ms == 0 || edge->held_count >= APPROVALS_HELD_MAX)
+		return false;
+	approval->is_held = true;
+	DL_APPEND(edge->held, approval);
+	edge->held_count++;
+	io_timer_set(approval->timer, ms);
+	return true;
 }
 
 static void let_go(struct approval *approval)
@@ -145,6 +142,35 @@ void approvals_wake(struct edge *edge, struct bytes id)
 		wake(waiting[i]);
 }
 
+bool approval_wait(struct conn *conn, struct bytes id, unsigned ms)
+{
+	struct approval *approval = conn->approval;
+
+	if (approval && approval->is_held)
+		return true;
+	approval_release(conn);
+	approval = conn->approval = approval_new(conn);
+	if (!approval)
+		return false;
+	(void)snprintf(approval->id, sizeof(approval->id), "%.*s",
+		       BYTES_ARGS(id));
+	return take_place(approval, ms);
+}
+
+bool approval_is_over(const struct conn *conn)
+{
+	return conn->approval && conn->approval->is_over;
+}
+
+bool approval_was_woken(struct conn *conn)
+{
+	bool was_woken = conn->approval && conn->approval->was_woken;
+
+	if (was_woken)
+		conn->approval->was_woken = false;
+	return was_woken;
+}
+
 /* ---- the ways out ---- */
 
 static enum step refuse(struct conn *conn, enum constraint constraint,
@@ -178,13 +204,11 @@ static enum step refuse_pending(struct conn *conn)
 		      " first");
 }
 
-static enum step pass(struct conn *conn, const char *id)
+static enum step pass(struct conn *conn)
 {
 	struct verdict *verdict = verdict_of(conn);
 
 	let_go(conn->approval);
-	(void)snprintf(conn->approval->id, sizeof(conn->approval->id), "%s",
-		       id);
 	verdict->kind = VERDICT_ALLOW;
 	verdict->constraint = CONSTRAINT_none;
 	return STEP_NEXT;
@@ -244,7 +268,10 @@ static enum step begin(struct conn *conn)
 		return STEP_DENY;
 	}
 	grant = grants_find(&conn->edge->grants, &question, clock_wall_ms());
-	return grant ? pass(conn, grant->id) : ask(conn);
+	if (!grant)
+		return ask(conn);
+	memcpy(conn->approval->id, grant->id, sizeof(grant->id));
+	return pass(conn);
 }
 
 /* Nobody is asked to hold what has no time, no place or no client: one that
@@ -252,20 +279,14 @@ static enum step begin(struct conn *conn)
 static enum step hold(struct conn *conn)
 {
 	struct approval *approval = conn->approval;
-	struct edge *edge = conn->edge;
 
 	if (approval->is_over || conn->is_eof)
 		return refuse_pending(conn);
 	if (approval->is_held)
 		return STEP_STAY;
-	if (verdict_of(conn)->hold_ms == 0 ||
-	    edge->held_count >= APPROVALS_HELD_MAX)
-		return refuse_pending(conn);
-	approval->is_held = true;
-	DL_APPEND(edge->held, approval);
-	edge->held_count++;
-	io_timer_set(approval->timer, verdict_of(conn)->hold_ms);
-	return STEP_STAY;
+	return take_place(approval, verdict_of(conn)->hold_ms)
+		       ? STEP_STAY
+		       : refuse_pending(conn);
 }
 
 static enum step on_answer(struct conn *conn)
@@ -275,7 +296,7 @@ static enum step on_answer(struct conn *conn)
 	if (!approval->is_answered)
 		return STEP_DENY;
 	if (approval->state == PROPOSAL_APPROVED)
-		return pass(conn, approval->id);
+		return pass(conn);
 	if (approval->state == PROPOSAL_DENIED)
 		return refuse(conn, CONSTRAINT_approval_denied,
 			      "a person has denied ", "");

@@ -36,16 +36,20 @@ struct approval {
 enum step approval_step(struct conn *conn, enum lane_event event);
 /* AT_TUNNEL_APPROVE: the same for the target's verdict. */
 enum step approval_tunnel_step(struct conn *conn, enum lane_event event);
-/* May a person be asked about bytes as they are? The first rule for this
- * target is one that asks, and says nothing of requests: what another could
- * deny is never asked for unseen. */
-bool approval_may_ask_tunnel(const struct conn *conn);
 /* Forget it, with its place. */
 void approval_release(struct conn *conn);
 
 /* The question behind a verdict; borrows from both. */
 struct proposal approval_question(const struct conn *conn,
 				  const struct verdict *verdict);
+
+/* Wait for a decision on that proposal: EV_WAKE comes with it, or after ms.
+ * False when there is no place to wait in. */
+bool approval_wait(struct conn *conn, struct bytes id, unsigned ms);
+/* Is the time of approval_wait() over? */
+bool approval_is_over(const struct conn *conn);
+/* Did somebody decide while the connection asked something else? Once. */
+bool approval_was_woken(struct conn *conn);
 
 /* Who waits for this proposal asks again; id empty: everybody. */
 void approvals_wake(struct edge *edge, struct bytes id);

@@ -7,6 +7,7 @@
 #include "common/log.h"
 #include "gateway/edge/approval.h"
 #include "gateway/edge/git_lane.h"
+#include "gateway/edge/internal.h"
 #include "gateway/edge/websocket_lane.h"
 #include "gateway/upstream/dial.h"
 
@@ -41,6 +42,7 @@ static void let_go(struct conn *conn)
 	websocket_release(conn);
 	look_release(conn);
 	approval_release(conn);
+	internal_release(conn);
 }
 
 void conn_close(struct conn *conn)
@@ -209,6 +211,7 @@ void conn_reset_request(struct conn *conn)
 	look_release(conn);
 	rate_end(conn);
 	approval_release(conn);
+	internal_release(conn);
 	arena_reset(&conn->arena);
 	guard_init(&conn->guard, GUARD_REQUEST);
 	conn->guard.bytes_max = limits_of(conn)->header_bytes;

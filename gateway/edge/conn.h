@@ -42,6 +42,7 @@ struct git_work;       /* git_lane.c */
 struct websocket_work; /* websocket_lane.c */
 struct look;	       /* look.c */
 struct approval;       /* approval.h */
+struct internal;       /* internal.h */
 
 struct conn {
 	struct edge *edge;
@@ -94,6 +95,7 @@ struct conn {
 	struct websocket_work *websocket; /* NULL: no handshake */
 	struct look *look;		  /* a body that is held; else NULL */
 	struct approval *approval;	  /* what a person is asked; or NULL */
+	struct internal *internal;	  /* a request to ourselves; or NULL */
 
 	/* what is asked of others */
 	struct ask *ask; /* minter, warden, packcheck: one at a time */

@@ -1,5 +1,6 @@
 #include "gateway/edge/edge.h"
 
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,6 +10,8 @@
 #include "common/log.h"
 #include "gateway/decide/name_check.h"
 #include "gateway/edge/approval.h"
+#include "gateway/edge/internal.h"
+#include "gateway/edge/recent.h"
 
 #define EXPIRY_CHECK_MS 1000
 
@@ -33,6 +36,10 @@ int edge_record(struct edge *edge, const struct record *record)
 {
 	uint64_t now = io_loop_now_ms(edge->keeper->loop);
 
+	if (!record->allowed && !edge->recent)
+		edge->recent = calloc(1, sizeof(*edge->recent));
+	if (!record->allowed && edge->recent)
+		recent_add(edge->recent, record, clock_wall_ms());
 	if (!denials_pass(&edge->denials, record, now))
 		return 0;
 	return write_record(edge, record);
@@ -48,6 +55,11 @@ static struct verdict decide_name(struct bytes name, void *owner)
 
 	if (verdict.constraint != CONSTRAINT_none)
 		return verdict;
+	if (bytes_is(name, INTERNAL_HOST))
+		return (struct verdict){
+			.kind = VERDICT_ALLOW,
+			.rule = bytes_str("sallyport"),
+		};
 	for (size_t i = 0; i < ARRAY_SIZE(ports); i++) {
 		const struct target_facts facts = {name, ports[i]};
 
@@ -255,7 +267,11 @@ static int prepare(struct keeper *keeper, struct confine_spec *confine,
 		   struct err *err)
 {
 	struct edge *edge = keeper->owner;
+	size_t seed;
 
+	/* jansson would open /dev/urandom for it. */
+	random_bytes(&seed, sizeof(seed));
+	json_object_seed(seed | 1);
 	confine->memory_max = EDGE_MEMORY_MAX;
 	edge->keeper = keeper;
 	edge->over = CONSTRAINT_internal;

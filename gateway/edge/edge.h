@@ -27,6 +27,7 @@
 
 struct approval;
 struct conn;
+struct recent;
 struct edge_dns;
 
 struct edge {
@@ -61,6 +62,7 @@ struct edge {
 	struct grants grants;
 	struct approval *held; /* requests that wait for a person */
 	size_t held_count;
+	struct recent *recent; /* the last refusals; NULL: none yet */
 };
 
 /* The edge as a keeper; its owner is a zeroed struct edge. */

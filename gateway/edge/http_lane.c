@@ -6,6 +6,7 @@
 #include "common/cleanup.h"
 #include "gateway/edge/approval.h"
 #include "gateway/edge/git_lane.h"
+#include "gateway/edge/internal.h"
 #include "gateway/edge/websocket_lane.h"
 #include "gateway/session/lease.h"
 #include "gateway/upstream/dial.h"
@@ -82,20 +83,16 @@ static bool may_tunnel(const struct conn *conn)
 	       !conn->target_verdict.inspect;
 }
 
-/* Where requests are seen, they are asked about, one by one. */
-static void ask_inside(struct conn *conn)
+static struct verdict check_target(const struct conn *conn)
 {
-	struct verdict *verdict = &conn->target_verdict;
-
-	if (conn->hello.kind == HELLO_OTHER) {
-		if (!verdict->inspect || approval_may_ask_tunnel(conn))
-			return;
-	} else if (!verdict->inspect && conn->hello.kind == HELLO_TLS) {
-		return;
-	}
-	verdict->kind = VERDICT_ALLOW;
-	verdict->constraint = CONSTRAINT_none;
-	verdict->inspect = true;
+	if (conn->hello.kind == HELLO_HTTP &&
+	    internal_is_host(bytes_str(conn->target.host), conn->target.port))
+		return (struct verdict){
+			.kind = VERDICT_ALLOW,
+			.rule = bytes_str("sallyport"),
+			.inspect = true,
+		};
+	return target_check(conn->edge->policy, &conn->target);
 }
 
 static void decide_the_target(struct conn *conn)
@@ -109,15 +106,20 @@ static void decide_the_target(struct conn *conn)
 		conn->hello.kind = HELLO_OTHER;
 	mismatch = target_from(&conn->wanted, &conn->hello, &target);
 	conn->target = target;
-	conn->target_verdict = target_check(conn->edge->policy, &conn->target);
+	conn->target_verdict = check_target(conn);
 	if (over != CONSTRAINT_none || mismatch != CONSTRAINT_none)
 		conn->target_verdict = (struct verdict){
 			.kind = VERDICT_DENY,
 			.constraint = over != CONSTRAINT_none ? over : mismatch,
 			.rule = bytes_str("gateway"),
 		};
-	if (conn->target_verdict.kind == VERDICT_ASK)
-		ask_inside(conn);
+	/* Where requests are seen, they are asked about, one by one. */
+	if (conn->target_verdict.kind == VERDICT_ASK &&
+	    conn->hello.kind == HELLO_HTTP) {
+		conn->target_verdict.kind = VERDICT_ALLOW;
+		conn->target_verdict.constraint = CONSTRAINT_none;
+		conn->target_verdict.inspect = true;
+	}
 	/* What cannot be looked into does not pass where a look is needed. */
 	if (conn->hello.kind == HELLO_OTHER &&
 	    conn->target_verdict.kind == VERDICT_ALLOW &&
@@ -404,12 +406,23 @@ static bool is_refused_already(struct conn *conn)
 	return true;
 }
 
-/* NEXT: not denied so far; OTHER: it is git's. */
-static enum step step_decide(struct conn *conn, enum lane_event event)
+/* NEXT: it goes to somebody; OTHER: it is for us. */
+static enum step step_route(struct conn *conn, enum lane_event event)
 {
 	(void)event;
 	if (find_target(conn) < 0 || is_refused_already(conn))
 		return STEP_DENY;
+	return conn->target.scheme == SCHEME_HTTP &&
+			       internal_is_host(bytes_str(conn->target.host),
+						conn->target.port)
+		       ? STEP_OTHER
+		       : STEP_NEXT;
+}
+
+/* NEXT: not denied so far; OTHER: it is git's. */
+static enum step step_decide(struct conn *conn, enum lane_event event)
+{
+	(void)event;
 	if (git_is_ours(conn))
 		return STEP_OTHER;
 	conn->verdict = request_check(conn->edge->policy, &conn->target,
@@ -489,8 +502,14 @@ const struct lane_state http_states[] = {
 		    DEADLINE_HANDSHAKE_MS, DEADLINE_FIXED, AT_HEAD, AT_NONE,
 		    AT_NONE},
 	[AT_HEAD] = {"head", step_head, ON_CLIENT | EV_BIT(EV_DRAINED),
-		     DEADLINE_IDLE_MS, DEADLINE_FIXED, AT_DECIDE, AT_CONNECT,
+		     DEADLINE_IDLE_MS, DEADLINE_FIXED, AT_ROUTE, AT_CONNECT,
 		     AT_DENY},
+	[AT_ROUTE] = {"route", step_route, 0, DEADLINE_HEAD_MS, DEADLINE_FIXED,
+		      AT_DECIDE, AT_INTERNAL, AT_DENY},
+	[AT_INTERNAL] = {"internal", internal_step,
+			 ON_CLIENT | EV_BIT(EV_ANSWER) | EV_BIT(EV_WAKE),
+			 DEADLINE_INTERNAL_MS, DEADLINE_FIXED, AT_HEAD,
+			 AT_LINGER, AT_DENY},
 	[AT_DECIDE] = {"decide", step_decide, 0, DEADLINE_HEAD_MS,
 		       DEADLINE_FIXED, AT_LOOK, AT_GIT_BEGIN, AT_DENY},
 	[AT_LOOK] = {"look", look_step, ON_CLIENT, DEADLINE_LOOK_MS,

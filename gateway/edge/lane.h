@@ -66,6 +66,8 @@ enum lane_state_id {
 	AT_MINT,
 	AT_TLS,
 	AT_HEAD,
+	AT_ROUTE,
+	AT_INTERNAL,
 	AT_DECIDE,
 	AT_LOOK,
 	AT_APPROVE,

@@ -144,6 +144,45 @@ static void on_add(struct rpc_ticket ticket, const void *message, int *fd,
 		       size_of(asked->fd));
 }
 
+static void ask_add_proposal(struct rpc_ticket ticket, const char *verb,
+			     const struct proposal *proposal, void *owner)
+{
+	int none = -1;
+	struct asked *asked = ask_add(ticket, &none, owner);
+	auto_type(buf_release) struct buf words;
+
+	buf_init(&words, ASKED_TEXT_MAX);
+	(void)proposal_add_words(&words, proposal);
+	(void)snprintf(
+		asked->text, sizeof(asked->text), "%s %s rule=%.*s%s%.*s", verb,
+		buf_str(&words), BYTES_ARGS(proposal->rule),
+		proposal->why.len ? " why=" : "", BYTES_ARGS(proposal->why));
+}
+
+static void on_take(struct rpc_ticket ticket, const void *message, int *fd,
+		    void *owner)
+{
+	(void)fd;
+	ask_add_proposal(ticket, "take", message, owner);
+}
+
+static void on_ask(struct rpc_ticket ticket, const void *message, int *fd,
+		   void *owner)
+{
+	(void)fd;
+	ask_add_proposal(ticket, "ask", message, owner);
+}
+
+static void on_show(struct rpc_ticket ticket, const void *message, int *fd,
+		    void *owner)
+{
+	const struct msg_proposal_ref *ref = message;
+	struct asked *asked = ask_add(ticket, fd, owner);
+
+	(void)snprintf(asked->text, sizeof(asked->text), "show %.*s",
+		       BYTES_ARGS(ref->id));
+}
+
 struct asked *house_asked(struct house *house, const struct cue *step,
 			  enum role role, const char *text)
 {
@@ -213,6 +252,9 @@ static void add_record(struct house *house, const struct record *record)
 	if (record->count)
 		(void)buf_add_format(&house->records, " count=%llu",
 				     (unsigned long long)record->count);
+	if (record->approval.len)
+		(void)buf_add_format(&house->records, " approval=%.*s",
+				     BYTES_ARGS(record->approval));
 	(void)buf_add_str(&house->records, "\n");
 }
 
@@ -254,6 +296,9 @@ static const struct rpc_permit courier_permits[] = {
 };
 static const struct rpc_permit ledger_permits[] = {
 	{MSG_RECORDS, &msg_records_schema, on_records, false, 0},
+	{MSG_PROPOSAL_TAKE, &proposal_schema, on_take, false, 0},
+	{MSG_PROPOSAL_ASK, &proposal_schema, on_ask, false, 0},
+	{MSG_PROPOSAL_SHOW, &msg_proposal_ref_schema, on_show, false, 0},
 };
 static const struct rpc_permit packcheck_permits[] = {
 	{MSG_PACK_CHECK, &msg_pack_check_schema, on_check, true, 0},

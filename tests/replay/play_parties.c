@@ -166,6 +166,52 @@ static void answer_check(struct play *play, const struct cue *step)
 	house_answered(&play->house, asked);
 }
 
+/* ---- ledger ---- */
+
+/* There is one proposal, p-1; for SHOW "none" is a state as well. */
+static void answer_proposal(struct play *play, const struct cue *step)
+{
+	struct asked *asked = house_asked(&play->house, step, ROLE_LEDGER,
+					  word_at(step, 2, "<*>"));
+	const char *state = word_at(step, 3, "");
+	bool is_none = !strcmp(state, "none");
+	const struct proposal proposal = {
+		.id = bytes_str("p-1"),
+		.rule = bytes_str("release"),
+		.method = bytes_str("POST"),
+		.host = bytes_str("api.test"),
+		.port = 80,
+		.path = bytes_str("/release"),
+		.state = is_none ? 0
+				 : (uint8_t)proposal_state_from_name(
+					   bytes_str(state)),
+		.scope = (uint8_t)grant_scope_from_name(
+			bytes_str(word_at(step, 4, "session"))),
+		.until_ms = UINT64_MAX,
+	};
+	const struct msg_proposal_found found = {&proposal, !is_none, false};
+
+	if (proposal.state == PROPOSAL_STATE_MAX ||
+	    proposal.scope == GRANT_SCOPE_MAX)
+		script_fail(step, "no state of a proposal");
+	if (asked->ticket.type == MSG_PROPOSAL_SHOW)
+		rpc_reply(asked->ticket, &msg_proposal_found_schema, &found,
+			  -1);
+	else
+		rpc_reply(asked->ticket, &proposal_schema, &proposal, -1);
+	house_answered(&play->house, asked);
+}
+
+static void tell_decided(struct play *play, const struct cue *step)
+{
+	const struct msg_proposal_ref ref = {bytes_str(word_at(step, 2, ""))};
+	struct err err;
+
+	if (rpc_tell(play->house.parties[ROLE_LEDGER].rpc, MSG_PROPOSAL_DECIDED,
+		     &msg_proposal_ref_schema, &ref, -1, &err) < 0)
+		script_fail(step, "%s", err.text);
+}
+
 /* ---- any of them ---- */
 
 static void answer(struct play *play, const struct cue *step, enum role role)
@@ -182,6 +228,9 @@ static void answer(struct play *play, const struct cue *step, enum role role)
 		break;
 	case ROLE_PACKCHECK:
 		answer_check(play, step);
+		break;
+	case ROLE_LEDGER:
+		answer_proposal(play, step);
 		break;
 	default:
 		script_fail(step, "the %s answers nothing", role_name(role));
@@ -207,6 +256,8 @@ bool play_parties(struct play *play, const struct cue *step)
 		answer(play, step, role);
 	else if (!strcmp(word, "refuses"))
 		refuse(play, step, role);
+	else if (!strcmp(word, "decides"))
+		tell_decided(play, step);
 	else if (!strcmp(word, "starts"))
 		start_packcheck(play, step);
 	else if (!strcmp(word, "leaves"))

@@ -1,8 +1,8 @@
 /*
- * A URL on the command line as the gateway would see the request.
+ * A URL that somebody wrote, as the gateway would see the request.
  */
-#ifndef CLI_URL_H
-#define CLI_URL_H
+#ifndef POLICIES_URL_H
+#define POLICIES_URL_H
 
 #include "common/arena.h"
 #include "common/err.h"

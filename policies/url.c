@@ -1,4 +1,4 @@
-#include "cli/url.h"
+#include "policies/url.h"
 
 #include "policies/host.h"
 #include "policies/path.h"

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "cli/url.h"
 #include "common/cleanup.h"
+#include "policies/url.h"
 
 static void url_gives_what_the_gateway_would_see(void **state)
 {

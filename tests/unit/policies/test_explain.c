@@ -1,0 +1,141 @@
+#include "policies/explain.h"
+#include "tests/unit/policies/policy_of.h"
+
+static void assert_says(const char *text, const char *const *words,
+			const char *const *not_words)
+{
+	struct policy *policy = policy_of(text);
+	auto_type(buf_release) struct buf out;
+
+	buf_init(&out, 1 << 20);
+	assert_int_equal(policy_explain(policy, &out), 0);
+	for (; words && *words; words++)
+		if (!strstr(buf_str(&out), *words))
+			fail_msg("\"%s\" is not in:\n%s", *words,
+				 buf_str(&out));
+	for (; not_words && *not_words; not_words++)
+		if (strstr(buf_str(&out), *not_words))
+			fail_msg("\"%s\" is in:\n%s", *not_words,
+				 buf_str(&out));
+	policy_free(policy);
+}
+
+static void a_policy_without_network_says_so(void **state)
+{
+	static const char *const words[] = {
+		"policy small", "Nothing can be reached.",
+		"The workspace is `.`; you may read and write it.",
+		"http://sallyport.internal/denials", NULL};
+	static const char *const not_words[] = {
+		"## Credentials", "## Git", "## Limits", "/proposals", NULL};
+
+	(void)state;
+	assert_says("version: 1\nname: small\n", words, not_words);
+}
+
+static void every_section_has_its_words(void **state)
+{
+	static const char text[] =
+		"version: 1\n"
+		"name: acme\n"
+		"network:\n"
+		"  rules:\n"
+		"    - {name: read, hosts: [api.github.com], methods: [GET, "
+		"HEAD], paths: [\"/a/**\"], credential: gh, action: allow}\n"
+		"    - {name: odd, hosts: [b.example], ports: [8443, 9443], "
+		"action: allow}\n"
+		"    - {name: never, methods: [POST], action: deny, reason: "
+		"\"no writes\"}\n"
+		"  tls: {tunnel: [pinned.example]}\n"
+		"credentials:\n"
+		"  - {name: gh, secret: the-vaults-own-name, attach: bearer, "
+		"hosts: [api.github.com, github.com], placeholder: {env: "
+		"[GH_TOKEN]}}\n"
+		"git:\n"
+		"  - repo: https://github.com/acme/widgets\n"
+		"    credential: gh\n"
+		"    read: true\n"
+		"    push: {branches: [\"${session.branch}\"], verbs: [create, "
+		"fast-forward], tags: [\"v*\"]}\n"
+		"  - {repo: \"https://github.com/acme/docs\", read: true}\n"
+		"filesystem: {workspace: {path: ., mode: read}, write: "
+		"[\"~/.cache\"], hide: [\"~/.ssh\"], protect: [\"./x\"]}\n"
+		"limits: {memory: 4GiB, processes: 512, time: 2h}\n"
+		"environment: {pass: [LANG], set: {CI: \"sekrit\"}}\n";
+	static const char *const words[] = {
+		"Allowed (rule `read`): `GET` and `HEAD` on `api.github.com`, "
+		"paths `/a/**`, with credential `gh`",
+		"any method on `b.example` port 8443, 9443",
+		"Refused (rule `never`): `POST` on every host: no writes",
+		"What no rule names is refused.",
+		"passed on unread: `pinned.example`.",
+		"`gh`: added to requests for `api.github.com` and `github.com`",
+		"a stand-in without worth is in `GH_TOKEN`",
+		"https://github.com/acme/widgets: clone and fetch; push "
+		"(create, fast-forward) to branches `agent/42` and tags `v*` "
+		"alone.",
+		"https://github.com/acme/docs: clone and fetch; no push.",
+		"you may only read it",
+		"You may also write to `~/.cache`.",
+		"Hidden: `~/.ssh`.",
+		"Never writable: `./x`.",
+		"Memory: 4 GiB",
+		"Processes: 512",
+		"Time: 2 h",
+		"Passed in: `LANG`.",
+		"Set: `CI`",
+		NULL,
+	};
+	/* Neither a secret's name nor a value is for whoever is inside. */
+	static const char *const not_words[] = {"the-vaults-own-name", "sekrit",
+						NULL};
+
+	(void)state;
+	assert_says(text, words, not_words);
+}
+
+static void explanations_know_their_bound(void **state)
+{
+	struct policy *policy = policy_of("version: 1\nname: small\n");
+	auto_type(buf_release) struct buf out;
+
+	(void)state;
+	buf_init(&out, 100);
+	assert_int_equal(policy_explain(policy, &out), -1);
+	policy_free(policy);
+}
+
+static void many_rules_are_told_in_part(void **state)
+{
+	auto_type(buf_release) struct buf text;
+	auto_type(buf_release) struct buf out;
+	struct policy *policy;
+
+	(void)state;
+	buf_init(&text, 1 << 20);
+	buf_init(&out, 1 << 20);
+	(void)buf_add_str(&text,
+			  "version: 1\nname: many\nnetwork:\n  rules:\n");
+	for (int i = 0; i < 6000; i++)
+		(void)buf_add_format(&text,
+				     "    - {hosts: [h%d.example], action: "
+				     "allow}\n",
+				     i);
+	policy = policy_of(buf_str(&text));
+	assert_int_equal(policy_explain(policy, &out), 0);
+	assert_non_null(strstr(buf_str(&out), " more rules.\n"));
+	assert_true(buf_len(&out) < EXPLAIN_RULES_BYTES + 8192);
+	policy_free(policy);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_policy_without_network_says_so),
+		cmocka_unit_test(every_section_has_its_words),
+		cmocka_unit_test(explanations_know_their_bound),
+		cmocka_unit_test(many_rules_are_told_in_part),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
