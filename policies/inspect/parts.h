@@ -14,6 +14,7 @@ enum inspect_kind {
 	INSPECT_FORM,
 	INSPECT_MULTIPART,
 	INSPECT_GRAPHQL,
+	INSPECT_SECRET,
 	INSPECT_KIND_MAX
 };
 
@@ -34,6 +35,7 @@ struct inspection {
 	struct inspected_graphql *graphql;
 	size_t graphql_count;
 	json_t *variables; /* of the URL */
+	const char *secret;
 	const char *fault; /* of the last question */
 };
 

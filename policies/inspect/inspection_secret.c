@@ -1,0 +1,165 @@
+/* Secrets in a request, however its strings are written. */
+#include "policies/inspect/graphql.h"
+#include "policies/inspect/json.h"
+#include "policies/inspect/parts.h"
+#include "policies/inspect/secrets.h"
+
+#define ROOM 4096
+
+struct search {
+	struct secret_scan *scan;
+	const char *found; /* the first */
+};
+
+/* A text of its own. */
+static void end_text(struct search *search)
+{
+	const char *found = secret_scan_end(search->scan);
+
+	if (!search->found)
+		search->found = found;
+}
+
+/* A line of a text: what names a token may stand before it. */
+static void feed_line(struct search *search, struct bytes line)
+{
+	(void)secret_scan_feed(search->scan, line);
+	(void)secret_scan_feed(search->scan, bytes_str("\n"));
+}
+
+static void search_raw(struct search *search, struct bytes text)
+{
+	(void)secret_scan_feed(search->scan, text);
+	end_text(search);
+}
+
+/* With every escape decoded that is one: of forms, queries and anything
+ * that may be read as such. */
+static void search_escaped(struct search *search, struct bytes text)
+{
+	uint8_t room[ROOM];
+	size_t len = 0;
+
+	if (bytes_find(text, '%', 0) < 0)
+		return;
+	for (size_t i = 0; i < text.len && !search->found; i++) {
+		struct bytes digits = bytes_slice(text, i + 1, i + 3);
+		uint8_t c = text.data[i];
+		uint8_t escaped;
+
+		if (c == '%' && digits.len == 2 &&
+		    bytes_from_hex(digits, &escaped) == 0) {
+			c = escaped;
+			i += 2;
+		}
+		room[len++] = c;
+		if (len < ROOM)
+			continue;
+		(void)secret_scan_feed(search->scan, bytes_from(room, len));
+		len = 0;
+	}
+	search_raw(search, bytes_from(room, len));
+}
+
+/* Keys and strings; json_read() bounds the depth. */
+static void feed_json(struct search *search, json_t *json)
+{
+	const char *key;
+	size_t key_len;
+	json_t *value;
+	size_t i;
+
+	if (json_is_string(json))
+		feed_line(search, bytes_from(json_string_value(json),
+					     json_string_length(json)));
+	json_array_foreach(json, i, value)
+	{
+		feed_json(search, value);
+	}
+	json_object_keylen_foreach(json, key, key_len, value)
+	{
+		feed_line(search, bytes_from(key, key_len));
+		feed_json(search, value);
+	}
+}
+
+static void search_graphql(struct search *search, struct inspection *inspection)
+{
+	const struct inspected_graphql *asked;
+	size_t count;
+
+	asked = inspection_graphql(inspection, &count);
+	for (size_t i = 0; asked && i < count; i++) {
+		struct bytes string;
+		size_t at = 0;
+
+		while (graphql_string(asked[i].document, &at, &string))
+			feed_line(search, string);
+	}
+	end_text(search);
+}
+
+/* What says that it is JSON must be; what looks like it may be. */
+static const char *search_json(struct search *search,
+			       struct inspection *inspection)
+{
+	struct bytes content = inspection->body.content;
+	bool is_said =
+		inspection->is_typed && media_is_json(&inspection->media);
+	json_t *json;
+
+	if (content.len == 0)
+		return NULL;
+	json = is_said ? json_incref(inspection_json(inspection))
+		       : json_read(content);
+	if (!json)
+		return is_said ? "the body is not sound JSON" : NULL;
+	feed_json(search, json);
+	end_text(search);
+	json_decref(json);
+	return NULL;
+}
+
+static const char *search_all(struct search *search,
+			      struct inspection *inspection)
+{
+	struct bytes content = inspection->body.content;
+	const char *fault;
+
+	search_raw(search, inspection->source.query);
+	search_escaped(search, inspection->source.query);
+	search_raw(search, content);
+	search_escaped(search, content);
+	fault = search_json(search, inspection);
+	search_graphql(search, inspection);
+	return search->found ? NULL : fault;
+}
+
+static const char *read_secret(struct inspection *inspection)
+{
+	const struct secret_look look = {
+		.prints = inspection->source.prints,
+		.exempt = inspection->source.exempt,
+		.exempt_count = inspection->source.exempt_count};
+	struct search search = {0};
+	const char *fault;
+	struct err err;
+
+	search.scan = secret_scan_open(&look, &err);
+	if (!search.scan)
+		return "secrets cannot be looked for here";
+	fault = search_all(&search, inspection);
+	secret_scan_close(search.scan);
+	inspection->secret = search.found;
+	return fault;
+}
+
+const char *inspection_secret(struct inspection *inspection)
+{
+	if (inspection_first(inspection, INSPECT_SECRET, 0)) {
+		const char *fault = read_secret(inspection);
+
+		inspection_answered(inspection, INSPECT_SECRET, fault);
+	}
+	return inspection->secret;
+}
