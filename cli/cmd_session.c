@@ -231,3 +231,61 @@ int cmd_session_revoke(struct cli *cli)
 	client_close(&client);
 	return result < 0 ? cli_fail_err(&err) : EXIT_OK;
 }
+
+static void renewed_table(const json_t *value)
+{
+	(void)printf("%s lasts until %s\n", json_text(value, "id"),
+		     json_text(value, "expires"));
+}
+
+/* --ttl SECONDS, then the id. 0, or -1. */
+static int parse_renew(struct cli *cli, char body[PATH_BYTES],
+		       char path[PATH_BYTES])
+{
+	static const struct option table[] = {
+		{"ttl", required_argument, NULL, 't'},
+		{NULL, 0, NULL, 0},
+	};
+	unsigned long ttl = 0;
+	char *end = NULL;
+	size_t len;
+	int option;
+
+	while ((option = getopt_long(cli->argc, cli->argv, "", table, NULL)) !=
+	       -1) {
+		if (option != 't')
+			return -1;
+		ttl = strtoul(optarg, &end, 10);
+		if (*end || !*optarg)
+			return -1;
+	}
+	if (!end || cli->argc - optind != 1 ||
+	    path_of(cli->argv[optind], path) < 0)
+		return -1;
+	(void)snprintf(body, PATH_BYTES, "{\"ttl_s\": %lu}", ttl);
+	len = strlen(path);
+	return snprintf(path + len, PATH_BYTES - len, "/renew") <
+			       (int)(PATH_BYTES - len)
+		       ? 0
+		       : -1;
+}
+
+int cmd_session_renew(struct cli *cli)
+{
+	char path[PATH_BYTES], body[PATH_BYTES];
+	struct client_request request = {
+		.method = "POST",
+		.path = path,
+		.type = "application/json",
+	};
+	auto_type(reply_release) struct reply reply;
+	struct err err;
+
+	reply = (struct reply){0};
+	if (parse_renew(cli, body, path) < 0)
+		return cli_usage(cli);
+	request.body = bytes_str(body);
+	if (client_once(&request, &reply, &err) < 0)
+		return cli_fail_err(&err);
+	return cli_print(cli, reply.json, renewed_table);
+}

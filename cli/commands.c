@@ -53,6 +53,12 @@ const struct command commands[] = {
 	 "Usage: sallyport session list [-o json]\n"},
 	{"session", "show", cmd_session_show, "show one session",
 	 "Usage: sallyport session show ID [-o json]\n"},
+	{"session", "renew", cmd_session_renew, "let a session last longer",
+	 "Usage: sallyport session renew ID --ttl SECONDS [-o json]\n"
+	 "\n"
+	 "It ends SECONDS from now, instead of when it would have: at most "
+	 "seven\n"
+	 "days. A session that has ended cannot be renewed.\n"},
 	{"session", "revoke", cmd_session_revoke, "end a session everywhere",
 	 "Usage: sallyport session revoke ID\n"
 	 "\n"

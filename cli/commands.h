@@ -10,6 +10,7 @@ int cmd_run(struct cli *cli);
 int cmd_session_create(struct cli *cli);
 int cmd_session_list(struct cli *cli);
 int cmd_session_show(struct cli *cli);
+int cmd_session_renew(struct cli *cli);
 int cmd_session_revoke(struct cli *cli);
 int cmd_policy_check(struct cli *cli);
 int cmd_policy_test(struct cli *cli);

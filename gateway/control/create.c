@@ -12,7 +12,6 @@
 #include "policies/repo_path.h"
 
 #define TTL_DEFAULT_S	(2 * 60 * 60)
-#define TTL_MAX_S	(7 * 24 * 60 * 60)
 #define NAME_LEN_MAX	64
 #define REPO_LEN_MAX	256
 #define BRANCH_LEN_MAX	128
@@ -74,7 +73,7 @@ static const char *check_wanted(const struct wanted *wanted,
 	if (wanted->policy_name.len > NAME_LEN_MAX ||
 	    !is_printable(wanted->policy_name))
 		return "policy_name is at most 64 printable characters";
-	if (wanted->ttl_s < 1 || wanted->ttl_s > TTL_MAX_S)
+	if (wanted->ttl_s < 1 || wanted->ttl_s > SESSION_TTL_MAX_S)
 		return "ttl_s is 1 to 604800 seconds: seven days";
 	if (wanted->branch.len > 0 && !is_branch(wanted->branch))
 		return "branch is no branch's name, without refs/heads/, of "

@@ -7,12 +7,17 @@
 
 #include "gateway/control/conn.h"
 
+/* How long a session may last, from its creation or renewal. */
+#define SESSION_TTL_MAX_S (7 * 24 * 60 * 60)
+
 /* sessions.c */
 void handle_session_list(struct conn *conn);
 void handle_session_show(struct conn *conn);
 void handle_session_end(struct conn *conn);
 /* create.c */
 void handle_session_create(struct conn *conn);
+/* renew.c */
+void handle_session_renew(struct conn *conn);
 /* records.c */
 void handle_session_record(struct conn *conn);
 /* audit.c */

@@ -6,6 +6,7 @@
 #define EVENT_PARAMS (PARAM_AFTER | PARAM_SESSION | PARAM_DENIED)
 #define RECORD_MAX   (8 * 1024)
 #define DECISION_MAX 1024
+#define RENEW_MAX    256
 
 const struct route control_routes[] = {
 	{"POST", "/v1/sessions", ROUTE_ANYONE, 0, CONN_BODY_MAX, false,
@@ -15,6 +16,8 @@ const struct route control_routes[] = {
 	 handle_session_show},
 	{"DELETE", "/v1/sessions/{}", ROUTE_OWNER, PARAM_REASON, 0, false,
 	 handle_session_end},
+	{"POST", "/v1/sessions/{}/renew", ROUTE_OWNER, 0, RENEW_MAX, false,
+	 handle_session_renew},
 	{"POST", "/v1/sessions/{}/records", ROUTE_OWNER, 0, RECORD_MAX, false,
 	 handle_session_record},
 	{"GET", "/v1/audit", ROUTE_OWNER, AUDIT_PARAMS, 0, false, handle_audit},

@@ -151,6 +151,10 @@ static void on_session_open(struct keeper *keeper, struct session *session)
 	struct edge *edge = keeper->owner;
 	struct err err;
 
+	if (edge->policy && !strcmp(edge->session_id, session->id)) {
+		edge->expires_ms = session->package->session.expires_ms;
+		return;
+	}
 	if (edge->policy) {
 		log_error("a second session was given to this edge");
 		return;

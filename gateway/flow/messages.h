@@ -18,7 +18,7 @@
 enum msg_type {
 	/* warden -> any child, notifications but where said */
 	MSG_PEER = 1,	   /* msg_peer + fd: a channel to a peer */
-	MSG_SESSION_OPEN,  /* empty + fd: a package */
+	MSG_SESSION_OPEN,  /* empty + fd: a package; again: another end */
 	MSG_SESSION_CLOSE, /* request: msg_session_ref -> empty */
 	MSG_LISTENER,	   /* msg_listener + fd: to an edge or control */
 	MSG_DRAIN,	   /* empty: finish and exit */
@@ -33,6 +33,7 @@ enum msg_type {
 	MSG_SESSION_ATTACH, /* msg_attach + fd: listener -> empty */
 	MSG_SESSION_LIST,   /* msg_session_query -> msg_session_list */
 	MSG_PROCESS_LIST,   /* empty -> msg_process_list */
+	MSG_SESSION_RENEW,  /* msg_session_renew -> empty */
 
 	/* edge -> minter */
 	MSG_MINT = 40, /* msg_mint -> msg_minted */

@@ -15,6 +15,13 @@ static const struct wire_field msg_session_ref_fields[] = {
 const struct wire_schema msg_session_ref_schema = WIRE_SCHEMA(
 	"session-ref", struct msg_session_ref, msg_session_ref_fields);
 
+static const struct wire_field msg_session_renew_fields[] = {
+	WIRE_TEXT(struct msg_session_renew, id, SESSION_ID_MAX),
+	WIRE_U64(struct msg_session_renew, expires_ms),
+};
+const struct wire_schema msg_session_renew_schema = WIRE_SCHEMA(
+	"session-renew", struct msg_session_renew, msg_session_renew_fields);
+
 static const struct wire_field msg_listener_fields[] = {
 	WIRE_ENUM(struct msg_listener, kind, LISTENER_KIND_MAX),
 };

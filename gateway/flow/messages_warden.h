@@ -20,6 +20,12 @@ struct msg_session_ref {
 };
 extern const struct wire_schema msg_session_ref_schema;
 
+struct msg_session_renew {
+	struct bytes id;
+	uint64_t expires_ms; /* wall clock */
+};
+extern const struct wire_schema msg_session_renew_schema;
+
 enum listener_kind {
 	LISTENER_TCP, /* explicit proxy and redirected TCP, v4 or v6 */
 	LISTENER_DNS_UDP,

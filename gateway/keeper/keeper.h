@@ -59,6 +59,7 @@ struct keeper_spec {
 	const char *const *syscalls; /* beside confine's base set */
 	/* After confinement, before the first foreign byte. */
 	int (*start)(struct keeper *keeper, struct err *err);
+	/* Also when a session is renewed: its end is another then. */
 	void (*on_session_open)(struct keeper *keeper, struct session *session);
 	/* The session is freed after this returns. */
 	void (*on_session_close)(struct keeper *keeper, struct session *session,

@@ -23,8 +23,9 @@ struct session *session_add(struct session_table *table,
 	struct session *session = session_find(table, id);
 
 	if (session) {
-		package_free(session->package);
-		session->package = package;
+		session->package->session.expires_ms =
+			package->session.expires_ms;
+		package_free(package);
 		return session;
 	}
 	if (id.len > SESSION_ID_MAX ||

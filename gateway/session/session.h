@@ -23,8 +23,9 @@ struct session_table {
 	struct session *head;
 };
 
-/* Add the session of a package (taken). A session of that id is replaced,
- * keeping its owner. NULL when there are too many. */
+/* Add the session of a package (taken). A session of that id is renewed:
+ * it takes the package's end and keeps all else, of which others may hold
+ * views. NULL when there are too many. */
 struct session *session_add(struct session_table *table,
 			    struct package *package, struct err *err);
 struct session *session_find(const struct session_table *table,

@@ -154,6 +154,26 @@ static void answer_session_revoke(struct rpc_ticket ticket, const void *message,
 		warden_session_end(session, ref->reason, &ticket);
 }
 
+static void answer_session_renew(struct rpc_ticket ticket, const void *message,
+				 int *fd, void *owner)
+{
+	const struct msg_session_renew *renew = message;
+	struct child *control = owner;
+	struct warden_session *session;
+	struct err err;
+
+	(void)fd;
+	if (!is_role(control, ROLE_CONTROL, ticket))
+		return;
+	session = session_named(control, renew->id, ticket);
+	if (!session)
+		return;
+	if (warden_session_renew(session, renew->expires_ms, &err) < 0)
+		refuse_err(ticket, &err);
+	else
+		reply_empty(ticket, -1);
+}
+
 static void answer_session_attach(struct rpc_ticket ticket, const void *message,
 				  int *fd, void *owner)
 {
@@ -273,6 +293,8 @@ const struct rpc_permit warden_permits[] = {
 	 1000},
 	{MSG_SESSION_LIST, &msg_session_query_schema, answer_session_list,
 	 false, 1000},
+	{MSG_SESSION_RENEW, &msg_session_renew_schema, answer_session_renew,
+	 false, 200},
 	{MSG_PROCESS_LIST, &wire_empty_schema, answer_process_list, false, 100},
 };
 const size_t warden_permit_count = ARRAY_SIZE(warden_permits);

@@ -282,6 +282,28 @@ int warden_session_create(struct warden *warden, int package_fd,
 	return 0;
 }
 
+int warden_session_renew(struct warden_session *session, uint64_t expires_ms,
+			 struct err *err)
+{
+	struct session_package *of = &session->package->session;
+	uint64_t before = of->expires_ms;
+	int sealed;
+
+	if (session->is_revoked || clock_wall_ms() >= before)
+		return err_set(err, ERR_DENIED, "the session has ended");
+	of->expires_ms = expires_ms;
+	sealed = package_seal(of, err);
+	if (sealed < 0) {
+		of->expires_ms = before;
+		return -1;
+	}
+	/* Who is restarted from now on gets the new one. */
+	(void)close(session->package_fd);
+	session->package_fd = sealed;
+	io_timer_set(session->end_timer, until_expiry(session));
+	return tell_keepers(session, err);
+}
+
 int warden_session_attach(struct warden_session *session,
 			  enum listener_kind kind, int fd, struct err *err)
 {

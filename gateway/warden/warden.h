@@ -137,6 +137,10 @@ struct warden_session *warden_session_find(const struct warden *warden,
 /* Give the session's edge a listening socket (taken). 0, or -1. */
 int warden_session_attach(struct warden_session *session,
 			  enum listener_kind kind, int fd, struct err *err);
+/* Let it end at another time, and tell everyone who keeps it. 0, or -1
+ * (ERR_DENIED: it has ended already). */
+int warden_session_renew(struct warden_session *session, uint64_t expires_ms,
+			 struct err *err);
 /* End it everywhere; ticket is answered when every process said so, or was
  * killed. An "ended" session is forgotten; a "revoked" or "expired" one
  * keeps its edge for a while, to say why it refuses. */

@@ -12,7 +12,7 @@ import pytest
 
 from gateway import CLI, wait_until
 
-COMMANDS = ["run", "session create", "session list", "session show",
+COMMANDS = ["run", "session create", "session list", "session show", "session renew",
             "session revoke", "policy check", "policy test", "policy diff", "secret put",
             "secret list", "secret rm", "audit tail", "audit verify",
             "push list", "status", "doctor", "completion"]

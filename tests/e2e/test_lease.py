@@ -1,4 +1,6 @@
 """Sessions end: by time, by revocation, by the end of who attached."""
+import os
+import signal
 import time
 
 import gitwire
@@ -160,3 +162,75 @@ def test_a_lease_has_a_bounded_life(gateway, policies, ttl):
     with pytest.raises(ApiError) as caught:
         gateway.create(policies.make(), ttl=ttl)
     assert caught.value.status in (400, 422)
+
+
+# ---- renewal ----
+
+def renew(gateway, session, seconds):
+    return gateway.cli("session", "renew", session.id, "--ttl", str(seconds))
+
+
+def outlives(session, origin, seconds):
+    """It is served until then, and what flows goes on."""
+    stream = drip(session, origin)
+    end = time.monotonic() + seconds
+    stream.settimeout(5)
+    while time.monotonic() < end:
+        assert stream.recv(1) == b"."
+    assert session.curl(origin.url("/echo")).status == 200
+    stream.close()
+
+
+def test_a_renewed_session_outlives_its_first_end(web, origin, gateway):
+    session = web(ttl=3)
+    done = renew(gateway, session, 600)
+    assert done.returncode == 0 and session.id in done.stdout, done.stderr
+    outlives(session, origin, 4)
+    row = session.row("admin", method="session.renew")
+    assert "600 s" in row["detail"]
+
+
+def test_a_session_that_is_not_renewed_does_not(web, origin):
+    session = web(ttl=3)
+    assert session.curl(origin.url("/echo")).status == 200
+    wait_until(lambda: session.curl(origin.url("/echo")).status == 403)
+
+
+@pytest.mark.parametrize("role", ["edge", "dialer", "minter"])
+def test_who_is_restarted_knows_the_new_end(own_gateway, make_session,
+                                            policies, origin, role):
+    rule = policies.rule("good.example", paths=["/**"])
+    session = make_session(policies.make([rule]), ttl=4, on=own_gateway)
+    assert renew(own_gateway, session, 600).returncode == 0
+    old = own_gateway.pid(role, session.id if role == "edge" else None)
+    os.kill(old, signal.SIGKILL)
+    wait_until(lambda: own_gateway.pid(
+        role, session.id if role == "edge" else None) not in (None, old))
+    wait_until(own_gateway.is_ready)
+    outlives(session, origin, 5)
+
+
+def test_a_session_can_be_made_shorter(web, origin, gateway):
+    session = web()
+    assert renew(gateway, session, 1).returncode == 0
+    wait_until(lambda: session.curl(origin.url("/echo")).status == 403)
+
+
+def test_a_session_that_has_ended_stays_so(web, origin, gateway):
+    session = web()
+    gateway.end(session.id)
+    done = renew(gateway, session, 600)
+    assert done.returncode == 6 and "has ended" in done.stderr
+    assert session.curl(origin.url("/echo")).status == 403
+    assert gateway.cli("session", "renew", "s-none", "--ttl",
+                       "5").returncode == 6
+
+
+@pytest.mark.parametrize("body,status", [
+    ("{}", 400), ('{"ttl_s": "5"}', 400), ('{"ttl_s": 5, "x": 1}', 400),
+    ('{"ttl_s": 0}', 422), ('{"ttl_s": 604801}', 422), ("", 400)])
+def test_a_renewal_that_makes_no_sense_is_refused(web, gateway, body, status):
+    session = web()
+    with pytest.raises(ApiError) as refused:
+        gateway.call("POST", f"/v1/sessions/{session.id}/renew", body)
+    assert refused.value.status == status

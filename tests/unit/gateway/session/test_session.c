@@ -65,9 +65,10 @@ static void table_finds_nothing_under_other_names(void **state)
 	session_table_release(&table);
 }
 
-static void table_replaces_a_session_and_keeps_its_owner(void **state)
+static void table_renews_a_session_and_keeps_all_else(void **state)
 {
 	struct session_table table = {0};
+	struct package *package;
 	struct session *session;
 	struct err err;
 	int owner;
@@ -75,11 +76,15 @@ static void table_replaces_a_session_and_keeps_its_owner(void **state)
 	(void)state;
 	session = add(&table, "s-a");
 	session->owner = &owner;
+	package = session->package;
 	assert_ptr_equal(
 		session_add(&table, package_of("s-a", 2000, "lease"), &err),
 		session);
 	assert_ptr_equal(session->owner, &owner);
+	/* Who holds views into it goes on to hold them. */
+	assert_ptr_equal(session->package, package);
 	assert_false(session_is_expired(session, 1999));
+	assert_true(session_is_expired(session, 2000));
 	session_table_release(&table);
 }
 
@@ -127,7 +132,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(table_finds_the_session_that_was_added),
 		cmocka_unit_test(table_finds_nothing_under_other_names),
-		cmocka_unit_test(table_replaces_a_session_and_keeps_its_owner),
+		cmocka_unit_test(table_renews_a_session_and_keeps_all_else),
 		cmocka_unit_test(table_forgets_a_session_that_was_removed),
 		cmocka_unit_test(session_expires_at_its_millisecond),
 		cmocka_unit_test(session_knows_its_lease_and_no_other),
