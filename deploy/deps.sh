@@ -37,7 +37,7 @@ test_packages() {
 		nodejs default-jdk-headless strace iproute2 iputils-ping \
 		nftables debootstrap procps wget slowhttptest \
 		tinyproxy microsocks nghttp2-client python3-requests python3-h2 python3-grpcio \
-		python3-websockets \
+		python3-websockets python3-pip npm \
 		clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev
 }
 
@@ -63,6 +63,7 @@ is_installed() {
 	# hand, say) serves as well.
 	case $1 in
 	nodejs) command -v node >/dev/null ;;
+	npm) command -v npm >/dev/null ;;
 	default-jdk-headless) command -v javac >/dev/null ;;
 	*) return 1 ;;
 	esac

@@ -3,10 +3,12 @@ import hashlib
 import http.server
 import json
 import os
+import pathlib
 import socket
 import ssl
 import threading
 import time
+import urllib.parse
 
 import websocket
 
@@ -96,6 +98,18 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(text)
         self.close_connection = True
 
+    def _file(self, name):
+        """What a test has put into the server's files."""
+        path = pathlib.Path(self.server.files, urllib.parse.unquote(name))
+        if path.is_dir():
+            path /= "index.html"
+        if path.is_file():
+            kind = "text/html" if path.suffix == ".html" \
+                else "application/octet-stream"
+            self._answer(path.read_bytes(), kind=kind)
+        else:
+            self._answer(b"no such file\n", status=404)
+
     def _serve(self):
         self.server.requests.append(f"{self.command} {self.path}")
         length, digest = self._body()
@@ -115,6 +129,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
                       b"Content-Length: 4\r\n\r\nabcd")
         elif word == "cut-short":
             self._raw(b"HTTP/1.1 200 OK\r\nContent-Length: 30\r\n\r\nabc")
+        elif word == "files":
+            self._file(rest)
+        elif word.startswith("@"):
+            self._file(f"{word}/{rest}")
         elif word == "ws":
             websocket.serve(self, rest, self.server.frames)
         elif word == "garbage":
@@ -133,6 +151,7 @@ class _Server(http.server.ThreadingHTTPServer):
         self.context = context
         self.requests = []
         self.frames = []
+        self.files = "/nowhere"
         self.connections = 0
         self.dripping = 0
         self._numbers = {}
@@ -191,6 +210,10 @@ class Origin:
         context.set_ciphers("DEFAULT@SECLEVEL=0")
         context.load_cert_chain(path)
         return context
+
+    def serve_files(self, path):
+        """Below /files/ (and what begins with @), on both ports."""
+        self.tls.files = self.plain.files = str(path)
 
     def stop(self):
         for server in (self.tls, self.plain):
