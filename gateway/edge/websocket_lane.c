@@ -16,7 +16,9 @@ struct way {
 
 struct websocket_work {
 	struct websocket_handshake handshake;
-	const struct policy_websocket *rule;
+	/* The policy's, and the guardrail's if there is one: both hold. */
+	const struct policy_websocket *rules[2];
+	size_t rule_count;
 	struct websocket_end client, upstream;
 	struct way up, down;
 	struct buf arrived; /* of upstream, not read yet */
@@ -51,11 +53,21 @@ int websocket_begin(struct conn *conn)
 	return -1;
 }
 
+static bool add_rule(struct websocket_work *work,
+		     const struct policy_rule *rule)
+{
+	if (!rule || !rule->websocket)
+		return false;
+	work->rules[work->rule_count++] = rule->websocket;
+	return true;
+}
+
 int websocket_permit(struct conn *conn)
 {
-	const struct policy_rule *rule = conn->verdict.by;
+	struct websocket_work *work = conn->websocket;
 
-	if (!rule || !rule->websocket) {
+	if (!add_rule(work, conn->verdict.by) ||
+	    (conn->verdict.guard && !add_rule(work, conn->verdict.guard))) {
 		conn_refuse(conn, CONSTRAINT_websocket_not_allowed, "%s",
 			    constraint_text(CONSTRAINT_websocket_not_allowed));
 		return -1;
@@ -65,7 +77,6 @@ int websocket_permit(struct conn *conn)
 			    "no credential is attached to a WebSocket");
 		return -1;
 	}
-	conn->websocket->rule = rule->websocket;
 	return 0;
 }
 
@@ -208,24 +219,38 @@ static int flush(struct conn *conn, bool is_up)
 	return 0;
 }
 
+static bool is_allowed_by(const struct policy_websocket *rule,
+			  const struct websocket_end *from)
+{
+	if (from->opcode == WEBSOCKET_BINARY)
+		return rule->allow_binary;
+	return !rule->text ||
+	       pattern_ask(rule->text, buf_view(&from->message)) ==
+		       PATTERN_MATCHES;
+}
+
+static bool is_allowed(const struct websocket_work *work,
+		       const struct websocket_end *from)
+{
+	for (size_t i = 0; i < work->rule_count; i++)
+		if (!is_allowed_by(work->rules[i], from))
+			return false;
+	return true;
+}
+
 static enum step take_message(struct conn *conn, bool is_up)
 {
 	struct websocket_work *work = conn->websocket;
 	struct websocket_end *from = is_up ? &work->client : &work->upstream;
-	const struct policy_websocket *rule = work->rule;
-	struct bytes message = buf_view(&from->message);
 
-	if ((is_up ? rate_up : rate_down)(conn, message.len) < 0)
+	if ((is_up ? rate_up : rate_down)(conn, buf_len(&from->message)) < 0)
 		return overrun(conn);
-	if (is_up && from->opcode == WEBSOCKET_BINARY && !rule->allow_binary)
+	if (is_up && !is_allowed(work, from))
 		return violate(conn, CONSTRAINT_websocket_message,
 			       WEBSOCKET_POLICY,
-			       "no rule allows binary messages here");
-	if (is_up && from->opcode == WEBSOCKET_TEXT && rule->text &&
-	    pattern_ask(rule->text, message) != PATTERN_MATCHES)
-		return violate(conn, CONSTRAINT_websocket_message,
-			       WEBSOCKET_POLICY,
-			       "no rule allows this message here");
+			       from->opcode == WEBSOCKET_BINARY
+				       ? "no rule allows binary messages here"
+				       : "no rule allows this message here");
 	*(is_up ? &work->up : &work->down) = (struct way){.is_pending = true};
 	return STEP_STAY;
 }
@@ -399,8 +424,11 @@ static enum step on_body(struct conn *conn)
 static enum step begin_relay(struct conn *conn)
 {
 	struct websocket_work *work = conn->websocket;
-	size_t max = (size_t)work->rule->message_max;
+	size_t max = SIZE_MAX;
 
+	for (size_t i = 0; i < work->rule_count; i++)
+		if (work->rules[i]->message_max < max)
+			max = (size_t)work->rules[i]->message_max;
 	buf_init(&work->arrived, WEBSOCKET_ARRIVED_MAX);
 	work->began_ms = io_loop_now_ms(conn->edge->keeper->loop);
 	if (websocket_end_init(&work->client, WEBSOCKET_CLIENT, max) < 0 ||
