@@ -283,6 +283,21 @@ static const struct io_layer layer_tls = {
 	.release = tls_release,
 };
 
+bool io_tls_set_certificate(struct io_tls *tls, X509 *const *chain,
+			    size_t count, EVP_PKEY *key)
+{
+	STACK_OF(X509) *rest = sk_X509_new_null();
+	bool is_good = rest != NULL;
+
+	assert(count > 0);
+	for (size_t i = 1; is_good && i < count; i++)
+		is_good = sk_X509_push(rest, chain[i]) > 0;
+	is_good = is_good &&
+		  SSL_use_cert_and_key(tls->ssl, chain[0], key, rest, 1) == 1;
+	sk_X509_free(rest);
+	return is_good;
+}
+
 int io_tls_begin(struct io *io, SSL_CTX *ctx, struct err *err)
 {
 	struct io_tls *tls;

@@ -43,6 +43,9 @@ struct io_tls_client {
 	io_tls_check_fn *check;
 	void *check_owner;
 	struct bytes alpn;
+	X509 *const *chain; /* to show when asked for one, with key */
+	size_t chain_count;
+	EVP_PKEY *key; /* NULL: none is shown */
 };
 int io_tls_client(struct io *io, const struct io_tls_client *client,
 		  struct err *err);

@@ -102,6 +102,9 @@ int io_tls_client(struct io *io, const struct io_tls_client *client,
 	tls->check_owner = client->check_owner;
 	SSL_set_connect_state(tls->ssl);
 	if (set_name(tls, client->name) == 0 && set_alpn(tls, client->alpn) &&
+	    (!client->key ||
+	     io_tls_set_certificate(tls, client->chain, client->chain_count,
+				    client->key)) &&
 	    (!client->session ||
 	     SSL_set_session(tls->ssl, client->session) == 1))
 		return 0;

@@ -32,6 +32,10 @@ struct io_tls {
 	bool has_ended; /* the descriptor's stream ended */
 };
 
+/* Show this certificate to the peer, chain[0] being the leaf; borrowed for
+ * the call. */
+bool io_tls_set_certificate(struct io_tls *tls, X509 *const *chain,
+			    size_t count, EVP_PKEY *key);
 /* Put a new TLS layer on io; the handshake begins later in this turn. */
 int io_tls_begin(struct io *io, SSL_CTX *ctx, struct err *err);
 /* Set *err from OpenSSL's queue, which is empty afterwards; -1. */

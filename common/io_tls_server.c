@@ -93,21 +93,10 @@ static void resume(struct io *io, enum io_tls_hello answer)
 int io_tls_certificate(struct io *io, X509 *const *chain, size_t count,
 		       EVP_PKEY *key, struct err *err)
 {
-	STACK_OF(X509) * rest;
-	int is_good;
-
-	assert(count > 0);
 	if (!is_paused(io))
 		return err_set(err, ERR_CLOSED,
 			       "set a certificate: no handshake waits for it");
-	rest = sk_X509_new_null();
-	is_good = rest != NULL;
-	for (size_t i = 1; is_good && i < count; i++)
-		is_good = sk_X509_push(rest, chain[i]) > 0;
-	is_good = is_good && SSL_use_cert_and_key(io->tls->ssl, chain[0], key,
-						  rest, 1) == 1;
-	sk_X509_free(rest);
-	if (!is_good)
+	if (!io_tls_set_certificate(io->tls, chain, count, key))
 		return io_tls_library_err(err, "set a certificate");
 	resume(io, HELLO_ANSWERED);
 	return 0;

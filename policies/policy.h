@@ -27,7 +27,13 @@
 #define POLICY_BINDINGS_MAX 64
 #define POLICY_REPOS_MAX    64
 
-enum policy_attach { ATTACH_BEARER, ATTACH_BASIC, ATTACH_GITHUB, ATTACH_MAX };
+enum policy_attach {
+	ATTACH_BEARER,
+	ATTACH_BASIC,
+	ATTACH_GITHUB,
+	ATTACH_CERTIFICATE, /* a TLS client certificate; no field of a head */
+	ATTACH_MAX
+};
 
 struct policy_credential {
 	struct bytes name;

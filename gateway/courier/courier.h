@@ -9,6 +9,7 @@
  *	grant.c    may this session ask this of that host?
  *	request.c  what goes out, credential included
  *	reflect.c  does it come back?
+ *	opening.c, certificate.c  a client certificate for the handshake
  *	proxy.c    connections through the operator's upstream proxy
  */
 #ifndef GATEWAY_COURIER_COURIER_H
@@ -51,6 +52,8 @@ enum leg_state {
 	LEG_CLOSED
 };
 
+struct opening;
+
 struct leg {
 	struct courier *courier;
 	const struct keeper_peer *peer; /* the edge that opened it */
@@ -69,8 +72,10 @@ struct leg {
 	struct leg_push push;
 	bool has_length;
 	uint64_t body_left;
-	struct grant *grant;	/* waits for vault and ledger */
-	struct reflect reflect; /* what must not come back */
+	bool is_certificate;	 /* the binding is shown in the handshake */
+	struct opening *opening; /* waits for the vault, before TLS */
+	struct grant *grant;	 /* waits for vault and ledger */
+	struct reflect reflect;	 /* what must not come back */
 	struct leg *next, *prev;
 };
 
@@ -91,6 +96,22 @@ void leg_granted(struct leg *leg, const struct msg_token *token);
 /* Close every leg of a session; of an edge that is gone. */
 void legs_close(struct courier *courier, const char *session);
 void legs_close_of(struct courier *courier, const struct keeper_peer *peer);
+
+struct certificate;
+/* Begin TLS with upstream; certificate may be NULL. 0, or -1. */
+int leg_start_tls(struct leg *leg, const struct certificate *certificate,
+		  struct err *err);
+/* Refuse LEG_OPEN, and close. */
+void leg_fail_opening(struct leg *leg, enum constraint constraint,
+		      const char *why);
+
+/* ---- opening.c ---- */
+
+/* Ask the vault for the leg's certificate; then leg_start_tls() or
+ * leg_fail_opening(). 0, or -1. */
+int opening_start(struct leg *leg, struct err *err);
+/* Nobody waits any more. */
+void opening_cancel(struct opening *opening);
 
 /* ---- proxy.c ---- */
 

@@ -320,8 +320,14 @@ void grant_start(struct leg *leg)
 	grant->left = 3; /* token, record, and this function */
 	(void)snprintf(grant->why, sizeof(grant->why),
 		       "the vault is being restarted");
-	if (ask_token(leg, grant) < 0)
+	if (leg->is_certificate) {
+		/* It was shown; nothing of it stands in a head. */
+		grant->has_token = true;
+		grant->attach = ATTACH_CERTIFICATE;
 		grant->left--;
+	} else if (ask_token(leg, grant) < 0) {
+		grant->left--;
+	}
 	if (ask_record(leg, grant) < 0)
 		grant->left--;
 	grant_done(grant);

@@ -5,6 +5,7 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "gateway/courier/certificate.h"
 #include "gateway/courier/courier.h"
 #include "gateway/http/framing.h"
 #include "gateway/tls/verify.h"
@@ -55,7 +56,7 @@ static void keep_tls_session(struct leg *leg)
 	struct courier *courier = leg->courier;
 	char key[TLS_CLIENT_KEY_MAX];
 
-	if (io_error(leg->upstream)->code == ERR_NONE)
+	if (io_error(leg->upstream)->code == ERR_NONE && !leg->is_certificate)
 		tls_client_keep(&courier->tls, session_key(leg, key),
 				io_tls_session(leg->upstream),
 				io_loop_now_ms(courier->keeper->loop));
@@ -71,6 +72,8 @@ void leg_close(struct leg *leg)
 	else
 		keep_tls_session(leg);
 	leg->state = LEG_CLOSED;
+	if (leg->opening)
+		opening_cancel(leg->opening);
 	if (leg->grant)
 		grant_cancel(leg->grant);
 	io_close(leg->upstream);
@@ -404,9 +407,11 @@ static void tls_stands(struct leg *leg)
 	rpc_reply(leg->ticket, &msg_leg_opened_schema, &message, theirs);
 }
 
-static void tls_failed(struct leg *leg, enum constraint constraint,
-		       const char *why)
+void leg_fail_opening(struct leg *leg, enum constraint constraint,
+		      const char *why)
 {
+	if (leg->opening)
+		opening_cancel(leg->opening);
 	rpc_refuse(leg->ticket, (uint16_t)constraint, "%s: %s",
 		   leg->target.host, why);
 	leg->state = LEG_CLOSED;
@@ -426,11 +431,12 @@ static void on_upstream(struct io *io, enum io_event event, void *owner)
 	if (leg->state == LEG_CONNECTING && event == IO_TLS_READY) {
 		tls_stands(leg);
 	} else if (leg->state == LEG_CONNECTING && event == IO_TIMEOUT) {
-		tls_failed(leg, CONSTRAINT_connect_timeout,
-			   "the handshake took too long");
+		leg_fail_opening(leg, CONSTRAINT_connect_timeout,
+				 "the handshake took too long");
 	} else if (leg->state == LEG_CONNECTING) {
-		tls_failed(leg, CONSTRAINT_tls_upstream_invalid,
-			   event == IO_FAILED ? io_error(io)->text : "closed");
+		leg_fail_opening(leg, CONSTRAINT_tls_upstream_invalid,
+				 event == IO_FAILED ? io_error(io)->text
+						    : "closed");
 	} else if (event == IO_DATA && leg->state == LEG_IDLE) {
 		leg_close(leg);
 	} else if (event == IO_DATA) {
@@ -446,20 +452,27 @@ static void on_upstream(struct io *io, enum io_event event, void *owner)
 
 /* ---- open ---- */
 
-static int start_tls(struct leg *leg, struct err *err)
+int leg_start_tls(struct leg *leg, const struct certificate *certificate,
+		  struct err *err)
 {
 	struct courier *courier = leg->courier;
+	const struct io_loop *loop = courier->keeper->loop;
 	char key[TLS_CLIENT_KEY_MAX];
 	const struct io_tls_client client = {
 		.ctx = courier->tls.ctx,
 		.name = leg->target.host,
-		.session = tls_client_session(
-			&courier->tls, session_key(leg, key),
-			io_loop_now_ms(courier->keeper->loop)),
+		/* A resumed one would be of whoever showed a certificate. */
+		.session = certificate
+				   ? NULL
+				   : tls_client_session(&courier->tls,
+							session_key(leg, key),
+							io_loop_now_ms(loop)),
 		.check = tls_verify_leaf,
+		.chain = certificate ? certificate->chain : NULL,
+		.chain_count = certificate ? certificate->count : 0,
+		.key = certificate ? certificate->key : NULL,
 	};
 
-	io_deadline(leg->upstream, LEG_HANDSHAKE_MS);
 	if (io_tls_client(leg->upstream, &client, err) < 0)
 		return -1;
 	io_read_start(leg->upstream);
@@ -488,6 +501,14 @@ static struct leg *leg_new(struct courier *courier,
 	leg->target.scheme = SCHEME_HTTPS;
 	arena_init(&leg->arena, LEG_ARENA_MAX);
 	return leg;
+}
+
+static bool is_certificate(const struct leg *leg)
+{
+	const struct scope_binding *binding =
+		scope_binding_named(leg_scope(leg), bytes_str(leg->binding));
+
+	return binding->attach == ATTACH_CERTIFICATE;
 }
 
 /* One session must not take what all have. */
@@ -534,7 +555,11 @@ void leg_open(struct courier *courier, const struct keeper_peer *peer,
 	rpc_ticket_hold(ticket);
 	DL_APPEND(courier->legs, leg);
 	courier->leg_count++;
-	if (start_tls(leg, &err) < 0)
-		tls_failed(leg, CONSTRAINT_tls_upstream_invalid, err.text);
+	io_deadline(leg->upstream, LEG_HANDSHAKE_MS);
+	leg->is_certificate = is_certificate(leg);
+	if ((leg->is_certificate ? opening_start(leg, &err)
+				 : leg_start_tls(leg, NULL, &err)) < 0)
+		leg_fail_opening(leg, CONSTRAINT_tls_upstream_invalid,
+				 err.text);
 	(void)take_ptr(&leg);
 }

@@ -65,6 +65,8 @@ static int write_credential(struct buf *out, const struct msg_token *token,
 	bool is_basic = attach == ATTACH_BASIC ||
 			(attach == ATTACH_GITHUB && is_git_path(path));
 
+	if (attach == ATTACH_CERTIFICATE)
+		return 0;
 	if (!http_is_value(token->secret) || token->secret.len > TOKEN_MAX)
 		return -1;
 	if (buf_add_str(out, "Authorization: ") < 0)
@@ -205,6 +207,8 @@ int request_watch(struct leg *leg, const struct msg_token *token,
 	struct bytes rest, value;
 
 	reflect_release(&leg->reflect);
+	if (leg->is_certificate)
+		return 0;
 	if (reflect_watch(&leg->reflect, token->secret, err) < 0)
 		return -1;
 	if (at < 0)
