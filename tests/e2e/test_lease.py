@@ -218,6 +218,7 @@ def test_a_session_can_be_made_shorter(web, origin, gateway):
 
 def test_a_session_that_has_ended_stays_so(web, origin, gateway):
     session = web()
+    assert session.curl(origin.url("/echo")).status == 200
     gateway.end(session.id)
     done = renew(gateway, session, 600)
     assert done.returncode == 6 and "has ended" in done.stderr
