@@ -490,7 +490,7 @@ const struct lane_state http_states[] = {
 	[AT_PEEK] = {"peek", step_peek, ON_CLIENT, DEADLINE_HEAD_MS,
 		     DEADLINE_FIXED, AT_TARGET, AT_SILENT, AT_NONE},
 	[AT_SILENT] = {"silent", step_silent, ON_CLIENT, SILENCE_MS,
-		       DEADLINE_FIXED, AT_PEEK, AT_NONE, AT_NONE, AT_TARGET},
+		       DEADLINE_FIXED, AT_PEEK, AT_NONE, AT_NONE},
 	[AT_TARGET] = {"target", step_target, 0, DEADLINE_HEAD_MS,
 		       DEADLINE_FIXED, AT_INSPECT, AT_TUNNEL_APPROVE, AT_NONE},
 	[AT_INSPECT] = {"inspect", step_inspect, 0, DEADLINE_HEAD_MS,

@@ -8,6 +8,14 @@
 /* Nothing hangs on these: a state that does not care does not list them. */
 #define IGNORABLE (EV_BIT(EV_DRAINED) | EV_BIT(EV_UP_DRAINED))
 
+/* Where a state goes when its deadline passes (AT_END: what is queued is sent
+ * first). Of the others the client is told, or the connection closed. */
+static const enum lane_state_id late[AT_END] = {
+	[AT_SILENT] = AT_TARGET,
+	[AT_WEBSOCKET] = AT_WEBSOCKET_CLOSE,
+	[AT_WEBSOCKET_CLOSE] = AT_END,
+};
+
 static const char *const event_names[] = {
 #define X(event) #event,
 	LANE_EVENTS(X)
@@ -113,12 +121,12 @@ void lane_timeout(struct conn *conn)
 	const struct lane_state *state = state_of(conn->state);
 
 	log_debug("deadline of state %s passed", state->name);
-	if (state->late == AT_END) {
+	if (late[conn->state] == AT_END) {
 		conn_finish(conn);
 		return;
 	}
-	if (state->late) {
-		conn->state = state->late;
+	if (late[conn->state]) {
+		conn->state = late[conn->state];
 		lane_deliver(conn, EV_ENTER);
 		return;
 	}
@@ -147,10 +155,10 @@ static void dump_edge(FILE *out, enum lane_state_id from, enum lane_state_id to,
 			      name_of(from), name_of(to), label);
 }
 
-static enum lane_state_id late(enum lane_state_id id)
+static enum lane_state_id late_of(enum lane_state_id id)
 {
-	if (state_of(id)->late)
-		return state_of(id)->late;
+	if (late[id])
+		return late[id];
 	return is_told(id) ? state_of(id)->denied : AT_END;
 }
 
@@ -167,7 +175,7 @@ static void dump_state(FILE *out, enum lane_state_id id)
 	dump_edge(out, id, state->other, "other");
 	dump_edge(out, id, state->denied, "deny");
 	(void)fprintf(out, "\t%s -> %s [style=dashed];\n", state->name,
-		      name_of(late(id)));
+		      name_of(late_of(id)));
 }
 
 void lanes_dump(FILE *out)

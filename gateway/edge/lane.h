@@ -111,9 +111,6 @@ struct lane_state {
 	uint32_t deadline_ms;
 	enum deadline_kind deadline_kind;
 	enum lane_state_id next, other, denied;
-	/* Where it goes when its deadline passes (AT_END: what is queued is
-	 * sent first); 0: the client is told, or the connection closed. */
-	enum lane_state_id late;
 };
 
 /* Indexed by lane_state_id; each lane's file fills its own. */

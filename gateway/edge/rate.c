@@ -7,6 +7,9 @@
 #include "gateway/decide/name_check.h"
 #include "gateway/edge/conn.h"
 
+/* uthash's hash function falls through its cases and says so to gcc only. */
+#pragma GCC diagnostic ignored "-Wimplicit-fallthrough"
+
 /* What the other processes bound they bound by the second. */
 #define RETRY_AFTER_DEFAULT_S 1
 #define MINUTE_MS	      60000

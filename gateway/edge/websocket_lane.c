@@ -514,9 +514,8 @@ const struct lane_state websocket_states[] = {
 			       AT_WEBSOCKET, AT_END, AT_DENY},
 	[AT_WEBSOCKET] = {"websocket", step_websocket, ON_BOTH,
 			  WEBSOCKET_IDLE_MS, DEADLINE_PROGRESS,
-			  AT_WEBSOCKET_CLOSE, AT_END, AT_NONE,
-			  AT_WEBSOCKET_CLOSE},
+			  AT_WEBSOCKET_CLOSE, AT_END, AT_NONE},
 	[AT_WEBSOCKET_CLOSE] = {"websocket_close", step_close, ON_BOTH,
 				WEBSOCKET_CLOSE_MS, DEADLINE_FIXED, AT_END,
-				AT_NONE, AT_NONE, AT_END},
+				AT_NONE, AT_NONE},
 };
