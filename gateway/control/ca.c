@@ -1,9 +1,11 @@
 #include "gateway/control/ca.h"
 
+#include "common/cleanup.h"
 #include "gateway/control/handlers.h"
 #include "gateway/control/json.h"
 
 #define CA_ARENA_MAX (64 * 1024)
+#define TRUSTED_MAX  (CONFIG_BYTES_MAX / 2 + CA_ARENA_MAX)
 
 struct ca_task {
 	void (*next)(struct conn *conn);
@@ -57,6 +59,45 @@ void ca_need(struct conn *conn, void (*next)(struct conn *conn))
 	*task = (struct ca_task){next, conn->task};
 	conn->task = task;
 	conn_ask(conn, &question, on_ca);
+}
+
+/* The next certificate in pem, which is advanced past it; empty: none. */
+static struct bytes next_certificate(struct bytes *pem)
+{
+	static const struct bytes begin =
+		BYTES_LITERAL("-----BEGIN CERTIFICATE-----");
+	static const struct bytes end =
+		BYTES_LITERAL("-----END CERTIFICATE-----");
+	ptrdiff_t from = bytes_find_bytes(*pem, begin, 0);
+	ptrdiff_t to =
+		from < 0 ? -1 : bytes_find_bytes(*pem, end, (size_t)from);
+	struct bytes one = {NULL, 0};
+
+	if (to >= 0) {
+		one = bytes_slice(*pem, (size_t)from, (size_t)to + end.len);
+		*pem = bytes_slice(*pem, (size_t)to + end.len, pem->len);
+	}
+	for (size_t i = 0; i < one.len; i++)
+		if (one.data[i] > 0x7e)
+			return bytes_from(NULL, 0);
+	return one;
+}
+
+json_t *ca_trusted(const struct control *control)
+{
+	const struct gateway_config *config = &control->keeper->config;
+	auto_type(buf_release) struct buf out;
+	struct bytes roots = config->ca_bundle, one;
+
+	buf_init(&out, TRUSTED_MAX);
+	if (buf_add(&out, control->ca.pem) < 0)
+		return NULL;
+	if (config->has_private_roots)
+		while ((one = next_certificate(&roots)).len > 0)
+			if (buf_add(&out, one) < 0 ||
+			    buf_add_byte(&out, '\n') < 0)
+				return NULL;
+	return json_text(buf_view(&out));
 }
 
 static void reply_ca(struct conn *conn)

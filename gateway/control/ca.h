@@ -12,4 +12,9 @@ void ca_need(struct conn *conn, void (*next)(struct conn *conn));
 /* Forget it: the minter is another. */
 void ca_forget(struct control *control);
 
+/* What a session's programs trust, PEM: the CA, and the operator's roots
+ * when he named some, for hosts whose TLS is not terminated. NULL without
+ * memory. */
+json_t *ca_trusted(const struct control *control);
+
 #endif

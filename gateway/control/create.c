@@ -217,7 +217,7 @@ static void on_created(struct conn *conn, const void *message)
 			json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "id",
 				  task->id, "lease", task->lease, "expires",
 				  json_time(task->expires_ms), "ca_pem",
-				  json_text(ca->pem), "ca_pkcs12",
+				  ca_trusted(conn->control), "ca_pkcs12",
 				  json_base64(ca->pkcs12), "state",
 				  json_text(state), "proxy",
 				  proxy_of(conn, task)));

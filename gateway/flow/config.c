@@ -50,6 +50,7 @@ static const struct wire_field config_fields[] = {
 	WIRE_LIST(struct gateway_config, proxy.except_ranges,
 		  CONFIG_PROXY_EXCEPT_MAX, &range_schema),
 	WIRE_BYTES(struct gateway_config, ca_bundle, CONFIG_BYTES_MAX / 2),
+	WIRE_BOOL(struct gateway_config, has_private_roots),
 	WIRE_BOOL(struct gateway_config, tls13_only),
 	WIRE_BYTES(struct gateway_config, state, CONFIG_PATH_MAX),
 	WIRE_U32(struct gateway_config, sessions_max),

@@ -59,6 +59,8 @@ struct gateway_config {
 	size_t proxy_listeners_count;
 	struct config_proxy proxy;
 	struct bytes ca_bundle; /* PEM, the roots for upstream TLS */
+	bool has_private_roots; /* the operator named the bundle: sandboxes
+				   trust it as well */
 	bool tls13_only;	/* upstream: tls.min is "1.3" (else 1.2) */
 	struct bytes state;	/* path of the warden's own directory: what a
 				   sandbox of the same user must not see */

@@ -142,6 +142,7 @@ int warden_config_finish(struct warden_config *config, struct err *err)
 			       "state and run must be absolute paths");
 	config->gateway.state = bytes_str(config->state);
 	config->ca_bundle_path = path;
+	config->gateway.has_private_roots = !is_default;
 	if (read_file(&config->arena, path, CA_BUNDLE_MAX,
 		      &config->gateway.ca_bundle, err) == 0)
 		return 0;
