@@ -170,6 +170,13 @@ static enum step decide(struct conn *conn, const struct request_facts *facts,
 	}
 }
 
+/* What has one: its body may decide. */
+static bool has_body(struct bytes method)
+{
+	return bytes_is(method, "POST") || bytes_is(method, "PUT") ||
+	       bytes_is(method, "PATCH");
+}
+
 static enum step propose(struct conn *conn, const struct wish *wish)
 {
 	struct request_facts facts = {
@@ -190,6 +197,7 @@ static enum step propose(struct conn *conn, const struct wish *wish)
 		return internal_problem(conn, 400,
 					"url is a whole http(s) URL whose path "
 					"can be read in one way alone");
+	facts.has_body = has_body(facts.method);
 	return decide(conn, &facts, wish->why);
 }
 
