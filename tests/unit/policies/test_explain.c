@@ -94,6 +94,32 @@ static void every_section_has_its_words(void **state)
 	assert_says(text, words, not_words);
 }
 
+static void rules_are_told_with_their_conditions(void **state)
+{
+	static const char text[] =
+		"version: 1\n"
+		"network:\n"
+		"  default: ask\n"
+		"  rules:\n"
+		"    - {name: page, hosts: [a.example], query: {per_page: "
+		"\"[0-9]+\"}, headers: {accept: \"application/.*\"}, action: "
+		"allow}\n"
+		"    - {name: release, hosts: [b.example], action: ask, hold: "
+		"2m, reason: \"tell us why\"}\n";
+	static const char *const words[] = {
+		"the query's `per_page` must be `[0-9]+`",
+		"the header `accept` must be `application/.*`",
+		"A person is asked (rule `release`): any method on "
+		"`b.example`, who has 2 min to answer: tell us why",
+		"For what no rule names, a person is asked.",
+		"POST http://sallyport.internal/proposals",
+		NULL,
+	};
+
+	(void)state;
+	assert_says(text, words, NULL);
+}
+
 static void explanations_know_their_bound(void **state)
 {
 	struct policy *policy = policy_of("version: 1\nname: small\n");
@@ -133,6 +159,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_policy_without_network_says_so),
 		cmocka_unit_test(every_section_has_its_words),
+		cmocka_unit_test(rules_are_told_with_their_conditions),
 		cmocka_unit_test(explanations_know_their_bound),
 		cmocka_unit_test(many_rules_are_told_in_part),
 	};
