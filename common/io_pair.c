@@ -99,6 +99,7 @@ static void pair_close(struct io *io)
 	(void)pair_end(io);
 	peer->pair->peer = NULL;
 	io->pair->peer = NULL;
+	peer->owes_drained = true;
 	wake_writer(peer);
 }
 
@@ -156,6 +157,11 @@ int io_pair_new(struct io_loop *loop, const struct io_limits limits[2],
 	ends[0]->pair->peer = ends[1];
 	ends[1]->pair->peer = ends[0];
 	return 0;
+}
+
+bool io_pair_is_alone(const struct io *io)
+{
+	return !io->pair->peer;
 }
 
 void io_pair_abort(struct io *io, const struct err *why)

@@ -4,6 +4,10 @@
  * half-close, IO_RELEASED), but that there is no descriptor: io_fd() is -1,
  * and neither TLS nor io_detach() is for them. No system call is made.
  *
+ * An end that closes is IO_EOF for the other; one that only ended may close
+ * later, which is IO_DRAINED (or IO_FAILED when something waits to be sent):
+ * io_pair_is_alone() tells.
+ *
  * At most IO_PAIR_QUEUE bytes are on their way in each direction, beside
  * what io_in() and the out queue hold.
  */
@@ -18,6 +22,9 @@
  * io_set_owner() before the turn ends. 0, or -1 when memory is out. */
 int io_pair_new(struct io_loop *loop, const struct io_limits limits[2],
 		struct io *ends[2]);
+
+/* Is the other end closed? */
+bool io_pair_is_alone(const struct io *io);
 
 /* Close our end so that the other does not mistake it for an end in order:
  * it gets IO_FAILED with why, also while it does not read. What was queued

@@ -139,7 +139,7 @@ static void a_close_lets_the_other_read_what_was_sent(void **state)
 	io_read_start(pair.ends[1].io);
 	turn(&pair);
 	assert_string_equal(pair.ends[0].seen, "R");
-	assert_string_equal(pair.ends[1].seen, "DE");
+	assert_string_equal(pair.ends[1].seen, "WDE");
 	assert_int_equal(pair.ends[1].data, 4);
 	close_pair(&pair);
 }
@@ -154,7 +154,7 @@ static void writing_to_who_closed_fails(void **state)
 	turn(&pair);
 	(void)io_write(pair.ends[0].io, bytes_str("x"));
 	turn(&pair);
-	assert_string_equal(pair.ends[0].seen, "F");
+	assert_string_equal(pair.ends[0].seen, "WF");
 	close_pair(&pair);
 }
 
@@ -209,7 +209,25 @@ static void a_flushed_close_waits_for_the_reader_and_no_longer(void **state)
 		turn(&pair);
 	assert_int_equal(pair.ends[1].data, sizeof(block));
 	assert_string_equal(pair.ends[0].seen, "R");
-	assert_string_equal(pair.ends[1].seen, "DE");
+	assert_string_equal(pair.ends[1].seen, "DWDE");
+	close_pair(&pair);
+}
+
+static void a_close_after_the_end_is_heard(void **state)
+{
+	struct pair pair;
+
+	(void)state;
+	open_pair(&pair);
+	io_read_start(pair.ends[1].io);
+	io_end(pair.ends[0].io);
+	turn(&pair);
+	assert_string_equal(pair.ends[1].seen, "E");
+	assert_false(io_pair_is_alone(pair.ends[1].io));
+	io_close(pair.ends[0].io);
+	turn(&pair);
+	assert_string_equal(pair.ends[1].seen, "EW");
+	assert_true(io_pair_is_alone(pair.ends[1].io));
 	close_pair(&pair);
 }
 
@@ -237,6 +255,7 @@ int main(void)
 		cmocka_unit_test(an_abort_reaches_who_does_not_read),
 		cmocka_unit_test(
 			a_flushed_close_waits_for_the_reader_and_no_longer),
+		cmocka_unit_test(a_close_after_the_end_is_heard),
 		cmocka_unit_test(a_deadline_of_an_end_passes),
 	};
 
