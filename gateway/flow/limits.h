@@ -58,6 +58,31 @@
 #define TUNNEL_FLUSH_MS	     1000 /* of one that ended, to its peer */
 #define DNS_TCP_DEADLINE_MS  10000
 
+/* ---- HTTP/2, on either side ---- */
+
+#define H2_STREAMS_MAX 100 /* at once, on one connection */
+/* Of one field section, names and values and 32 each (RFC 9113 6.5.2). */
+#define H2_SECTION_MAX HEAD_BYTES_MAX
+/* Beyond that: a section that was never meant to be read. */
+#define H2_SECTION_FLOOD (4 * HEAD_BYTES_MAX)
+#define H2_TABLE_MAX	 4096 /* HPACK, either direction */
+/* What a peer may send ahead of who reads it. */
+#define H2_CLIENT_WINDOW     (128 * 1024)
+#define H2_UPSTREAM_WINDOW   (1024 * 1024)
+#define H2_CONNECTION_WINDOW (4 * 1024 * 1024)
+/* For a client to say more of a request that was answered before its end. */
+#define H2_LINGER_MS 5000
+/* A connection with streams: each of them has a shorter deadline. */
+#define DEADLINE_H2_MS TUNNEL_IDLE_MS
+/* Frames that carry no work, and streams that are reset, at once and by the
+ * second; what a frame of ours with so many bytes of DATA earns. */
+#define H2_FRAMES_MAX	 2000
+#define H2_FRAMES_PER_S	 200
+#define H2_FRAMES_EARNED 4
+#define H2_EARNS_FROM	 256
+#define H2_RESETS_MAX	 500
+#define H2_RESETS_PER_S	 50
+
 /* ---- WebSockets; the size of a message is the rule's ---- */
 
 #define WEBSOCKET_IDLE_MS	600000
