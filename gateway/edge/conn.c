@@ -7,6 +7,7 @@
 #include "common/log.h"
 #include "gateway/edge/approval.h"
 #include "gateway/edge/git_lane.h"
+#include "gateway/edge/h2_lane.h"
 #include "gateway/edge/internal.h"
 #include "gateway/edge/websocket_lane.h"
 #include "gateway/upstream/dial.h"
@@ -33,6 +34,7 @@ static void let_go(struct conn *conn)
 	conn->is_closed = true;
 	conn_record_end(conn);
 	conn_cancel_ask(conn);
+	h2_release(conn);
 	if (conn->dial) {
 		dial_cancel(conn->dial);
 		conn->dial = NULL;
@@ -47,12 +49,18 @@ static void let_go(struct conn *conn)
 
 void conn_close(struct conn *conn)
 {
+	bool is_h2 = conn->h2;
+
 	if (conn->is_closed)
 		return;
 	let_go(conn);
 	if (conn->peer)
 		io_close(conn->peer);
-	io_close(conn->client);
+	/* The last words of HTTP/2 go, if they can go now. */
+	if (is_h2)
+		io_close_flushed(conn->client, 0);
+	else
+		io_close(conn->client);
 }
 
 void conn_finish(struct conn *conn)
@@ -123,24 +131,43 @@ static void on_client(struct io *io, enum io_event event, void *owner)
 
 /* ---- the beginning ---- */
 
-static struct conn *conn_new(struct edge *edge, int fd)
+struct conn *conn_new(struct edge *edge, struct io *client)
 {
-	struct conn *conn = calloc(1, sizeof(*conn));
+	struct conn *conn;
 
-	if (!conn) {
-		(void)close(fd);
+	if (edge->conn_count >= edge->conns_max || !edge->policy) {
+		log_debug("connection refused: %zu are open", edge->conn_count);
 		return NULL;
 	}
+	conn = calloc(1, sizeof(*conn));
+	if (!conn)
+		return NULL;
 	conn->edge = edge;
 	arena_init(&conn->arena, CONN_ARENA_MAX);
 	hello_init(&conn->hello);
-	conn->client = io_new(edge->keeper->loop, fd, &limits, on_client, conn);
-	if (!conn->client) {
-		free(conn);
-		return NULL;
-	}
+	conn->client = client;
+	io_set_owner(client, on_client, conn);
 	DL_APPEND(edge->conns, conn);
 	edge->conn_count++;
+	return conn;
+}
+
+static void no_owner(struct io *io, enum io_event event, void *owner)
+{
+	(void)io;
+	(void)event;
+	(void)owner;
+}
+
+/* fd is taken. */
+static struct conn *conn_on(struct edge *edge, int fd)
+{
+	struct io *client =
+		io_new(edge->keeper->loop, fd, &limits, no_owner, NULL);
+	struct conn *conn = client ? conn_new(edge, client) : NULL;
+
+	if (client && !conn)
+		io_close(client);
 	return conn;
 }
 
@@ -149,16 +176,10 @@ void conn_accept(int fd, const struct sockaddr_storage *peer,
 		 void *owner)
 {
 	struct edge *edge = owner;
-	auto_fd int client = fd;
-	struct conn *conn;
+	struct conn *conn = conn_on(edge, fd);
 	struct bytes name;
 
 	(void)peer;
-	if (edge->conn_count >= edge->conns_max || !edge->policy) {
-		log_debug("connection refused: %zu are open", edge->conn_count);
-		return;
-	}
-	conn = conn_new(edge, take_fd(&client));
 	if (!conn)
 		return;
 	conn_reset_request(conn);
@@ -178,14 +199,8 @@ void conn_accept(int fd, const struct sockaddr_storage *peer,
 
 void conn_take(struct edge *edge, int fd, struct bytes read)
 {
-	auto_fd int client = fd;
-	struct conn *conn;
+	struct conn *conn = conn_on(edge, fd);
 
-	if (edge->conn_count >= edge->conns_max || !edge->policy) {
-		log_debug("connection refused: %zu are open", edge->conn_count);
-		return;
-	}
-	conn = conn_new(edge, take_fd(&client));
 	if (!conn)
 		return;
 	conn->is_outside = true;

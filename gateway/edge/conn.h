@@ -16,6 +16,7 @@
 #include "gateway/edit/headers.h"
 #include "gateway/flow/limits.h"
 #include "gateway/flow/refusal.h"
+#include "gateway/h2/h2.h"
 #include "gateway/http/framing.h"
 #include "gateway/http/head.h"
 #include "gateway/http/problem.h"
@@ -51,6 +52,13 @@ struct conn {
 	bool is_closed;
 	bool is_eof;	 /* the client ended its side */
 	bool is_outside; /* came by the door: each request brings the lease */
+
+	/* HTTP/2: the connection's session, or one stream of it (client is
+	 * then an io in memory) and why its head cannot be read. */
+	struct h2_session *h2;
+	uint64_t h2_busy_ms; /* when a stream was last open */
+	bool is_stream;
+	struct http_fault stream_fault;
 
 	/* where to */
 	struct arrival arrival;
@@ -109,6 +117,8 @@ struct conn {
 
 /* ---- conn.c ---- */
 
+/* A connection on a client io (taken) of edge; NULL: there are too many. */
+struct conn *conn_new(struct edge *edge, struct io *client);
 /* Close: the upstream, the tunnel, what was asked, the client. */
 void conn_close(struct conn *conn);
 /* Close once what is queued was sent. */
@@ -149,6 +159,9 @@ int conn_record_target(struct conn *conn);
 int conn_record_request(struct conn *conn, const struct verdict *verdict);
 /* Record how what was allowed ended, unless that is done. */
 void conn_record_end(struct conn *conn);
+
+/* Record what HTTP/2 refused before there was a request. */
+void conn_record_fault(struct conn *conn, const struct http_fault *fault);
 
 /* ---- ask.c ---- */
 

@@ -6,6 +6,7 @@
 #include "common/cleanup.h"
 #include "gateway/edge/approval.h"
 #include "gateway/edge/git_lane.h"
+#include "gateway/edge/h2_lane.h"
 #include "gateway/edge/internal.h"
 #include "gateway/edge/websocket_lane.h"
 #include "gateway/session/lease.h"
@@ -261,6 +262,7 @@ static enum step give_certificate(struct conn *conn)
 	return STEP_STAY;
 }
 
+/* NEXT: HTTP/1.1; OTHER: HTTP/2. */
 static enum step step_tls(struct conn *conn, enum lane_event event)
 {
 	switch ((unsigned)event) {
@@ -269,7 +271,8 @@ static enum step step_tls(struct conn *conn, enum lane_event event)
 	case EV_TLS_HELLO:
 		return give_certificate(conn);
 	case EV_TLS_READY:
-		return STEP_NEXT;
+		return bytes_is(io_tls_alpn(conn->client), "h2") ? STEP_OTHER
+								 : STEP_NEXT;
 	default:
 		return STEP_END;
 	}
@@ -339,6 +342,14 @@ static enum step parse_head(struct conn *conn, size_t head_len)
 	return STEP_NEXT;
 }
 
+static enum step refuse_head(struct conn *conn, const struct http_fault *fault)
+{
+	new_request_id(conn);
+	conn_refuse(conn, fault->constraint, "%s", fault->reason);
+	conn->close_after = true;
+	return STEP_DENY;
+}
+
 static enum step step_head(struct conn *conn, enum lane_event event)
 {
 	struct buf *in = io_in(conn->client);
@@ -346,6 +357,8 @@ static enum step step_head(struct conn *conn, enum lane_event event)
 
 	if (event == EV_ENTER)
 		conn_reset_request(conn);
+	if (conn->stream_fault.constraint != CONSTRAINT_none)
+		return refuse_head(conn, &conn->stream_fault);
 	/* Who does not read what it was answered is asked for no more. */
 	if (io_is_full(conn->client)) {
 		io_read_stop(conn->client);
@@ -359,11 +372,7 @@ static enum step step_head(struct conn *conn, enum lane_event event)
 	case GUARD_COMPLETE:
 		return parse_head(conn, head_len);
 	case GUARD_INVALID:
-		new_request_id(conn);
-		conn_refuse(conn, conn->guard.fault.constraint, "%s",
-			    conn->guard.fault.reason);
-		conn->close_after = true;
-		return STEP_DENY;
+		return refuse_head(conn, &conn->guard.fault);
 	case GUARD_MORE:
 	default:
 		return conn->is_eof ? STEP_END : STEP_STAY;
@@ -499,8 +508,12 @@ const struct lane_state http_states[] = {
 		     DEADLINE_FIXED, AT_TLS, AT_NONE, AT_END},
 	[AT_TLS] = {"tls", step_tls,
 		    ON_CLIENT | EV_BIT(EV_TLS_HELLO) | EV_BIT(EV_TLS_READY),
-		    DEADLINE_HANDSHAKE_MS, DEADLINE_FIXED, AT_HEAD, AT_NONE,
+		    DEADLINE_HANDSHAKE_MS, DEADLINE_FIXED, AT_HEAD, AT_H2,
 		    AT_NONE},
+	[AT_H2] = {"h2", h2_step,
+		   ON_CLIENT | EV_BIT(EV_DRAINED) | EV_BIT(EV_PEER_DATA),
+		   DEADLINE_H2_MS, DEADLINE_PROGRESS, AT_END, AT_LINGER,
+		   AT_NONE},
 	[AT_HEAD] = {"head", step_head, ON_CLIENT | EV_BIT(EV_DRAINED),
 		     DEADLINE_IDLE_MS, DEADLINE_FIXED, AT_ROUTE, AT_CONNECT,
 		     AT_DENY},

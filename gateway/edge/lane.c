@@ -110,6 +110,12 @@ void lane_begin(struct conn *conn)
 	lane_deliver(conn, EV_ENTER);
 }
 
+void lane_begin_request(struct conn *conn)
+{
+	conn->state = AT_HEAD;
+	lane_deliver(conn, EV_ENTER);
+}
+
 /* Does the client hear of a deadline that passes here? */
 static bool is_told(enum lane_state_id id)
 {

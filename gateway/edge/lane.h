@@ -65,6 +65,7 @@ enum lane_state_id {
 	AT_INSPECT,
 	AT_MINT,
 	AT_TLS,
+	AT_H2,
 	AT_HEAD,
 	AT_ROUTE,
 	AT_INTERNAL,
@@ -122,6 +123,8 @@ extern const struct lane_state websocket_states[];
 
 /* Put a new connection into its first state. */
 void lane_begin(struct conn *conn);
+/* Put a connection whose target is decided before its first request. */
+void lane_begin_request(struct conn *conn);
 /* Deliver an event. The connection may be closed by it (not freed before
  * the end of the turn). */
 void lane_deliver(struct conn *conn, enum lane_event event);

@@ -53,6 +53,16 @@ int conn_record_request(struct conn *conn, const struct verdict *verdict)
 	return 0;
 }
 
+void conn_record_fault(struct conn *conn, const struct http_fault *fault)
+{
+	struct record record = base_record(conn, RECORD_REQUEST);
+
+	record.constraint = (uint16_t)fault->constraint;
+	record.rule = bytes_str("gateway");
+	record.detail = bytes_str(fault->reason);
+	(void)edge_record(conn->edge, &record);
+}
+
 /* What has happened has happened: a record that cannot be kept changes
  * nothing here. */
 void conn_record_end(struct conn *conn)

@@ -13,7 +13,8 @@
 	"ECDHE-ECDSA-CHACHA20-POLY1305"
 #define GROUPS "X25519:P-256:P-384"
 
-static const uint8_t http11[] = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
+static const uint8_t protocols[] = {2,	 'h', '2', 8,	'h', 't',
+				    't', 'p', '/', '1', '.', '1'};
 
 /* ALPN (RFC 7301 3.2): no overlap is a fatal alert, which clients name. */
 static int on_alpn(SSL *ssl, const uint8_t **out, uint8_t *out_len,
@@ -23,7 +24,8 @@ static int on_alpn(SSL *ssl, const uint8_t **out, uint8_t *out_len,
 
 	(void)ssl;
 	(void)unused;
-	if (SSL_select_next_proto(&chosen, out_len, http11, sizeof(http11), in,
+	if (SSL_select_next_proto(&chosen, out_len, protocols,
+				  sizeof(protocols), in,
 				  in_len) != OPENSSL_NPN_NEGOTIATED)
 		return SSL_TLSEXT_ERR_ALERT_FATAL;
 	*out = chosen;

@@ -44,6 +44,7 @@ class Session:
         made = gateway.create(policy, repo.url if repo else "", branch, ttl)
         self.id = made["id"]
         self.lease = made["lease"]
+        self.curl_options = ()  # before those of a call
         self.ca = self.dir / "session-ca.pem"
         self.ca.write_text(made["ca_pem"])
         self.attachment = Attachment(gateway.run_dir / "attach.sock")
@@ -90,7 +91,8 @@ class Session:
         body.write_bytes(b"")
         done = subprocess.run(
             ["curl", "-sS", "-x", self.proxy, "--cacert", self.ca, "-D", "-",
-             "-o", body, "--suppress-connect-headers", *map(str, args), url],
+             "-o", body, "--suppress-connect-headers", *self.curl_options,
+             *map(str, args), url],
             capture_output=True, text=True, timeout=timeout, check=False,
             stdin=subprocess.DEVNULL,
             env={"PATH": os.environ["PATH"], "HOME": str(self.dir)})

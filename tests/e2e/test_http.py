@@ -1,4 +1,5 @@
-"""The request lane: proxies of every kind, allowed and denied."""
+"""The request lane: proxies of every kind, allowed and denied; HTTP/1.1
+(test_h2.py has HTTP/2)."""
 import hashlib
 import os
 import threading
@@ -19,7 +20,9 @@ def web(make_session, policies):
         rules = rules or (policies.rule("good.example", "plain.example",
                                         methods=["GET", "POST", "HEAD"],
                                         paths=["/**"]),)
-        return make_session(policies.make(rules, **more))
+        session = make_session(policies.make(rules, **more))
+        session.curl_options = ("--http1.1",)
+        return session
     return make
 
 

@@ -338,7 +338,9 @@ def test_a_damaged_pack_never_lands(work, session, repo):
 
 def test_a_push_above_a_mebibyte_probes_first(work, session, repo):
     tip = work.commit(content=os.urandom(3 * MIB))
-    done = work.push("HEAD:agent/1", GIT_CURL_VERBOSE="1")
+    done = work.push("HEAD:agent/1", GIT_CURL_VERBOSE="1",
+                     GIT_CONFIG_COUNT="1", GIT_CONFIG_KEY_0="http.version",
+                     GIT_CONFIG_VALUE_0="HTTP/1.1")
     landed(done)
     assert "Transfer-Encoding: chunked" in done.stderr
     assert repo.tip("agent/1") == tip

@@ -98,17 +98,38 @@ def test_without_sni_the_host_of_connect_stands(web, origin):
     stream.close()
 
 
-def test_alpn_says_http_1_1(web, origin):
+@pytest.mark.parametrize("offered, chosen", [
+    (["h2", "http/1.1"], "h2"),
+    (["http/1.1", "h2"], "h2"),
+    (["h2"], "h2"),
+    (["http/1.1"], "http/1.1"),
+    ([], None),
+])
+def test_alpn_chooses_http_2_where_it_is_offered(web, origin, offered, chosen):
     session = web("good.example")
     plain = session.connect()
     plain.sendall(f"CONNECT good.example:{origin.port} HTTP/1.1\r\n"
                   f"Host: good.example:{origin.port}\r\n\r\n".encode())
     read_head(plain)
     context = ssl.create_default_context(cafile=session.ca)
-    context.set_alpn_protocols(["h2", "http/1.1"])
+    if offered:
+        context.set_alpn_protocols(offered)
     stream = context.wrap_socket(plain, server_hostname="good.example")
-    assert stream.selected_alpn_protocol() == "http/1.1"
+    assert stream.selected_alpn_protocol() == chosen
     stream.close()
+
+
+def test_alpn_of_other_protocols_alone_is_refused(web, origin):
+    session = web("good.example")
+    plain = session.connect()
+    plain.sendall(f"CONNECT good.example:{origin.port} HTTP/1.1\r\n"
+                  f"Host: good.example:{origin.port}\r\n\r\n".encode())
+    read_head(plain)
+    context = ssl.create_default_context(cafile=session.ca)
+    context.set_alpn_protocols(["spdy/3", "h3"])
+    with pytest.raises((ssl.SSLError, ConnectionError)):
+        context.wrap_socket(plain, server_hostname="good.example")
+    plain.close()
 
 
 def test_the_minted_certificate_is_short_lived_and_for_one_name(web, origin):

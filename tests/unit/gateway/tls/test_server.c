@@ -171,16 +171,19 @@ static void server_does_not_resume_what_another_edge_began(void **state)
 	SSL_SESSION_free(session);
 }
 
-static void server_answers_http_1_1_and_no_other_protocol(void **state)
+static void server_prefers_http_2_and_takes_no_other_than_1_1(void **state)
 {
 	static const struct {
 		const char *offer;
 		bool is_accepted;
+		const char *chosen;
 	} rows[] = {
-		{"\x08http/1.1", true},
-		{"\x02h2\x08http/1.1", true},
-		{"\x02h2", false},
-		{"\x08http/1.0", false},
+		{"\x08http/1.1", true, "http/1.1"},
+		{"\x02h2\x08http/1.1", true, "h2"},
+		{"\x08http/1.1\x02h2", true, "h2"},
+		{"\x02h2", true, "h2"},
+		{"\x08http/1.0", false, ""},
+		{"\x03h2c", false, ""},
 	};
 	struct bench *bench = *state;
 
@@ -194,6 +197,8 @@ static void server_answers_http_1_1_and_no_other_protocol(void **state)
 				 0);
 		shake(bench, &rig, "a.test", NULL);
 		assert_int_equal(rig.client.is_ready, rows[i].is_accepted);
+		assert_true(
+			bytes_is(io_tls_alpn(rig.client.io), rows[i].chosen));
 		if (!rows[i].is_accepted)
 			assert_non_null(
 				strstr(rig.client.why, "application protocol"));
@@ -325,7 +330,7 @@ int main(void)
 		SERVER_TEST(server_is_trusted_for_the_name_it_has_a_leaf_for),
 		SERVER_TEST(server_resumes_a_session_only_for_its_own_name),
 		SERVER_TEST(server_does_not_resume_what_another_edge_began),
-		SERVER_TEST(server_answers_http_1_1_and_no_other_protocol),
+		SERVER_TEST(server_prefers_http_2_and_takes_no_other_than_1_1),
 		SERVER_TEST(server_refuses_old_versions_and_weak_suites),
 		SERVER_TEST(server_takes_no_early_data),
 		SERVER_TEST(server_does_not_renegotiate),
