@@ -53,8 +53,7 @@ struct conn {
 	bool is_eof;	 /* the client ended its side */
 	bool is_outside; /* came by the door: each request brings the lease */
 
-	/* HTTP/2: the connection's session, or one stream of it (client is
-	 * then an io in memory) and why its head cannot be read. */
+	/* HTTP/2: the session, or one stream of it and why it is refused. */
 	struct h2_session *h2;
 	uint64_t h2_busy_ms; /* when a stream was last open */
 	bool is_stream;
