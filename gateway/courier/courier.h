@@ -10,6 +10,7 @@
  *	request.c  what goes out, credential included
  *	reflect.c  does it come back?
  *	opening.c, certificate.c  a client certificate for the handshake
+ *	prints.c   what an edge may know of its session's secrets
  *	proxy.c    connections through the operator's upstream proxy
  */
 #ifndef GATEWAY_COURIER_COURIER_H
@@ -123,6 +124,12 @@ void opening_cancel(struct opening *opening);
 void proxy_connect(struct courier *courier,
 		   const struct msg_proxy_connect *message, int fd,
 		   struct rpc_ticket ticket);
+
+/* ---- prints.c ---- */
+
+/* MSG_PRINTS_GET of an edge. */
+void courier_answer_prints(struct rpc_ticket ticket, const void *message,
+			   int *fd, void *owner);
 
 /* ---- grant.c ---- */
 

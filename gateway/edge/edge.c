@@ -95,6 +95,7 @@ static void on_expiry_check(void *owner)
 		conns_close(edge);
 		upstream_pool_release(&edge->pool);
 	}
+	own_secrets_refresh(edge);
 	io_timer_set(edge->expiry, EXPIRY_CHECK_MS);
 }
 
@@ -163,6 +164,7 @@ static void on_session_open(struct keeper *keeper, struct session *session)
 		log_error("%s", err.text);
 		exit(EXIT_FAILURE);
 	}
+	own_secrets_refresh(edge);
 }
 
 static void on_session_close(struct keeper *keeper, struct session *session,
@@ -214,6 +216,8 @@ static void on_peer(struct keeper *keeper, struct keeper_peer *peer)
 {
 	if (peer->role == ROLE_LEDGER)
 		approvals_wake(keeper->owner, bytes_from(NULL, 0));
+	if (peer->role == ROLE_COURIER)
+		own_secrets_refresh(keeper->owner);
 }
 
 static const struct rpc_permit ledger_permits[] = {

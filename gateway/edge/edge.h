@@ -29,6 +29,7 @@ struct approval;
 struct conn;
 struct recent;
 struct edge_dns;
+struct secret_prints;
 
 struct edge {
 	struct keeper *keeper;
@@ -63,6 +64,11 @@ struct edge {
 	struct approval *held; /* requests that wait for a person */
 	size_t held_count;
 	struct recent *recent; /* the last refusals; NULL: none yet */
+	struct {
+		struct secret_prints *prints; /* NULL: not known yet */
+		uint64_t had_ms;
+		bool is_asking;
+	} own; /* the session's own secrets */
 };
 
 /* The edge as a keeper; its owner is a zeroed struct edge. */
@@ -74,6 +80,14 @@ enum constraint edge_over(struct edge *edge);
 /* Record for this session: fills in time and session. -1: it could not be
  * kept (audit_unavailable). */
 int edge_record(struct edge *edge, const struct record *record);
+
+/* ---- own_secrets.c ---- */
+
+/* Does a rule look for the session's own secrets? It must not before their
+ * fingerprints are there. */
+bool own_secrets_are_wanted(const struct edge *edge);
+/* Ask for them when they are wanted and not there, or old. */
+void own_secrets_refresh(struct edge *edge);
 
 /* ---- dns.c ---- */
 

@@ -140,6 +140,9 @@ static int open_body(struct conn *conn)
 		.query = conn->request.query,
 		.body = buf_view(&look->held),
 		.decoded_max = conn->verdict.look_max,
+		.prints = conn->edge->own.prints,
+		/* Placeholders are the session's lease, worthless elsewhere. */
+		.exempt_digest = conn->edge->lease_hash,
 	};
 	struct err err;
 
@@ -149,6 +152,11 @@ static int open_body(struct conn *conn)
 		refuse(conn, CONSTRAINT_body_unreadable,
 		       bytes_str("Content-Type and Content-Encoding may stand "
 				 "only once each"));
+		return -1;
+	}
+	if (!source.prints && own_secrets_are_wanted(conn->edge)) {
+		conn_refuse(conn, CONSTRAINT_internal,
+			    "the session's own secrets are not known yet");
 		return -1;
 	}
 	look->seen = inspection_new(&source, &err);

@@ -45,6 +45,7 @@ enum msg_type {
 
 	/* edge -> courier */
 	MSG_LEG_OPEN = 60, /* msg_leg_open + fd -> msg_leg_opened + fd */
+	MSG_PRINTS_GET,	   /* empty -> msg_prints: of its session's secrets */
 
 	/* dialer -> courier: a connection to the upstream proxy, to be one to
 	 * its target */
@@ -58,6 +59,7 @@ enum msg_type {
 	MSG_SECRET_REMOVE, /* msg_secret_name -> empty */
 	/* courier -> vault: of the upstream proxy of the configuration */
 	MSG_PROXY_SECRET_GET, /* empty -> msg_proxy_secret */
+	MSG_PRINTS_MAKE,      /* msg_prints_make -> msg_prints */
 
 	/* any -> ledger */
 	MSG_RECORDS = 90,    /* msg_records, notification */

@@ -84,6 +84,18 @@ static const struct wire_field msg_token_get_fields[] = {
 const struct wire_schema msg_token_get_schema =
 	WIRE_SCHEMA("token-get", struct msg_token_get, msg_token_get_fields);
 
+static const struct wire_field msg_prints_make_fields[] = {
+	WIRE_TEXT(struct msg_prints_make, session, SESSION_ID_MAX),
+};
+const struct wire_schema msg_prints_make_schema = WIRE_SCHEMA(
+	"prints-make", struct msg_prints_make, msg_prints_make_fields);
+
+static const struct wire_field msg_prints_fields[] = {
+	WIRE_BYTES(struct msg_prints, prints, PRINTS_MESSAGE_MAX),
+};
+const struct wire_schema msg_prints_schema =
+	WIRE_SCHEMA("prints", struct msg_prints, msg_prints_fields);
+
 static const struct wire_field msg_token_fields[] = {
 	WIRE_ENUM(struct msg_token, attach, ATTACH_MAX),
 	WIRE_TEXT(struct msg_token, username, NAME_MAX_LEN),

@@ -91,6 +91,16 @@ struct msg_token {
 	struct bytes secret; /* wiped by the courier at once */
 };
 extern const struct wire_schema msg_token_schema;
+/* Fingerprints of the secrets that a session's credentials name. */
+#define PRINTS_MESSAGE_MAX (16 * 1024)
+struct msg_prints_make {
+	struct bytes session;
+};
+extern const struct wire_schema msg_prints_make_schema;
+struct msg_prints {
+	struct bytes prints; /* policies/inspect/prints.h */
+};
+extern const struct wire_schema msg_prints_schema;
 #define SECRET_NAME_MAX	 128
 #define SECRET_VALUE_MAX (16 * 1024)
 struct msg_secret {

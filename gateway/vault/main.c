@@ -7,6 +7,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "gateway/keeper/keeper.h"
+#include "gateway/vault/prints.h"
 #include "gateway/vault/scope.h"
 #include "gateway/vault/store.h"
 
@@ -97,6 +98,27 @@ static void answer_proxy_secret(struct rpc_ticket ticket, const void *message,
 	rpc_reply(ticket, &msg_proxy_secret_schema, &answer, -1);
 	secret_release(&value);
 	vault_store_used(&vault->store, name, clock_wall_ms());
+}
+
+static void answer_prints(struct rpc_ticket ticket, const void *message,
+			  int *fd, void *owner)
+{
+	const struct msg_prints_make *wanted = message;
+	const struct keeper_peer *peer = owner;
+	struct vault *vault = peer->keeper->owner;
+	auto_type(buf_release) struct buf prints;
+	struct msg_prints answer;
+	struct err err;
+
+	(void)fd;
+	buf_init(&prints, PRINTS_MESSAGE_MAX);
+	if (vault_prints(&vault->store, &peer->keeper->sessions,
+			 wanted->session, &prints, &err) < 0) {
+		refuse(ticket, CONSTRAINT_credential_unavailable, err.text);
+		return;
+	}
+	answer.prints = buf_view(&prints);
+	rpc_reply(ticket, &msg_prints_schema, &answer, -1);
 }
 
 /* ---- control ---- */
@@ -254,6 +276,8 @@ int main(void)
 		 TOKENS_PER_SECOND},
 		{MSG_PROXY_SECRET_GET, &wire_empty_schema, answer_proxy_secret,
 		 false, TOKENS_PER_SECOND},
+		{MSG_PRINTS_MAKE, &msg_prints_make_schema, answer_prints, false,
+		 TOKENS_PER_SECOND},
 	};
 	static const struct rpc_permit control_permits[] = {
 		{MSG_SECRET_PUT, &msg_secret_schema, answer_put, false,

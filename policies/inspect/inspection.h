@@ -39,7 +39,8 @@ struct inspect_source {
 	const struct secret_prints *prints; /* may be NULL */
 	/* Worthless look-alikes, such as placeholders: no secrets. */
 	const struct bytes *exempt;
-	size_t exempt_count; /* at most SECRET_EXEMPT_MAX */
+	size_t exempt_count;	      /* at most SECRET_EXEMPT_MAX */
+	const uint8_t *exempt_digest; /* SHA-256 of one more; may be NULL */
 };
 
 struct inspection;

@@ -140,7 +140,8 @@ static const char *read_secret(struct inspection *inspection)
 	const struct secret_look look = {
 		.prints = inspection->source.prints,
 		.exempt = inspection->source.exempt,
-		.exempt_count = inspection->source.exempt_count};
+		.exempt_count = inspection->source.exempt_count,
+		.exempt_digest = inspection->source.exempt_digest};
 	struct search search = {0};
 	const char *fault;
 	struct err err;
@@ -150,7 +151,13 @@ static const char *read_secret(struct inspection *inspection)
 		return "secrets cannot be looked for here";
 	fault = search_all(&search, inspection);
 	secret_scan_close(search.scan);
-	inspection->secret = search.found;
+	if (search.found) {
+		/* The prints may be gone when it is told. */
+		(void)snprintf(inspection->secret_name,
+			       sizeof(inspection->secret_name), "%s",
+			       search.found);
+		inspection->secret = inspection->secret_name;
+	}
 	return fault;
 }
 

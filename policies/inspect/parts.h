@@ -8,6 +8,7 @@
 #include "policies/inspect/decode.h"
 #include "policies/inspect/inspection.h"
 #include "policies/inspect/media.h"
+#include "policies/inspect/prints.h"
 
 enum inspect_kind {
 	INSPECT_JSON,
@@ -34,8 +35,9 @@ struct inspection {
 	json_t *json;
 	struct inspected_graphql *graphql;
 	size_t graphql_count;
-	json_t *variables; /* of the URL */
-	const char *secret;
+	json_t *variables;  /* of the URL */
+	const char *secret; /* in secret_name, or NULL */
+	char secret_name[PRINTS_NAME_MAX + 1];
 	const char *fault; /* of the last question */
 };
 

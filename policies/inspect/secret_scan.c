@@ -2,7 +2,7 @@
 #include <hs/hs_runtime.h>
 #include <stdlib.h>
 
-#include "common/cleanup.h"
+#include "common/digest.h"
 #include "policies/inspect/prints.h"
 #include "policies/inspect/secret_database.h"
 #include "policies/inspect/secret_kinds.h"
@@ -90,6 +90,13 @@ static struct bytes text_of(const struct secret_scan *scan, uint64_t from,
 
 static bool is_exempt(const struct secret_look *look, struct bytes text)
 {
+	uint8_t digest[DIGEST_LEN];
+
+	if (look->exempt_digest) {
+		digest_sha256(text, bytes_from(NULL, 0), digest);
+		if (!memcmp(digest, look->exempt_digest, DIGEST_LEN))
+			return true;
+	}
 	for (size_t i = 0; i < look->exempt_count; i++)
 		if (bytes_find_bytes(look->exempt[i], text, 0) >= 0)
 			return true;

@@ -27,6 +27,9 @@ struct secret_look {
 	 * none. */
 	const struct bytes *exempt;
 	size_t exempt_count; /* at most SECRET_EXEMPT_MAX */
+	/* SHA-256 of one more (DIGEST_LEN bytes), such as the session's
+	 * lease, of whom not even the edge knows more; may be NULL. */
+	const uint8_t *exempt_digest;
 };
 
 struct secret_scan;

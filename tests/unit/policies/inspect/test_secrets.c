@@ -9,6 +9,7 @@
 
 #include "common/buf.h"
 #include "common/cleanup.h"
+#include "common/digest.h"
 #include "policies/inspect/secret_kinds.h"
 #include "policies/inspect/secrets.h"
 
@@ -475,6 +476,7 @@ static void a_placeholder_is_no_secret_and_its_neighbour_is(void **state)
 	static const char *const around[2] = {"a ", " b"};
 	struct bytes exempt;
 	struct secret_look look = {.exempt = &exempt, .exempt_count = 1};
+	uint8_t digest[DIGEST_LEN];
 	struct secret_scan *scan;
 	struct buf text;
 
@@ -488,6 +490,17 @@ static void a_placeholder_is_no_secret_and_its_neighbour_is(void **state)
 	scan = open_scan(NULL);
 	expect_in(scan, around, exempt, "github token");
 	secret_scan_close(scan);
+	/* Known by its digest alone. */
+	digest_sha256(exempt, bytes_from(NULL, 0), digest);
+	look = (struct secret_look){.exempt_digest = digest};
+	scan = open_scan(&look);
+	expect_in(scan, around, exempt, NULL);
+	secret_scan_close(scan);
+	digest[0] ^= 1;
+	scan = open_scan(&look);
+	expect_in(scan, around, exempt, "github token");
+	secret_scan_close(scan);
+	look = (struct secret_look){.exempt = &exempt, .exempt_count = 1};
 	/* Beside another that is real. */
 	assert_int_equal(buf_add_byte(&text, ' '), 0);
 	make_github("gho_", &text);

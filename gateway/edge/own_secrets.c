@@ -1,0 +1,71 @@
+/*
+ * Fingerprints of the session's own secrets, for the rules that let no
+ * secret out: had from the vault through the courier, and again as long as
+ * the session lives, since secrets are rotated.
+ */
+#include "gateway/edge/edge.h"
+
+#include "common/log.h"
+#include "policies/inspect/prints.h"
+
+#define PRINTS_TIMEOUT_MS 10000
+#define PRINTS_KEPT_MS	  60000
+
+bool own_secrets_are_wanted(const struct edge *edge)
+{
+	const struct policy *policy = edge->policy;
+
+	if (!policy || policy->credential_count == 0)
+		return false;
+	for (size_t i = 0; i < policy->rule_count; i++)
+		if (policy->rules[i].body &&
+		    policy->rules[i].body->deny_secrets)
+			return true;
+	return false;
+}
+
+static void on_prints(struct rpc_outcome *outcome, void *owner)
+{
+	const struct msg_prints *message = outcome->message;
+	struct edge *edge = owner;
+	struct secret_prints *prints;
+	struct err err;
+
+	edge->own.is_asking = false;
+	if (outcome->err) {
+		log_warn("own secrets: %s", outcome->err->text);
+		return;
+	}
+	prints = prints_read(message->prints, &err);
+	if (!prints) {
+		log_error("own secrets: %s", err.text);
+		return;
+	}
+	prints_free(edge->own.prints);
+	edge->own.prints = prints;
+	edge->own.had_ms = io_loop_now_ms(edge->keeper->loop);
+}
+
+void own_secrets_refresh(struct edge *edge)
+{
+	struct keeper_peer *courier =
+		keeper_peer_of(edge->keeper, ROLE_COURIER);
+	const struct wire_empty empty = {0};
+	const struct rpc_call call = {
+		.type = MSG_PRINTS_GET,
+		.schema = &wire_empty_schema,
+		.message = &empty,
+		.fd = -1,
+		.reply_schema = &msg_prints_schema,
+		.timeout_ms = PRINTS_TIMEOUT_MS,
+		.on_outcome = on_prints,
+		.owner = edge,
+	};
+	uint64_t now = io_loop_now_ms(edge->keeper->loop);
+	struct err err;
+
+	if (!own_secrets_are_wanted(edge) || !courier || edge->own.is_asking ||
+	    (edge->own.prints && now - edge->own.had_ms < PRINTS_KEPT_MS))
+		return;
+	edge->own.is_asking = rpc_ask(courier->rpc, &call, NULL, &err) == 0;
+}

@@ -1,0 +1,42 @@
+#include "gateway/vault/prints.h"
+
+#include "common/secret.h"
+#include "policies/inspect/prints.h"
+
+/* A secret that is not there cannot leak. */
+static int add(struct vault_store *store, const struct scope_binding *binding,
+	       struct secret_prints *prints, struct err *err)
+{
+	struct secret value;
+	int rc;
+
+	secret_init(&value);
+	if (vault_store_get(store, binding->secret, &value, err) < 0)
+		return err->code == ERR_MISSING ? 0 : -1;
+	rc = prints_add(prints, bytes_slice(binding->name, 0, PRINTS_NAME_MAX),
+			secret_view(&value), err);
+	secret_release(&value);
+	return rc;
+}
+
+int vault_prints(struct vault_store *store,
+		 const struct session_table *sessions, struct bytes session,
+		 struct buf *out, struct err *err)
+{
+	const struct session *found = session_find(sessions, session);
+	const struct scope *scope = found ? session_scope(found) : NULL;
+	struct secret_prints *prints;
+	int rc = 0;
+
+	if (!scope)
+		return err_set(err, ERR_MISSING, "print secrets: no session");
+	prints = prints_new();
+	if (!prints)
+		return err_set(err, ERR_LIBRARY, "print secrets: no memory");
+	for (size_t i = 0; i < scope->bindings_count && rc == 0; i++)
+		rc = add(store, &scope->bindings[i], prints, err);
+	if (rc == 0 && prints_write(prints, out) < 0)
+		rc = err_set(err, ERR_TOO_LARGE, "print secrets: too many");
+	prints_free(prints);
+	return rc;
+}

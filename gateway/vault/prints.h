@@ -1,0 +1,18 @@
+/*
+ * Fingerprints of the secrets that a session may have attached: all that an
+ * edge ever gets of a secret, to find it in what the session sends.
+ */
+#ifndef GATEWAY_VAULT_PRINTS_H
+#define GATEWAY_VAULT_PRINTS_H
+
+#include "gateway/session/session.h"
+#include "gateway/vault/store.h"
+
+/* Those of every credential of the session's scope whose secret is there,
+ * under the credential's name, into out. 0; or -1: no such session, more
+ * than PRINTS_SECRETS_MAX, a secret that cannot be opened. */
+int vault_prints(struct vault_store *store,
+		 const struct session_table *sessions, struct bytes session,
+		 struct buf *out, struct err *err);
+
+#endif

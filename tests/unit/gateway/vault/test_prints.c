@@ -1,0 +1,103 @@
+#include "tests/unit/gateway/vault/fixture.h"
+
+#include "gateway/vault/prints.h"
+#include "policies/inspect/prints.h"
+
+#define VALUE "the token of the forge /+"
+
+static const struct scope_host hosts[] = {
+	{BYTES_LITERAL("github.com"), 443},
+};
+static const struct scope_binding bindings[] = {
+	{.name = BYTES_LITERAL("forge"),
+	 .secret = BYTES_LITERAL("forge-secret"),
+	 .hosts = hosts,
+	 .hosts_count = 1},
+	{.name = BYTES_LITERAL("gone"),
+	 .secret = BYTES_LITERAL("never-put"),
+	 .hosts = hosts,
+	 .hosts_count = 1},
+};
+
+static void add_session(struct session_table *table)
+{
+	const uint8_t lease[DIGEST_LEN] = {0};
+	const struct session_package package = {
+		.id = bytes_str("s-1"),
+		.expires_ms = UINT64_MAX,
+		.lease_hash = bytes_from(lease, sizeof(lease)),
+		.scope = {.hosts = hosts,
+			  .hosts_count = 1,
+			  .bindings = bindings,
+			  .bindings_count = ARRAY_SIZE(bindings)},
+	};
+	struct err err;
+	auto_fd int fd = package_seal(&package, &err);
+	struct package *opened = package_open(fd, &err);
+
+	assert_non_null(opened);
+	assert_non_null(session_add(table, opened, &err));
+}
+
+/* Which credential's secret the text holds, by these prints; "": none. */
+static void expect(struct bytes prints, const char *text, const char *name)
+{
+	struct err err;
+	struct secret_prints *read = prints_read(prints, &err);
+	struct prints_scan *scan;
+	const char *found;
+
+	assert_non_null(read);
+	scan = prints_scan_open(read);
+	found = prints_scan_feed(scan, bytes_str(text));
+	assert_string_equal(found ? found : "", name);
+	prints_scan_close(scan);
+	prints_free(read);
+}
+
+static void an_edge_gets_prints_and_never_the_secret(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct seal_source source = source_of(fixture);
+	struct session_table sessions = {0};
+	struct vault_store store = {0};
+	struct buf out;
+	struct err err;
+
+	add_session(&sessions);
+	assert_int_equal(vault_store_open(&store, &source, &err), 0);
+	assert_int_equal(vault_store_put(&store, bytes_str("forge-secret"),
+					 bytes_str(VALUE), 1, &err),
+			 0);
+	assert_int_equal(vault_store_put(&store, bytes_str("of-another"),
+					 bytes_str("not this session's one"), 1,
+					 &err),
+			 0);
+	buf_init(&out, PRINTS_MESSAGE_MAX);
+	assert_int_equal(
+		vault_prints(&store, &sessions, bytes_str("s-1"), &out, &err),
+		0);
+	expect(buf_view(&out), "a=" VALUE "&b", "forge");
+	expect(buf_view(&out), "not this session's one", "");
+	/* VALUE, in base64. */
+	expect(buf_view(&out), "dGhlIHRva2VuIG9mIHRoZSBmb3JnZSAvKw==", "forge");
+	assert_true(bytes_find_bytes(buf_view(&out), bytes_str(VALUE), 0) < 0);
+	buf_clear(&out);
+	assert_int_equal(
+		vault_prints(&store, &sessions, bytes_str("s-2"), &out, &err),
+		-1);
+	buf_release(&out);
+	vault_store_close(&store);
+	session_table_release(&sessions);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			an_edge_gets_prints_and_never_the_secret, fixture_setup,
+			fixture_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
