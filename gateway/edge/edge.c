@@ -12,6 +12,7 @@
 #include "gateway/edge/approval.h"
 #include "gateway/edge/internal.h"
 #include "gateway/edge/recent.h"
+#include "gateway/edge/script.h"
 
 #define EXPIRY_CHECK_MS 1000
 
@@ -93,6 +94,7 @@ static void on_expiry_check(void *owner)
 		log_info("session expired: closing %zu connections",
 			 edge->conn_count);
 		conns_close(edge);
+		script_end(edge);
 		upstream_pool_release(&edge->pool);
 	}
 	own_secrets_refresh(edge);
@@ -178,6 +180,7 @@ static void on_session_close(struct keeper *keeper, struct session *session,
 	log_info("session %.*s: closing %zu connections", BYTES_ARGS(reason),
 		 edge->conn_count);
 	conns_close(edge);
+	script_end(edge);
 	denials_flush(&edge->denials);
 	upstream_pool_release(&edge->pool);
 }

@@ -50,6 +50,8 @@ struct edge {
 	struct names *names;
 	struct dns dns;
 	struct edge_dns *dns_sockets;
+	struct rpc *script;	/* NULL: there is none now */
+	bool is_script_started; /* one was asked for, no answer yet */
 	struct io_listener *listeners[EDGE_LISTENERS_MAX];
 	size_t listener_count;
 	struct conn *conns;

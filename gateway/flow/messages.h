@@ -11,6 +11,7 @@
 #include "common/rpc.h"
 #include "gateway/flow/messages_keepers.h"
 #include "gateway/flow/messages_ledger.h"
+#include "gateway/flow/messages_script.h"
 #include "gateway/flow/messages_warden.h"
 #include "gateway/flow/proposal.h"
 #include "gateway/flow/roles.h"
@@ -34,6 +35,8 @@ enum msg_type {
 	MSG_SESSION_LIST,   /* msg_session_query -> msg_session_list */
 	MSG_PROCESS_LIST,   /* empty -> msg_process_list */
 	MSG_SESSION_RENEW,  /* msg_session_renew -> empty */
+	/* edge -> warden, request */
+	MSG_SCRIPT_START, /* empty -> empty + fd: channel to a script */
 
 	/* edge -> minter */
 	MSG_MINT = 40, /* msg_mint -> msg_minted */
@@ -89,6 +92,10 @@ enum msg_type {
 
 	/* door -> edge, notification */
 	MSG_CLIENT = 120, /* msg_client + fd: a connection whose lease it is */
+
+	/* edge -> script */
+	MSG_SCRIPT_LOAD = 130, /* msg_script_load -> empty */
+	MSG_SCRIPT_DECIDE,     /* msg_script_request -> msg_script_verdict */
 	MSG_TYPE_MAX
 };
 

@@ -15,7 +15,8 @@
 	X(PACKCHECK, "sallyport-packcheck")                                    \
 	X(LEDGER, "sallyport-ledger")                                          \
 	X(CONTROL, "sallyport-control")                                        \
-	X(DOOR, "sallyport-door")
+	X(DOOR, "sallyport-door")                                              \
+	X(SCRIPT, "sallyport-script")
 
 enum role {
 #define X(role, file) ROLE_##role,

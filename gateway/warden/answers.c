@@ -52,45 +52,30 @@ static void answer_ready(struct rpc_ticket ticket, const void *message, int *fd,
 /* ---- of an edge ---- */
 
 /* One session must not take what all have. */
-static bool may_check_packs(const struct child *edge)
+static size_t count_of(const struct warden *warden, enum role role,
+		       const struct warden_session *session)
 {
-	size_t all = 0, own = 0;
+	size_t count = 0;
 	struct child *child;
 
-	DL_FOREACH(edge->warden->children, child)
-	{
-		if (child->role != ROLE_PACKCHECK)
-			continue;
-		all++;
-		own += child->session == edge->session;
-	}
-	return all < PACKCHECKS_MAX && own < PACKCHECKS_OF_SESSION_MAX;
+	DL_FOREACH(warden->children, child)
+	if (child->role == role && (!session || child->session == session))
+		count++;
+	return count;
 }
 
-static void answer_packcheck_start(struct rpc_ticket ticket,
-				   const void *message, int *fd, void *owner)
+/* Add a child that works for this edge alone, and answer with the channel
+ * to it. */
+static void start_for(struct child *edge, enum role role,
+		      struct rpc_ticket ticket)
 {
-	struct child *edge = owner;
 	struct msg_peer peer = {.role = ROLE_EDGE};
 	auto_fd int ours = -1, theirs = -1;
 	struct child *child;
 	struct err err;
 	int fds[2];
 
-	(void)message;
-	(void)fd;
-	if (!is_role(edge, ROLE_EDGE, ticket))
-		return;
-	if (!edge->session) {
-		rpc_refuse(ticket, CONSTRAINT_internal, "without a session");
-		return;
-	}
-	if (!may_check_packs(edge)) {
-		rpc_refuse(ticket, CONSTRAINT_limit_rate,
-			   "too many packs are being checked");
-		return;
-	}
-	child = child_add(edge->warden, ROLE_PACKCHECK, edge->session, &err);
+	child = child_add(edge->warden, role, edge->session, &err);
 	if (!child || io_message_pair(fds, &err) < 0) {
 		if (child)
 			child_end(child);
@@ -107,6 +92,51 @@ static void answer_packcheck_start(struct rpc_ticket ticket,
 		return;
 	}
 	reply_empty(ticket, ours);
+}
+
+static bool has_session(struct child *edge, struct rpc_ticket ticket)
+{
+	if (!is_role(edge, ROLE_EDGE, ticket))
+		return false;
+	if (!edge->session)
+		rpc_refuse(ticket, CONSTRAINT_internal, "without a session");
+	return edge->session != NULL;
+}
+
+static void answer_packcheck_start(struct rpc_ticket ticket,
+				   const void *message, int *fd, void *owner)
+{
+	struct child *edge = owner;
+	struct warden *warden = edge->warden;
+
+	(void)message;
+	(void)fd;
+	if (!has_session(edge, ticket))
+		return;
+	if (count_of(warden, ROLE_PACKCHECK, NULL) >= PACKCHECKS_MAX ||
+	    count_of(warden, ROLE_PACKCHECK, edge->session) >=
+		    PACKCHECKS_OF_SESSION_MAX)
+		rpc_refuse(ticket, CONSTRAINT_limit_rate,
+			   "too many packs are being checked");
+	else
+		start_for(edge, ROLE_PACKCHECK, ticket);
+}
+
+static void answer_script_start(struct rpc_ticket ticket, const void *message,
+				int *fd, void *owner)
+{
+	struct child *edge = owner;
+
+	(void)message;
+	(void)fd;
+	if (!has_session(edge, ticket))
+		return;
+	if (count_of(edge->warden, ROLE_SCRIPT, edge->session) >=
+	    SCRIPTS_OF_SESSION_MAX)
+		rpc_refuse(ticket, CONSTRAINT_script_failed,
+			   "the last script is still ending");
+	else
+		start_for(edge, ROLE_SCRIPT, ticket);
 }
 
 /* ---- of control ---- */
@@ -285,6 +315,7 @@ const struct rpc_permit warden_permits[] = {
 	{MSG_READY, &wire_empty_schema, answer_ready, false, 0},
 	{MSG_PACKCHECK_START, &wire_empty_schema, answer_packcheck_start, false,
 	 20},
+	{MSG_SCRIPT_START, &wire_empty_schema, answer_script_start, false, 20},
 	{MSG_SESSION_CREATE, &wire_empty_schema, answer_session_create, true,
 	 200},
 	{MSG_SESSION_REVOKE, &msg_session_ref_schema, answer_session_revoke,

@@ -292,7 +292,9 @@ static unsigned restart_delay(struct child *child)
 
 static bool should_live(const struct child *child)
 {
-	if (child->warden->is_draining || child->role == ROLE_PACKCHECK)
+	/* Whoever asked for one of these asks for another. */
+	if (child->warden->is_draining || child->role == ROLE_PACKCHECK ||
+	    child->role == ROLE_SCRIPT)
 		return false;
 	if (child->role != ROLE_EDGE)
 		return true;

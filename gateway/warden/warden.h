@@ -22,6 +22,7 @@
 #define LISTENERS_MAX		   8 /* of one session */
 #define PACKCHECKS_MAX		   8 /* at one time */
 #define PACKCHECKS_OF_SESSION_MAX  3 /* of them */
+#define SCRIPTS_OF_SESSION_MAX	   1
 #define RESTART_DELAY_MAX_MS	   5000
 #define RESTART_READY_DELAY_MAX_MS 100
 #define RESTART_FORGIVEN_MS	   1000

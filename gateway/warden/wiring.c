@@ -33,6 +33,7 @@ bool keeps_session(const struct child *child,
 		return session->package->session.has_proxy;
 	case ROLE_WARDEN:
 	case ROLE_PACKCHECK:
+	case ROLE_SCRIPT:
 	case ROLE_LEDGER:
 	case ROLE_CONTROL:
 	case ROLE_MAX:
