@@ -18,6 +18,7 @@
 #include "cli/policy_file.h"
 #include "cli/recorder.h"
 #include "cli/run_env.h"
+#include "common/base64.h"
 #include "common/cleanup.h"
 #include "gateway/flow/messages.h"
 #include "policies/policy.h"
@@ -203,26 +204,11 @@ static struct sandbox_paths paths_of(struct arena *arena,
 
 static struct bytes decode_base64(struct arena *arena, const char *text)
 {
-	static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklm"
-				       "nopqrstuvwxyz0123456789+/";
-	uint8_t *out = arena_alloc(arena, strlen(text) + 1);
-	uint32_t bits = 0;
-	size_t len = 0;
-	int have = 0;
+	size_t size = strlen(text);
+	uint8_t *out = arena_alloc(arena, size + 1);
+	ptrdiff_t len = out ? base64_decode(bytes_str(text), out, size) : -1;
 
-	for (; out && *text && *text != '='; text++) {
-		const char *at = strchr(alphabet, *text);
-
-		if (!at)
-			return bytes_from(NULL, 0);
-		bits = bits << 6 | (uint32_t)(at - alphabet);
-		have += 6;
-		if (have >= 8) {
-			have -= 8;
-			out[len++] = (uint8_t)(bits >> have);
-		}
-	}
-	return bytes_from(out, len);
+	return bytes_from(out, len < 0 ? 0 : (size_t)len);
 }
 
 /* The policy's list, and the policy itself: the command would change what

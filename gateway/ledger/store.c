@@ -1,11 +1,10 @@
 #include "gateway/ledger/store.h"
 
-#include <fcntl.h>
 #include <stdio.h>
-#include <sys/stat.h>
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "gateway/sqlite/open.h"
 
 #define STORE_FILE	"ledger.db"
 #define APPLICATION_ID	0x5350414c /* "SPAL" */
@@ -52,50 +51,6 @@ int store_fail(const struct store *store, struct err *err, const char *verb)
 }
 
 /* ---- opening ---- */
-
-/* Make the file with the right owner before SQLite sees it: its log takes
- * the owner and mode of the file. */
-static int make_file(int directory, uid_t uid, struct err *err)
-{
-	auto_fd int fd =
-		openat(directory, STORE_FILE,
-		       O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	struct stat status;
-
-	if (fd < 0 || fstat(fd, &status) < 0)
-		return err_system(err, "open %s", STORE_FILE);
-	if (!S_ISREG(status.st_mode) || (status.st_mode & 0077))
-		return err_set(err, ERR_INVALID,
-			       "open %s: must be a file of mode 0600",
-			       STORE_FILE);
-	if (uid != (uid_t)-1 && status.st_uid != uid &&
-	    fchown(fd, uid, (gid_t)uid) < 0)
-		return err_system(err, "give %s to its owner", STORE_FILE);
-	return 0;
-}
-
-static int harden(sqlite3 *db)
-{
-	static const int off[] = {
-		SQLITE_DBCONFIG_TRUSTED_SCHEMA, SQLITE_DBCONFIG_ENABLE_TRIGGER,
-		SQLITE_DBCONFIG_ENABLE_VIEW,	SQLITE_DBCONFIG_DQS_DML,
-		SQLITE_DBCONFIG_DQS_DDL,
-	};
-	int keep_log = 1;
-
-	for (size_t i = 0; i < ARRAY_SIZE(off); i++)
-		if (sqlite3_db_config(db, off[i], 0, NULL) != SQLITE_OK)
-			return -1;
-	if (sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL) !=
-	    SQLITE_OK)
-		return -1;
-	/* The log is emptied at the end, not removed: no unlink then. */
-	(void)sqlite3_file_control(db, "main", SQLITE_FCNTL_PERSIST_WAL,
-				   &keep_log);
-	(void)sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
-	(void)sqlite3_limit(db, SQLITE_LIMIT_LENGTH, 1 << 20);
-	return 0;
-}
 
 /* The integer that a PRAGMA or SELECT gives; -1 when it gives none. */
 static int64_t get_number(sqlite3 *db, const char *sql)
@@ -224,34 +179,16 @@ static int on_progress(void *owner)
 	       clock_monotonic_ms() > store->query_deadline_ms;
 }
 
-/* What SQLite would open later, when the process is confined: the directory
- * of its log, which the first write syncs, and the source of its random
- * numbers, which a restart of the log needs. */
-static int open_all_now(struct store *store)
+static int set_up(struct store *store, struct err *err)
 {
-	uint8_t byte;
-
-	sqlite3_randomness(sizeof(byte), &byte);
-	return sqlite3_exec(store->db, "PRAGMA user_version = 1", NULL, NULL,
-			    NULL) == SQLITE_OK
-		       ? 0
-		       : -1;
-}
-
-static int set_up(struct store *store, const char *path, struct err *err)
-{
-	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX |
-		    SQLITE_OPEN_PRIVATECACHE;
-
-	if (sqlite3_open_v2(path, &store->db, flags, NULL) ||
-	    sqlite3_busy_timeout(store->db, BUSY_TIMEOUT_MS) ||
+	if (sqlite3_busy_timeout(store->db, BUSY_TIMEOUT_MS) ||
 	    sqlite3_exec(store->db, settings, NULL, NULL, NULL) ||
-	    harden(store->db) < 0)
+	    sqlite_harden(store->db) < 0)
 		return store_fail(store, err, "open " STORE_FILE);
 	if (check_mode(store, err) < 0 || check_schema(store, err) < 0 ||
 	    prepare_all(store, err) < 0)
 		return -1;
-	if (open_all_now(store) < 0)
+	if (sqlite_open_all_now(store->db) < 0)
 		return store_fail(store, err, "write " STORE_FILE);
 	sqlite3_progress_handler(store->db, 1000, on_progress, store);
 	return find_head(store, err);
@@ -259,19 +196,18 @@ static int set_up(struct store *store, const char *path, struct err *err)
 
 int store_open(struct store *store, int directory, uid_t uid, struct err *err)
 {
-	char path[64];
+	int result;
 
 	*store = (struct store){0};
 	buf_init(&store->json, ROW_JSON_MAX);
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", directory,
-		       STORE_FILE);
-	if (make_file(directory, uid, err) < 0)
-		return -1;
-	if (set_up(store, path, err) < 0) {
+	result = sqlite_open(directory, STORE_FILE, uid, &store->db, err);
+	if (result < 0 && store->db)
+		(void)store_fail(store, err, "open " STORE_FILE);
+	if (result == 0)
+		result = set_up(store, err);
+	if (result < 0)
 		store_close(store);
-		return -1;
-	}
-	return 0;
+	return result;
 }
 
 void store_close(struct store *store)

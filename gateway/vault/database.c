@@ -1,10 +1,9 @@
 #include "gateway/vault/database.h"
 
-#include <fcntl.h>
 #include <stdio.h>
-#include <sys/stat.h>
 
 #include "common/cleanup.h"
+#include "gateway/sqlite/open.h"
 
 #define VAULT_FILE     "vault.db"
 #define APPLICATION_ID 0x53505654 /* "SPVT" */
@@ -45,50 +44,6 @@ static int fail(sqlite3 *db, struct err *err, const char *verb)
 
 /* ---- opening ---- */
 
-/* Make the file with the right owner before SQLite sees it: its log takes
- * the owner and mode of the file. */
-static int make_file(int directory, uid_t uid, struct err *err)
-{
-	auto_fd int fd =
-		openat(directory, VAULT_FILE,
-		       O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	struct stat status;
-
-	if (fd < 0 || fstat(fd, &status) < 0)
-		return err_system(err, "open %s", VAULT_FILE);
-	if (!S_ISREG(status.st_mode) || (status.st_mode & 0077))
-		return err_set(err, ERR_INVALID,
-			       "open %s: must be a file of mode 0600",
-			       VAULT_FILE);
-	if (uid != (uid_t)-1 && status.st_uid != uid &&
-	    fchown(fd, uid, (gid_t)uid) < 0)
-		return err_system(err, "give %s to its owner", VAULT_FILE);
-	return 0;
-}
-
-static int harden(sqlite3 *db)
-{
-	static const int off[] = {
-		SQLITE_DBCONFIG_TRUSTED_SCHEMA, SQLITE_DBCONFIG_ENABLE_TRIGGER,
-		SQLITE_DBCONFIG_ENABLE_VIEW,	SQLITE_DBCONFIG_DQS_DML,
-		SQLITE_DBCONFIG_DQS_DDL,
-	};
-	int keep_log = 1;
-
-	for (size_t i = 0; i < ARRAY_SIZE(off); i++)
-		if (sqlite3_db_config(db, off[i], 0, NULL) != SQLITE_OK)
-			return -1;
-	if (sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL) !=
-	    SQLITE_OK)
-		return -1;
-	/* The log is emptied at the end, not removed: no unlink then. */
-	(void)sqlite3_file_control(db, "main", SQLITE_FCNTL_PERSIST_WAL,
-				   &keep_log);
-	(void)sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
-	(void)sqlite3_limit(db, SQLITE_LIMIT_LENGTH, 1 << 20);
-	return 0;
-}
-
 /* The value that a PRAGMA gives: a number, or is it this word? */
 static int64_t pragma(sqlite3 *db, const char *sql, const char *word)
 {
@@ -122,45 +77,28 @@ static int check_schema(sqlite3 *db, struct err *err)
 	return 0;
 }
 
-/* What SQLite would open later, when the process is confined: the directory
- * of its log, which the first write syncs, and the source of its random
- * numbers, which a restart of the log needs. */
-static int open_all_now(sqlite3 *db, struct err *err)
-{
-	uint8_t byte;
-
-	sqlite3_randomness(sizeof(byte), &byte);
-	return database_exec(db, "PRAGMA user_version = 1", err);
-}
-
 static int set_up(sqlite3 *db, struct err *err)
 {
 	if (database_exec(db, settings, err) < 0)
 		return -1;
-	if (harden(db) < 0)
+	if (sqlite_harden(db) < 0)
 		return fail(db, err, "harden");
 	if (check_schema(db, err) < 0)
 		return -1;
-	return open_all_now(db, err);
+	return sqlite_open_all_now(db) < 0 ? fail(db, err, "write") : 0;
 }
 
 sqlite3 *database_open(int directory, uid_t uid, struct err *err)
 {
-	sqlite3 *db = NULL;
-	char path[64];
+	sqlite3 *db;
+	int result = sqlite_open(directory, VAULT_FILE, uid, &db, err);
 
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", directory,
-		       VAULT_FILE);
-	if (make_file(directory, uid, err) < 0)
-		return NULL;
-	if (sqlite3_open_v2(path, &db,
-			    SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX |
-				    SQLITE_OPEN_PRIVATECACHE,
-			    NULL)) {
+	if (result < 0 && db)
 		(void)fail(db, err, "open");
-	} else if (set_up(db, err) == 0) {
+	if (result == 0)
+		result = set_up(db, err);
+	if (result == 0)
 		return db;
-	}
 	database_close(db);
 	return NULL;
 }
