@@ -267,13 +267,15 @@ static int keeper_begin(struct keeper *keeper, struct err *err)
 
 int keeper_main(const struct keeper_spec *spec, void *owner)
 {
-	struct keeper keeper = {
+	/* What it holds at the end of the process is no leak: it is here. */
+	static struct keeper keeper;
+	struct err err;
+
+	keeper = (struct keeper){
 		.spec = spec,
 		.owner = owner,
 		.state_fd = ROLE_FD_STATE,
 	};
-	struct err err;
-
 	log_open(role_name(spec->role), NULL);
 	arena_init(&keeper.arena, CONFIG_ARENA_MAX);
 	if (keeper_begin(&keeper, &err) < 0 ||
