@@ -116,12 +116,26 @@ static void let_go(struct approval *approval)
 	edge->held_count--;
 }
 
+/* Whoever is gone while it is held gets no answer; what was wanted is on
+ * record all the same. */
+static void record_gone(struct conn *conn)
+{
+	struct verdict verdict = conn->verdict;
+
+	if (!conn->approval->is_held || conn->state != AT_APPROVE ||
+	    conn->on_record != RECORD_IS_DUE)
+		return;
+	verdict.kind = VERDICT_DENY;
+	(void)conn_record_request(conn, &verdict);
+}
+
 void approval_release(struct conn *conn)
 {
 	struct approval *approval = conn->approval;
 
 	if (!approval)
 		return;
+	record_gone(conn);
 	let_go(approval);
 	conn->approval = NULL;
 	io_timer_free(approval->timer);

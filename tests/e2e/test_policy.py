@@ -15,8 +15,7 @@ network:
 WRONG = {
     "an unknown key": (GOOD.replace("hosts:", "host:"), ":5:7:", "hosts"),
     "a key that is not supported yet": (
-        GOOD.replace("methods: [GET]", "query: {a: b}"), ":6:7:",
-        "not supported yet"),
+        GOOD + "commands: {allow: [git]}\n", ":8:1:", "not supported yet"),
     "bad YAML": (GOOD.replace("[GET]", "[GET"), ":", ""),
     "an anchor": (GOOD.replace("[GET]", "&a [GET]"), ":6:", "anchor"),
     "a key twice": (GOOD + "version: 1\n", ":8:", ""),
