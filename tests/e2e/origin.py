@@ -131,7 +131,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self._raw(b"HTTP/1.1 200 OK\r\nContent-Length: 30\r\n\r\nabc")
         elif word == "files":
             self._file(rest)
-        elif word.startswith("@"):
+        elif word.startswith("@") and self.server.files:
             self._file(f"{word}/{rest}")
         elif word == "ws":
             websocket.serve(self, rest, self.server.frames)
@@ -151,7 +151,7 @@ class _Server(http.server.ThreadingHTTPServer):
         self.context = context
         self.requests = []
         self.frames = []
-        self.files = "/nowhere"
+        self.files = ""
         self.connections = 0
         self.dripping = 0
         self._numbers = {}

@@ -124,7 +124,7 @@ def files(origin, tmp_path):
     path.mkdir()
     origin.serve_files(path)
     yield path
-    origin.serve_files("/nowhere")
+    origin.serve_files("")
 
 
 def put(path, data):
