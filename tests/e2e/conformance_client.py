@@ -116,6 +116,61 @@ def answer_of(stream, method):
     return [status, found[1] if found else None, path]
 
 
+# ---- HTTP/2 ----
+
+def h2_fields(row, port):
+    authority = row["host"] + ("" if port == 443 else f":{port}")
+    return [(":method", row["method"]), (":scheme", "https"),
+            (":authority", row.get("says_host") or authority),
+            (":path", row["target"])] + [
+                (name.lower(), value) for name, value in row.get("fields", [])]
+
+
+def h2_events(link, stream):
+    """What comes until the answer's end: (status, body)."""
+    status, body = None, b""
+    while True:
+        data = stream.recv(65536)
+        if not data:
+            raise Refused("closed")
+        for event in link.receive_data(data):
+            kind = type(event).__name__
+            if kind == "ResponseReceived":
+                status = int(dict(event.headers)[":status"])
+            elif kind == "DataReceived":
+                body += event.data
+            elif kind == "StreamEnded":
+                return status, body
+            elif kind in ("StreamReset", "ConnectionTerminated"):
+                raise Refused(kind)
+        stream.sendall(link.data_to_send())
+
+
+def ask_h2(row, way, port):
+    import h2.config
+    import h2.connection
+    context = ssl.create_default_context()
+    context.set_alpn_protocols(["h2", "http/1.1"])
+    config = h2.config.H2Configuration(
+        header_encoding="utf-8", validate_outbound_headers=False,
+        normalize_outbound_headers=False)
+    with WAYS[way](row["host"], port) as plain, \
+            context.wrap_socket(plain, server_hostname=row["host"]) as stream:
+        if stream.selected_alpn_protocol() != "h2":
+            raise Refused("no h2")
+        link = h2.connection.H2Connection(config)
+        link.initiate_connection()
+        body = row.get("body", "").encode()
+        link.send_headers(1, h2_fields(row, port), end_stream=not body)
+        if body:
+            link.send_data(1, body, end_stream=True)
+        stream.sendall(link.data_to_send())
+        status, text = h2_events(link, stream)
+    told = json.loads(text) if text[:1] == b"{" else {}
+    return [status, told.get("constraint"),
+            told.get("path") if status == 200 else None]
+
+
 def ask(row, way, is_tls, port):
     with WAYS[way](row["host"], port) as stream:
         if is_tls:
@@ -142,6 +197,12 @@ def main():
                 got = [None, str(e), None]
             name = f"{way}-{'tls' if is_tls else 'plain'}"
             print(json.dumps([row["name"], name, got]), flush=True)
+        for way in ("connect", "socks-name", "socks-address", "transparent"):
+            try:
+                got = ask_h2(row, way, table["ports"][row["port"]][0])
+            except (Refused, OSError) as e:
+                got = [None, str(e), None]
+            print(json.dumps([row["name"], f"{way}-h2", got]), flush=True)
 
 
 if __name__ == "__main__":

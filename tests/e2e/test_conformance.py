@@ -1,6 +1,6 @@
 """One rule set on every way out: the same table of requests by CONNECT, in
-absolute form, by SOCKS (name and address), and redirected; in TLS and in the
-clear. Each must get the same verdict everywhere, and be forwarded alike."""
+absolute form, by SOCKS (name and address), and redirected; in TLS, in the
+clear and as HTTP/2. Each must get the same verdict everywhere, and be forwarded alike."""
 import json
 import pathlib
 import shutil
@@ -10,7 +10,8 @@ import pytest
 CLIENT = pathlib.Path(__file__).parent / "conformance_client.py"
 WAYS = ["connect-tls", "connect-plain", "socks-name-tls", "socks-name-plain",
         "socks-address-tls", "socks-address-plain", "transparent-tls",
-        "transparent-plain", "absolute-plain"]
+        "transparent-plain", "absolute-plain", "connect-h2", "socks-name-h2",
+        "socks-address-h2", "transparent-h2"]
 STATUS = {
     "host_not_allowed": 403, "port_not_allowed": 403,
     "method_not_allowed": 403, "path_not_allowed": 403,
@@ -20,6 +21,8 @@ STATUS = {
     "websocket_not_allowed": 403, "query_not_allowed": 403,
     "header_not_allowed": 403,
 }
+# What HTTP/2 says to a head that breaks it (RFC 9113 8.1.1).
+RESET = "StreamReset"
 GOOD, OTHER = "good.example", "other.example"
 HANDSHAKE = [["Upgrade", "websocket"],
              ["Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="],
@@ -139,23 +142,24 @@ ROWS = [
     row("Host is another", "host_mismatch", "GET", I, says_host=OTHER,
         absolute="request_malformed"),
     row("Host is no host", "request_malformed", "GET", I,
-        says_host="good.example, other.example"),
+        says_host="good.example, other.example", h2=RESET),
     # heads
     row("two lengths", "request_malformed", "POST", I, body="x",
-        fields=[["Content-Length", "2"]]),
+        fields=[["Content-Length", "2"]], h2=RESET),
     row("a length and chunks", "request_malformed", "POST", I, body="x",
-        fields=[["Transfer-Encoding", "chunked"]]),
+        fields=[["Transfer-Encoding", "chunked"]], h2=RESET),
     row("a folded line", "request_malformed", "GET", I,
         fields=[["X-A", "b\r\n c"]]),
     row("a field by Connection", "request_malformed", "GET", I,
-        fields=[["Connection", "authorization"]]),
+        fields=[["Connection", "authorization"]], h2=RESET),
     row("a head that is too large", "request_too_large", "GET", I,
         fields=[["X-Large", "x" * 9000]]),
     row("too many fields", "request_too_large", "GET", I,
         fields=[[f"X-{i}", "y"] for i in range(120)]),
     row("another protocol", "upgrade_not_supported", "GET", I,
-        fields=[["Upgrade", "h2c"], ["Connection", "upgrade"]]),
-    row("a WebSocket", "websocket_not_allowed", "GET", I, fields=HANDSHAKE),
+        fields=[["Upgrade", "h2c"], ["Connection", "upgrade"]], h2=RESET),
+    row("a WebSocket", "websocket_not_allowed", "GET", I, fields=HANDSHAKE,
+        h2=RESET),
 ]
 # A name that does not exist, and a reply of SOCKS, say no in their own way.
 UNTOLD = {
@@ -169,6 +173,8 @@ def expected(row, way):
     verdict = row["verdict"]
     if way == "absolute-plain":
         verdict = row.get("absolute", verdict)
+    if way.endswith("-h2") and "h2" in row:
+        return [None, row["h2"], None]
     if verdict.startswith("/"):
         return [200, None, verdict]
     told = UNTOLD.get(verdict, {}).get(way.rpartition("-")[0])
