@@ -73,9 +73,10 @@ class Gateway:
         self.config.write_text(json.dumps(settings, indent=1))
 
     def env(self, **more):
-        # What a process holds until its end is not given back; whether it
-        # holds ever more is a test of its own.
-        log = f"detect_leaks=0:log_path={self.sanitizer}/log"
+        # Leaks are looked for in every process that ends in order. The edge
+        # of a session that ends is killed: whether it holds ever more is a
+        # test of its own.
+        log = f"detect_leaks=1:log_path={self.sanitizer}/log"
         return {"PATH": os.environ["PATH"], "HOME": str(self.dir),
                 "SALLYPORT_RUN": str(self.run_dir),
                 "SALLYPORT_STATE": str(self.state),
