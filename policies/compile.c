@@ -15,7 +15,8 @@ struct top_nodes {
 };
 
 struct network_nodes {
-	const struct text_node *standard, *rules, *tls, *addresses, *limits;
+	const struct text_node *standard, *rules, *tls, *addresses, *limits,
+		*rate, *script;
 };
 
 static void compile_name(struct compile *compile, const struct top_nodes *nodes)
@@ -54,9 +55,10 @@ static void compile_sections(struct compile *compile,
 		{"addresses", reader_keep,
 		 offsetof(struct network_nodes, addresses)},
 		{"limits", reader_keep, offsetof(struct network_nodes, limits)},
-		{"rate", NULL, 0},
+		{"rate", reader_keep, offsetof(struct network_nodes, rate)},
+		{"script", reader_keep, offsetof(struct network_nodes, script)},
 	};
-	struct network_nodes network = {NULL, NULL, NULL, NULL, NULL};
+	struct network_nodes network = {0};
 
 	compile_name(compile, nodes);
 	if (nodes->network)
@@ -66,6 +68,8 @@ static void compile_sections(struct compile *compile,
 	compile_tls(compile, network.tls);
 	compile_addresses(compile, network.addresses);
 	compile_network_limits(compile, network.limits);
+	compile_rate(compile, network.rate, &compile->policy->rate);
+	compile_script(compile, network.script);
 	compile_credentials(compile, nodes->credentials);
 	compile_git(compile, nodes->git);
 	compile_rules(compile, network.rules, nodes->extends);

@@ -51,6 +51,18 @@ bool compile_pattern(struct compile *compile, const struct text_node *node,
 void compile_matches(struct compile *compile, const struct text_node *node,
 		     bool is_header, struct policy_matches *matches);
 
+/* A rule's body. NULL when an error was told. */
+const struct policy_body *compile_body(struct compile *compile,
+				       const struct text_node *node);
+/* body.json. */
+void compile_json(struct compile *compile, const struct text_node *node,
+		  struct policy_body *body);
+/* Of a rule or of the session; node may be NULL. */
+void compile_rate(struct compile *compile, const struct text_node *node,
+		  struct policy_rate *rate);
+/* network.script; node may be NULL. */
+void compile_script(struct compile *compile, const struct text_node *node);
+
 /* A reader_item_fn: a host pattern, in its canonical form. */
 bool compile_host_item(struct reader *reader, const struct text_node *node,
 		       void *item);

@@ -7,8 +7,10 @@
 #define REASON_MAX 512
 
 struct rule_nodes {
-	const struct text_node *name, *hosts, *ports, *methods, *paths, *query,
-		*headers, *hold, *credential, *action, *reason, *websocket;
+	const struct text_node *name, *hosts, *ports, *methods, *paths;
+	const struct text_node *query, *headers, *body, *websocket, *rate;
+	const struct text_node *action, *hold, *reason;
+	const struct text_node *credential, *client_certificate;
 };
 
 /* ---- the parts ---- */
@@ -159,6 +161,45 @@ static void check_hold(struct compile *compile, const struct text_node *hold,
 		rule->hold_ms = (uint32_t)ms;
 }
 
+/* What says nothing where nothing passes. */
+static void check_denial(struct compile *compile,
+			 const struct rule_nodes *nodes,
+			 const struct policy_rule *rule)
+{
+	const struct text_node *const vain[] = {nodes->websocket, nodes->rate,
+						nodes->client_certificate};
+	const struct policy_body *body = rule->body;
+
+	for (size_t i = 0; i < ARRAY_SIZE(vain); i++)
+		if (vain[i])
+			text_error(&compile->reader.source, vain[i]->key_at,
+				   "a rule that denies has no \"%.*s\"",
+				   BYTES_ARGS(vain[i]->key));
+	if (body && !body->json_count && !body->form.count &&
+	    !body->multipart.count && !body->deny_secrets && !body->graphql)
+		text_error(&compile->reader.source, nodes->body->at,
+			   "a rule that denies must say which bodies");
+}
+
+/* A handshake is a GET without a body (RFC 6455 4.1). */
+static void check_websocket(struct compile *compile,
+			    const struct text_node *websocket,
+			    const struct policy_rule *rule)
+{
+	bool has_get = rule->methods.count == 0;
+
+	for (size_t i = 0; i < rule->methods.count; i++)
+		has_get |= bytes_is(rule->methods.items[i], "GET");
+	if (!has_get)
+		(void)reader_error(&compile->reader, websocket,
+				   "the rule's methods need GET for a "
+				   "WebSocket");
+	if (rule->body)
+		(void)reader_error(&compile->reader, websocket,
+				   "a WebSocket has no body; make it two "
+				   "rules");
+}
+
 static void check_rule(struct compile *compile, const struct text_node *node,
 		       const struct rule_nodes *nodes, struct policy_rule *rule)
 {
@@ -174,6 +215,10 @@ static void check_rule(struct compile *compile, const struct text_node *node,
 		check_credential(compile, nodes, rule);
 	if (nodes->hold)
 		check_hold(compile, nodes->hold, rule);
+	if (rule->action == POLICY_DENY)
+		check_denial(compile, nodes, rule);
+	if (nodes->websocket)
+		check_websocket(compile, nodes->websocket, rule);
 	if (nodes->hosts)
 		check_tunnel(compile, nodes->hosts, rule);
 }
@@ -208,11 +253,17 @@ static void read_rule(struct compile *compile, const struct rule_nodes *nodes,
 		compile_matches(compile, nodes->query, false, &rule->query);
 	if (nodes->headers)
 		compile_matches(compile, nodes->headers, true, &rule->headers);
+	if (nodes->body)
+		rule->body = compile_body(compile, nodes->body);
+	if (nodes->websocket)
+		compile_websocket(compile, nodes->websocket, rule);
+	compile_rate(compile, nodes->rate, &rule->rate);
+	if (nodes->client_certificate)
+		(void)reader_name(&compile->reader, nodes->client_certificate,
+				  &rule->client_certificate);
 	if (nodes->credential)
 		(void)compile_credential_name(compile, nodes->credential,
 					      &rule->credential);
-	if (nodes->websocket)
-		compile_websocket(compile, nodes->websocket, rule);
 	if (nodes->reason)
 		read_reason(compile, nodes->reason, rule);
 }
@@ -233,10 +284,12 @@ void compile_rule(struct compile *compile, const struct text_node *node,
 		{"query", reader_keep, offsetof(struct rule_nodes, query)},
 		{"headers", reader_keep, offsetof(struct rule_nodes, headers)},
 		{"hold", reader_keep, offsetof(struct rule_nodes, hold)},
-		{"body", NULL, 0},
-		{"rate", NULL, 0},
+		{"body", reader_keep, offsetof(struct rule_nodes, body)},
 		{"websocket", reader_keep,
 		 offsetof(struct rule_nodes, websocket)},
+		{"rate", reader_keep, offsetof(struct rule_nodes, rate)},
+		{"client-certificate", reader_keep,
+		 offsetof(struct rule_nodes, client_certificate)},
 	};
 	struct rule_nodes nodes = {0};
 

@@ -37,10 +37,23 @@ static struct verdict doubt(const struct policy_rule *rule,
 			    rule->reason);
 }
 
+/* How the rules so far stand to a request. */
+struct course {
+	enum rule_stage closest; /* of those that let pass */
+	struct bytes differs;	 /* there */
+	/* Those that may match once the body is seen. */
+	const struct policy_rule *first;
+	uint64_t look_max;
+	bool may_pass; /* one of them lets pass */
+};
+
 static struct verdict nobody(const struct policy *policy,
 			     const struct request_facts *facts,
-			     enum rule_stage closest, struct buf *trace)
+			     const struct course *course, struct buf *trace)
 {
+	enum rule_stage closest = course->closest;
+	struct verdict verdict;
+
 	/* The host is known for its repositories; the rest of it is not. */
 	if (closest < RULE_METHOD &&
 	    decide_host_has_repo(policy, &facts->target))
@@ -48,14 +61,47 @@ static struct verdict nobody(const struct policy *policy,
 	/* A person cannot say which messages may pass. */
 	if (facts->is_websocket && policy->fallback == POLICY_ASK)
 		closest = RULE_WEBSOCKET;
-	return verdict_default(policy, &facts->target, closest, trace);
+	verdict = verdict_default(policy, &facts->target, closest, trace);
+	if (verdict.kind == VERDICT_DENY && closest > RULE_HEADER)
+		verdict.reason = course->differs;
+	return verdict;
+}
+
+static void course_add(struct course *course, const struct policy_rule *rule,
+		       enum rule_stage stage, struct bytes differs)
+{
+	if (stage == RULE_LOOK) {
+		if (!course->first)
+			course->first = rule;
+		if (rule->body->max > course->look_max)
+			course->look_max = rule->body->max;
+		course->may_pass |= rule->action != POLICY_DENY;
+	} else if (rule->action != POLICY_DENY && stage > course->closest) {
+		course->closest = stage;
+		course->differs = differs;
+	}
+}
+
+/* What is said, unless the body could change it. */
+static struct verdict settle(const struct course *course,
+			     struct verdict verdict)
+{
+	if (!course->first ||
+	    (verdict.kind == VERDICT_DENY && !course->may_pass))
+		return verdict;
+	return (struct verdict){
+		.kind = VERDICT_LOOK,
+		.constraint = CONSTRAINT_body_unreadable,
+		.rule = course->first->name,
+		.look_max = course->look_max,
+	};
 }
 
 static struct verdict decide(const struct policy *policy,
 			     struct hearing *hearing, struct buf *trace)
 {
 	const struct request_facts *facts = hearing->facts;
-	enum rule_stage closest = RULE_HOST;
+	struct course course = {.closest = RULE_HOST};
 	const struct policy_rule *rule;
 	struct candidates candidates;
 
@@ -66,13 +112,12 @@ static struct verdict decide(const struct policy *policy,
 
 		trace_rule(trace, rule, meeting.stage, hearing->differs);
 		if (meeting.is_doubtful)
-			return doubt(rule, meeting.stage);
+			return settle(&course, doubt(rule, meeting.stage));
 		if (meeting.stage == RULE_MATCH)
-			return speak(rule, facts);
-		if (rule->action != POLICY_DENY && meeting.stage > closest)
-			closest = meeting.stage;
+			return settle(&course, speak(rule, facts));
+		course_add(&course, rule, meeting.stage, hearing->differs);
 	}
-	return nobody(policy, facts, closest, trace);
+	return settle(&course, nobody(policy, facts, &course, trace));
 }
 
 struct verdict decide_request(const struct policy *policy,

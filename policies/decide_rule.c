@@ -1,5 +1,6 @@
 #include "policies/decide_rule.h"
 
+#include "policies/decide_body.h"
 #include "policies/host.h"
 #include "policies/path.h"
 
@@ -60,9 +61,8 @@ static bool meets_websocket(const struct policy_rule *rule,
 	       rule->action == POLICY_DENY;
 }
 
-/* Take one condition in. False: the rule is not met. */
-static bool meeting_add(struct meeting *meeting, const struct policy_rule *rule,
-			enum rule_stage stage, enum holds holds)
+bool meeting_add(struct meeting *meeting, const struct policy_rule *rule,
+		 enum rule_stage stage, enum holds holds)
 {
 	bool is_enough = holds == HOLDS || (holds == HOLDS_PARTLY &&
 					    rule->action != POLICY_ALLOW);
@@ -96,6 +96,12 @@ static void meet_head(struct meeting *meeting, const struct policy_rule *rule,
 				  headers_hold(hearing, &rule->headers));
 }
 
+/* What was in doubt before the end differs no less at the end. */
+static bool is_met(const struct meeting *meeting)
+{
+	return meeting->stage == RULE_MATCH || meeting->is_doubtful;
+}
+
 struct meeting rule_meets_request(const struct policy_rule *rule,
 				  struct hearing *hearing, bool is_host)
 {
@@ -106,6 +112,8 @@ struct meeting rule_meets_request(const struct policy_rule *rule,
 	hearing->differs = bytes_from(NULL, 0);
 	if (meeting.stage == RULE_MATCH)
 		meet_head(&meeting, rule, hearing);
+	if (rule->body && is_met(&meeting))
+		meet_body(&meeting, rule, hearing);
 	return meeting;
 }
 
@@ -138,6 +146,12 @@ enum constraint rule_stage_constraint(enum rule_stage stage)
 		[RULE_WEBSOCKET] = CONSTRAINT_websocket_not_allowed,
 		[RULE_QUERY] = CONSTRAINT_query_not_allowed,
 		[RULE_HEADER] = CONSTRAINT_header_not_allowed,
+		[RULE_BODY_TOO_LARGE] = CONSTRAINT_body_too_large,
+		[RULE_BODY_UNREADABLE] = CONSTRAINT_body_unreadable,
+		[RULE_BODY] = CONSTRAINT_body_not_allowed,
+		[RULE_GRAPHQL] = CONSTRAINT_graphql_not_allowed,
+		[RULE_SECRET] = CONSTRAINT_secret_in_body,
+		[RULE_LOOK] = CONSTRAINT_body_unreadable,
 		[RULE_MATCH] = CONSTRAINT_none,
 	};
 
@@ -163,6 +177,12 @@ void trace_rule(struct buf *trace, const struct policy_rule *rule,
 		[RULE_WEBSOCKET] = "allows no WebSocket",
 		[RULE_QUERY] = "another query",
 		[RULE_HEADER] = "another header",
+		[RULE_BODY_TOO_LARGE] = "a body that is too large",
+		[RULE_BODY_UNREADABLE] = "a body that cannot be read",
+		[RULE_BODY] = "another body",
+		[RULE_GRAPHQL] = "another GraphQL operation",
+		[RULE_SECRET] = "a secret in the body",
+		[RULE_LOOK] = "the body must be seen first",
 		[RULE_MATCH] = "matches",
 	};
 	static const char *const actions[] = {

@@ -19,6 +19,12 @@ enum rule_stage {
 	RULE_WEBSOCKET,
 	RULE_QUERY,
 	RULE_HEADER,
+	RULE_BODY_TOO_LARGE,
+	RULE_BODY_UNREADABLE,
+	RULE_BODY,
+	RULE_GRAPHQL,
+	RULE_SECRET,
+	RULE_LOOK, /* the body must be seen to know */
 	RULE_MATCH,
 	RULE_STAGE_MAX
 };
@@ -36,6 +42,10 @@ struct meeting {
 	 * what is in doubt, so it denies, for what stage says. */
 	bool is_doubtful;
 };
+/* Take one more condition in: what it is called when it does not hold. False:
+ * then the rule does not match. */
+bool meeting_add(struct meeting *meeting, const struct policy_rule *rule,
+		 enum rule_stage stage, enum holds holds);
 /* The whole rule. What differed stands in hearing->differs. */
 struct meeting rule_meets_request(const struct policy_rule *rule,
 				  struct hearing *hearing, bool is_host);

@@ -96,8 +96,9 @@ struct verdict decide_target(const struct policy *policy,
 	if (scan.allow) {
 		verdict = verdict_allow(scan.allow->name);
 		verdict.by = scan.allow;
-		verdict.inspect =
-			(scan.must_inspect || policy->inspect_all) && !tunnel;
+		verdict.inspect = (scan.must_inspect || policy->inspect_all ||
+				   policy->script.len) &&
+				  !tunnel;
 		return verdict;
 	}
 	if (scan.ask || scan.deny)

@@ -26,6 +26,7 @@
 #define POLICY_ERRORS_MAX   50	  /* told at once */
 #define POLICY_BINDINGS_MAX 64
 #define POLICY_REPOS_MAX    64
+#define POLICY_SCRIPT_MAX   (64 * 1024)
 
 enum policy_attach {
 	ATTACH_BEARER,

@@ -144,6 +144,27 @@ static void add_matches(struct list *list, const char *what,
 	}
 }
 
+/* "json /head: \"agent/42\"", an entry a value. */
+static void add_json(struct list *list, const struct policy_body *body)
+{
+	for (size_t i = 0; i < body->json_count; i++) {
+		const struct policy_json *json = &body->json[i];
+		struct bytes pointer = shown(json->pointer);
+		struct bytes text;
+
+		for (size_t j = 0; j < json->values.count; j++) {
+			text = shown(json->values.items[j]);
+			list_add_format(list, "json %.*s: %.*s",
+					BYTES_ARGS(pointer), BYTES_ARGS(text));
+		}
+		if (json->test != JSON_MATCHES)
+			continue;
+		text = shown(pattern_text(json->pattern));
+		list_add_format(list, "json %.*s: %.*s", BYTES_ARGS(pointer),
+				BYTES_ARGS(text));
+	}
+}
+
 /* What that one rule would let pass. */
 static void add_near_rule(struct list *list, const struct policy_rule *rule,
 			  const struct request_facts *facts,
@@ -163,9 +184,33 @@ static void add_near_rule(struct list *list, const struct policy_rule *rule,
 	case RULE_HEADER:
 		add_matches(list, "header", &rule->headers);
 		break;
+	case RULE_BODY:
+		add_json(list, rule->body);
+		add_matches(list, "form", &rule->body->form);
+		add_matches(list, "part", &rule->body->multipart);
+		break;
+	case RULE_GRAPHQL:
+		for (size_t i = 0; i < rule->body->graphql->fields.count; i++)
+			list_add(list, rule->body->graphql->fields.items[i]);
+		add_matches(list, "argument", &rule->body->graphql->arguments);
+		break;
+	case RULE_BODY_TOO_LARGE:
+		list_add_format(list, "at most %llu bytes",
+				(unsigned long long)rule->body->max);
+		break;
 	default:
 		break;
 	}
+}
+
+/* The body is gone by now: a rule that looked at it came that far. */
+static enum rule_stage stage_of(enum constraint constraint)
+{
+	enum rule_stage stage = RULE_BODY_TOO_LARGE;
+
+	while (stage < RULE_LOOK && rule_stage_constraint(stage) != constraint)
+		stage++;
+	return stage;
 }
 
 /* Rules that came as close as the decision says. */
@@ -183,6 +228,8 @@ static void add_rules(struct list *list, const struct policy *policy,
 		if (rule->action == POLICY_DENY)
 			continue;
 		stage = rule_meets_request(rule, &hearing, false).stage;
+		if (stage == RULE_LOOK)
+			stage = stage_of(constraint);
 		if (stage > RULE_PORT &&
 		    rule_stage_constraint(stage) == constraint)
 			add_near_rule(list, rule, facts, stage);
@@ -225,6 +272,16 @@ static const char *remedy(enum constraint constraint, bool knows_allowed)
 	case CONSTRAINT_header_not_allowed:
 		return "send what the allowed patterns match, whole and "
 		       "wherever the name stands";
+	case CONSTRAINT_body_too_large:
+		return "send a smaller body";
+	case CONSTRAINT_body_unreadable:
+		return "send a plain body of the type that its Content-Type "
+		       "says";
+	case CONSTRAINT_body_not_allowed:
+	case CONSTRAINT_graphql_not_allowed:
+		return "send a body that says what is allowed";
+	case CONSTRAINT_secret_in_body:
+		return "send it without the secret";
 	case CONSTRAINT_websocket_not_allowed:
 		return "do without a WebSocket, or ask the session's owner to "
 		       "allow one here";
@@ -248,13 +305,24 @@ static const char *remedy(enum constraint constraint, bool knows_allowed)
 	}
 }
 
+/* Then a verdict's reason is what was found. */
+static bool is_about_body(enum constraint constraint)
+{
+	return constraint == CONSTRAINT_body_not_allowed ||
+	       constraint == CONSTRAINT_body_unreadable ||
+	       constraint == CONSTRAINT_graphql_not_allowed ||
+	       constraint == CONSTRAINT_secret_in_body;
+}
+
 /* The rule's own words, or the constraint's about this request. */
 static struct bytes detail_of(struct arena *arena,
 			      const struct verdict *verdict, struct bytes what)
 {
 	const char *text = constraint_text(verdict->constraint);
 
-	if (verdict->reason.len > 0)
+	if (verdict->reason.len > 0 && is_about_body(verdict->constraint))
+		what = shown(verdict->reason);
+	else if (verdict->reason.len > 0)
 		return verdict->reason;
 	return bytes_str(
 		arena_format(arena, "%s: %.*s", text, BYTES_ARGS(what)));

@@ -176,6 +176,7 @@ static enum step decide(struct conn *conn)
 	if (open_body(conn) < 0)
 		return STEP_DENY;
 	facts.body = look->seen;
+	facts.body_bytes = buf_len(&look->held);
 	conn->verdict = decide_request(conn->edge->policy, &facts, NULL);
 	/* It was asked with all there is. */
 	if (conn->verdict.kind == VERDICT_LOOK)

@@ -3,8 +3,10 @@
  */
 #include "policy_of.h"
 
-#define RULE(text)  "version: 1\nnetwork:\n  rules:\n    - " text "\n"
-#define ALLOW(text) RULE("{hosts: [a.example], action: allow, " text "}")
+#define RULE(text)    "version: 1\nnetwork:\n  rules:\n    - " text "\n"
+#define ALLOW(text)   RULE("{hosts: [a.example], action: allow, " text "}")
+#define DENY(text)    RULE("{hosts: [a.example], action: deny, " text "}")
+#define NETWORK(text) "version: 1\nnetwork:\n  " text "\n"
 
 /* What is wrong, and its twin that is not: told is NULL there. */
 static const struct row {
@@ -35,13 +37,70 @@ static const struct row {
 	{ALLOW("headers: {'a b': x}"), "this is no header's name"},
 	{ALLOW("headers: {Host: x}"), "rules do not see this header"},
 	{ALLOW("headers: {x-it: a, X-IT: b}"), "stands here twice"},
+	/* rates */
+	{ALLOW("rate: {requests: 600/1m, upload: 200MiB/1h, download: 1B/1d}"),
+	 NULL},
+	{NETWORK("rate: {requests: 1/1s}"), NULL},
+	{ALLOW("rate: 600/1m"), "this must be a map"},
+	{ALLOW("rate: {}"), "this must say requests, upload or download"},
+	{ALLOW("rate: {requests: 600}"), "this must be like 600/1m"},
+	{ALLOW("rate: {requests: 0/1m}"), "a number from 1 to"},
+	{ALLOW("rate: {requests: 1/0s}"), "this must be a time"},
+	{ALLOW("rate: {requests: 1/m}"), "this must be a time"},
+	{ALLOW("rate: {upload: 200/1h}"), "this must be a size"},
+	{DENY("rate: {requests: 1/1s}"), "a rule that denies has no \"rate\""},
+	/* scripts */
+	{NETWORK("script: 'function decide() end'"), NULL},
+	{NETWORK("script: [x]"), "this must be one value"},
+	/* bodies */
+	{ALLOW("body: {max: 64KiB}"), NULL},
+	{ALLOW("body: {}"), "this must say something of the body"},
+	{ALLOW("body: {max: 65MiB}"), "more than 64MiB"},
+	{ALLOW("body: {secrets: allow}"), "this must be deny"},
+	{DENY("body: {secrets: deny}"), NULL},
+	{DENY("body: {max: 1KiB}"), "must say which bodies"},
+	{ALLOW("body: {json: [{pointer: /a, equals: b}]}"), NULL},
+	{ALLOW("body: {json: [{pointer: '', one-of: [1, -1.5e+3, null]}]}"),
+	 NULL},
+	{ALLOW("body: {json: []}"), "1 to 100 entries"},
+	{ALLOW("body: {json: [{equals: b}]}"), "\"pointer\" is missing"},
+	{ALLOW("body: {json: [{pointer: a, equals: b}]}"), "starts with '/'"},
+	{ALLOW("body: {json: [{pointer: /a~2, equals: b}]}"), "\"~0\""},
+	{ALLOW("body: {json: [{pointer: /a}]}"), "one of equals, one-of"},
+	{ALLOW("body: {json: [{pointer: /a, equals: b, matches: c}]}"),
+	 "one of equals, one-of"},
+	{ALLOW("body: {json: [{pointer: /a, matches: '('}]}"),
+	 "no regular expression"},
+	{ALLOW("body: {json: [{pointer: /a, one-of: []}]}"), "an empty list"},
+	{ALLOW("body: {form: {a: b}, multipart: {c: d}}"), NULL},
+	{ALLOW("body: {form: {}}"), "1 to 100 names"},
+	{ALLOW("body: {graphql: {}}"), NULL},
+	{ALLOW("body: {graphql: {operations: [query], fields: [a, 'b*', '*'], "
+	       "arguments: {a.b.c: d}}}"),
+	 NULL},
+	{ALLOW("body: {graphql: {operations: []}}"), "an empty list"},
+	{ALLOW("body: {graphql: {operations: [querry]}}"),
+	 "did you mean \"query\"?"},
+	{ALLOW("body: {graphql: {fields: ['a-b']}}"), "a field's name"},
+	{ALLOW("body: {graphql: {fields: []}}"), "an empty list"},
+	{ALLOW("body: {graphql: {arguments: {a: b}}}"), "not like field.arg"},
+	{ALLOW("body: {graphql: {arguments: {a..b: b}}}"),
+	 "not like field.arg"},
+	/* WebSockets and certificates */
 	{ALLOW("websocket: {}"), NULL},
-	{ALLOW("websocket: {message: 16MiB, text: 'a|b', binary: true}"), NULL},
+	{ALLOW("websocket: {message: 64KiB, text: '[a-z]*', binary: true}"),
+	 NULL},
 	{ALLOW("websocket: {message: 17MiB}"), "more than 16 MiB"},
-	{ALLOW("websocket: {text: 'x(y'}"), "no regular expression"},
 	{ALLOW("websocket: {binary: perhaps}"), "true or false"},
 	{ALLOW("websocket: true"), "this must be a map"},
 	{ALLOW("websocket: {size: 1}"), "unknown key"},
+	{ALLOW("websocket: {text: '('}"), "no regular expression"},
+	{ALLOW("websocket: {}, methods: [POST]"), "need GET"},
+	{ALLOW("websocket: {}, body: {max: 1B}"), "make it two rules"},
+	{DENY("websocket: {}"), "a rule that denies has no \"websocket\""},
+	{ALLOW("client-certificate: corp"), NULL},
+	{ALLOW("client-certificate: 'a b'"), "a name is made of"},
+	{DENY("client-certificate: corp"), "has no \"client-certificate\""},
 };
 
 static void policy_compile_tells_what_is_wrong_with_a_rule(void **state)

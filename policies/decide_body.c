@@ -1,0 +1,277 @@
+/*
+ * A rule's body against what the inspection read of it.
+ */
+#include "policies/decide_body.h"
+
+#include <stdio.h>
+
+#include "policies/inspect/inspection.h"
+#include "policies/pattern.h"
+
+#define TOKEN_MAX 4096 /* of a pointer: as long as a word of a policy */
+
+/* ---- one place of a JSON text ---- */
+
+/* RFC 6901 3: the next token of a pointer, unescaped. */
+static struct bytes next_token(struct bytes *pointer, char out[TOKEN_MAX])
+{
+	struct bytes token;
+	size_t len = 0;
+
+	*pointer = bytes_slice(*pointer, 1, pointer->len);
+	token = *pointer;
+	while (token.len && token.data[0] != '/' && len < TOKEN_MAX) {
+		bool is_escape = token.data[0] == '~' && token.len > 1;
+		char c = (char)token.data[0];
+
+		if (is_escape)
+			c = token.data[1] == '1' ? '/' : '~';
+		out[len++] = c;
+		token = bytes_slice(token, is_escape ? 2 : 1, token.len);
+	}
+	*pointer = token;
+	return bytes_from(out, len);
+}
+
+/* Some servers take a key in any case: another spelling of it spoils what
+ * is found here. */
+static json_t *member(json_t *object, struct bytes token, bool *is_spoiled)
+{
+	json_t *found = NULL;
+	const char *key;
+	json_t *value;
+
+	json_object_foreach(object, key, value)
+	{
+		if (bytes_is(token, key))
+			found = value;
+		else if (bytes_is_nocase(token, key))
+			*is_spoiled = true;
+	}
+	return found;
+}
+
+static json_t *element(const json_t *array, struct bytes token)
+{
+	uint64_t index;
+
+	if (bytes_to_u64(token, 9, &index) ||
+	    (token.len > 1 && token.data[0] == '0'))
+		return NULL;
+	return json_array_get(array, (size_t)index);
+}
+
+static json_t *value_at(json_t *value, struct bytes pointer, bool *is_spoiled)
+{
+	char token[TOKEN_MAX];
+
+	while (value && pointer.len) {
+		struct bytes name = next_token(&pointer, token);
+
+		if (json_is_object(value))
+			value = member(value, name, is_spoiled);
+		else
+			value = json_is_array(value) ? element(value, name)
+						     : NULL;
+	}
+	return value;
+}
+
+/* ---- its value ---- */
+
+static struct bytes string_of(const json_t *value)
+{
+	return bytes_from(json_string_value(value), json_string_length(value));
+}
+
+static bool is_same_number(const json_t *value, struct bytes text)
+{
+	json_t *number = json_loadb((const char *)text.data, text.len,
+				    JSON_DECODE_ANY, NULL);
+	bool is_same;
+
+	if (json_is_integer(value) && json_is_integer(number))
+		is_same =
+			json_integer_value(value) == json_integer_value(number);
+	else
+		is_same = number && !(json_number_value(value) <
+					      json_number_value(number) ||
+				      json_number_value(value) >
+					      json_number_value(number));
+	json_decref(number);
+	return is_same;
+}
+
+/* text: as policy_rule.h has it. */
+static bool equals(const json_t *value, struct bytes text)
+{
+	switch (json_typeof(value)) {
+	case JSON_STRING:
+		return text.data[0] == '"' &&
+		       bytes_equal(string_of(value),
+				   bytes_slice(text, 1, text.len - 1));
+	case JSON_INTEGER:
+	case JSON_REAL:
+		return (text.data[0] == '-' ||
+			(text.data[0] >= '0' && text.data[0] <= '9')) &&
+		       is_same_number(value, text);
+	case JSON_TRUE:
+		return bytes_is(text, "true");
+	case JSON_FALSE:
+		return bytes_is(text, "false");
+	case JSON_NULL:
+		return bytes_is(text, "null");
+	case JSON_OBJECT:
+	case JSON_ARRAY:
+		break;
+	}
+	return false;
+}
+
+static enum holds string_holds(const struct pattern *pattern,
+			       struct bytes string)
+{
+	switch (pattern_ask(pattern, string)) {
+	case PATTERN_MATCHES:
+		return HOLDS;
+	case PATTERN_UNSURE:
+		return HOLDS_PARTLY;
+	case PATTERN_DIFFERS:
+		break;
+	}
+	return HOLDS_NOT;
+}
+
+static enum holds value_holds(const struct policy_json *json,
+			      const json_t *value)
+{
+	if (json->test == JSON_MATCHES)
+		return json_is_string(value)
+			       ? string_holds(json->pattern, string_of(value))
+			       : HOLDS_NOT;
+	for (size_t i = 0; i < json->values.count; i++)
+		if (equals(value, json->values.items[i]))
+			return HOLDS;
+	return HOLDS_NOT;
+}
+
+static enum holds entry_holds(const struct policy_json *json, json_t *root)
+{
+	bool is_spoiled = false;
+	json_t *value = value_at(root, json->pointer, &is_spoiled);
+
+	if (is_spoiled)
+		return HOLDS_PARTLY;
+	return value ? value_holds(json, value) : HOLDS_NOT;
+}
+
+/* ---- the parts of a body ---- */
+
+/* What cannot be read may hold anything; an empty body holds nothing. */
+static bool meet_unreadable(struct meeting *meeting,
+			    const struct policy_rule *rule,
+			    struct hearing *hearing)
+{
+	struct inspection *body = hearing->facts->body;
+
+	if (inspection_content(body).len == 0) {
+		hearing->differs = bytes_str("there is none");
+		return meeting_add(meeting, rule, RULE_BODY, HOLDS_NOT);
+	}
+	hearing->differs = bytes_str(inspection_fault(body));
+	return meeting_add(meeting, rule, RULE_BODY_UNREADABLE, HOLDS_PARTLY);
+}
+
+static bool meet_json(struct meeting *meeting, const struct policy_rule *rule,
+		      struct hearing *hearing)
+{
+	const struct policy_body *asked = rule->body;
+	enum holds all = HOLDS;
+	json_t *root;
+
+	if (asked->json_count == 0)
+		return true;
+	root = inspection_json(hearing->facts->body);
+	if (!root)
+		return meet_unreadable(meeting, rule, hearing);
+	for (size_t i = 0; i < asked->json_count && all != HOLDS_NOT; i++) {
+		enum holds one = entry_holds(&asked->json[i], root);
+
+		if (one != HOLDS)
+			hearing->differs = asked->json[i].pointer;
+		all = holds_both(all, one);
+	}
+	return meeting_add(meeting, rule, RULE_BODY, all);
+}
+
+static bool meet_fields(struct meeting *meeting, const struct policy_rule *rule,
+			struct hearing *hearing,
+			const struct policy_matches *matches,
+			const struct fields *(*read)(struct inspection *))
+{
+	const struct fields *fields;
+
+	if (matches->count == 0)
+		return true;
+	fields = read(hearing->facts->body);
+	if (!fields)
+		return meet_unreadable(meeting, rule, hearing);
+	return meeting_add(meeting, rule, RULE_BODY,
+			   fields_hold(hearing, matches, fields, false));
+}
+
+static bool meet_secrets(struct meeting *meeting,
+			 const struct policy_rule *rule,
+			 struct hearing *hearing)
+{
+	struct inspection *body = hearing->facts->body;
+	bool is_denial = rule->action == POLICY_DENY;
+	const char *secret;
+	enum holds holds;
+
+	if (!rule->body->deny_secrets)
+		return true;
+	secret = inspection_secret(body);
+	if (!secret && *inspection_fault(body)) {
+		hearing->differs = bytes_str(inspection_fault(body));
+		return meeting_add(meeting, rule, RULE_BODY_UNREADABLE,
+				   HOLDS_PARTLY);
+	}
+	/* Who denies waits for one; who asks is not for what has one. */
+	if (is_denial)
+		holds = secret ? HOLDS : HOLDS_NOT;
+	else
+		holds = secret ? HOLDS_PARTLY : HOLDS;
+	if (secret)
+		hearing->differs = bytes_str(secret);
+	return meeting_add(meeting, rule, RULE_SECRET, holds);
+}
+
+static bool fits(const struct policy_rule *rule,
+		 const struct request_facts *facts)
+{
+	return facts->body_bytes <= rule->body->max &&
+	       inspection_content(facts->body).len <= rule->body->max;
+}
+
+void meet_body(struct meeting *meeting, const struct policy_rule *rule,
+	       struct hearing *hearing)
+{
+	if (!hearing->facts->body) {
+		*meeting = (struct meeting){.stage = RULE_LOOK};
+		return;
+	}
+	/* A body that is too large is not looked into by this rule. */
+	if (!fits(rule, hearing->facts)) {
+		(void)meeting_add(meeting, rule, RULE_BODY_TOO_LARGE,
+				  HOLDS_PARTLY);
+		return;
+	}
+	(void)(meet_json(meeting, rule, hearing) &&
+	       meet_fields(meeting, rule, hearing, &rule->body->form,
+			   inspection_form) &&
+	       meet_fields(meeting, rule, hearing, &rule->body->multipart,
+			   inspection_multipart) &&
+	       meet_graphql(meeting, rule, hearing) &&
+	       meet_secrets(meeting, rule, hearing));
+}
