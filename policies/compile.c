@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "common/cleanup.h"
+#include "policies/guardrail.h"
 
 /* Nodes and copies of a text of POLICY_TEXT_MAX: at most some 60 bytes a
  * byte of text. */
@@ -78,6 +79,37 @@ static void compile_sections(struct compile *compile,
 	compile_environment(compile, nodes->environment);
 }
 
+static void check_keys(struct compile *compile, const struct text_node *map,
+		       const char *const *keys)
+{
+	for (const struct text_node *item = map->first; item;
+	     item = item->next) {
+		size_t i = 0;
+
+		while (keys[i] && !bytes_is(item->key, keys[i]))
+			i++;
+		if (!keys[i])
+			text_error(&compile->reader.source, item->key_at,
+				   "a guardrail has no \"%.*s\" here",
+				   BYTES_ARGS(item->key));
+	}
+}
+
+/* What would add something, or would not narrow. */
+static void check_guardrail(struct compile *compile,
+			    const struct text_node *root)
+{
+	static const char *const keys[] = {"version", "name", "network", "git",
+					   NULL};
+	static const char *const network_keys[] = {"default",	"rules",  "tls",
+						   "addresses", "limits", NULL};
+	const struct text_node *network = text_child(root, "network");
+
+	check_keys(compile, root, keys);
+	if (network && network->kind == TEXT_MAP)
+		check_keys(compile, network, network_keys);
+}
+
 static void compile_top(struct compile *compile, const struct text_node *root)
 {
 	static const struct reader_field fields[] = {
@@ -103,6 +135,8 @@ static void compile_top(struct compile *compile, const struct text_node *root)
 			&nodes))
 		return;
 	(void)reader_require(&compile->reader, root, "version");
+	if (compile->policy->is_guardrail)
+		check_guardrail(compile, root);
 	compile_sections(compile, &nodes);
 }
 
@@ -113,9 +147,10 @@ static const struct policy_variables placeholders = {
 	.repo = BYTES_LITERAL("https://forge.invalid/owner/name"),
 };
 
-struct policy *policy_compile(struct bytes text,
-			      const struct policy_variables *variables,
-			      struct policy_errors *errors)
+static struct policy *compile_text(struct bytes text,
+				   const struct policy_variables *variables,
+				   struct policy_errors *errors,
+				   bool is_guardrail)
 {
 	struct policy *policy = calloc(1, sizeof(*policy));
 	auto_type(arena_release) struct arena trees;
@@ -126,6 +161,7 @@ struct policy *policy_compile(struct bytes text,
 		.policy = policy,
 		.variables = variables ? variables : &placeholders,
 		.is_check = !variables,
+		.preset = bytes_str(is_guardrail ? "guardrail" : NULL),
 	};
 	const struct text_node *root;
 
@@ -135,6 +171,7 @@ struct policy *policy_compile(struct bytes text,
 		text_error(&compile.reader.source, 0, "no memory");
 		return NULL;
 	}
+	policy->is_guardrail = is_guardrail;
 	arena_init(&policy->arena, POLICY_MAX);
 	compile.reader.arena = &policy->arena;
 	root = text_parse(&compile.reader.source, &trees);
@@ -146,10 +183,25 @@ struct policy *policy_compile(struct bytes text,
 	return NULL;
 }
 
+struct policy *policy_compile(struct bytes text,
+			      const struct policy_variables *variables,
+			      struct policy_errors *errors)
+{
+	return compile_text(text, variables, errors, false);
+}
+
+struct policy *guardrail_compile(struct bytes text,
+				 const struct policy_variables *variables,
+				 struct policy_errors *errors)
+{
+	return compile_text(text, variables, errors, true);
+}
+
 void policy_free(struct policy *policy)
 {
 	if (!policy)
 		return;
+	policy_free(policy->guardrail);
 	arena_release(&policy->arena);
 	free(policy);
 }

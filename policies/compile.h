@@ -13,8 +13,10 @@ struct compile {
 	struct arena *trees;  /* trees live here, until all is compiled */
 	struct policy *policy;
 	const struct policy_variables *variables;
-	bool is_check;	     /* variables are placeholders */
-	struct bytes preset; /* whose rules are read; empty: the policy's */
+	bool is_check; /* variables are placeholders */
+	/* Whose rules are read: a preset's or the guardrail's; empty: the
+	 * policy's. */
+	struct bytes preset;
 };
 
 static inline struct compile *compile_of(struct reader *reader)

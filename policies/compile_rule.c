@@ -200,6 +200,23 @@ static void check_websocket(struct compile *compile,
 				   "rules");
 }
 
+/* What a guardrail's rule would add, and what only one rule can say. */
+static void check_guardrail(struct compile *compile,
+			    const struct rule_nodes *nodes)
+{
+	const struct text_node *const vain[] = {nodes->credential, nodes->rate,
+						nodes->client_certificate};
+
+	for (size_t i = 0; i < ARRAY_SIZE(vain); i++)
+		if (vain[i])
+			text_error(&compile->reader.source, vain[i]->key_at,
+				   "a guardrail's rule has no \"%.*s\"",
+				   BYTES_ARGS(vain[i]->key));
+	if (nodes->websocket && nodes->websocket->count)
+		text_error(&compile->reader.source, nodes->websocket->at,
+			   "a guardrail allows WebSockets by {} alone");
+}
+
 static void check_rule(struct compile *compile, const struct text_node *node,
 		       const struct rule_nodes *nodes, struct policy_rule *rule)
 {
@@ -211,6 +228,8 @@ static void check_rule(struct compile *compile, const struct text_node *node,
 		text_error(&compile->reader.source, node->at,
 			   "a rule that asks needs \"hosts\"; for every host "
 			   "say hosts: [\"*\"]");
+	if (compile->policy->is_guardrail)
+		check_guardrail(compile, nodes);
 	if (nodes->credential)
 		check_credential(compile, nodes, rule);
 	if (nodes->hold)

@@ -177,7 +177,7 @@ void compile_rules(struct compile *compile, const struct text_node *rules,
 		   const struct text_node *extends)
 {
 	struct rule_list lists[1 + PRESETS_MAX] = {
-		{compile->reader.source, {NULL, 0}, rules}};
+		{compile->reader.source, compile->preset, rules}};
 	size_t count = 1 + load_presets(compile, extends, lists + 1);
 	struct policy_rule *array;
 	size_t total = 0;

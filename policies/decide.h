@@ -1,6 +1,7 @@
 /*
  * Decisions: pure functions of an immutable policy and facts. First match
- * decides, top to bottom: `git` for the endpoints of its repositories, then
+ * decides, top to bottom: the guardrail (guardrail.h), which everything must
+ * pass as well; `git` for the endpoints of its repositories, then
  * network.rules, then the presets' rules, then the default (deny).
  */
 #ifndef POLICIES_DECIDE_H
@@ -20,6 +21,9 @@
 struct verdict decide_target(const struct policy *policy,
 			     const struct target_facts *facts,
 			     struct buf *trace);
+
+/* Is the host one of network.tls.tunnel? */
+bool decide_is_tunnel(const struct policy *policy, struct bytes host);
 
 /* May this request pass, and with which credential? Requests of a
  * repository's git endpoints are the git lane's: decide_repo() first. */
@@ -52,7 +56,7 @@ const struct policy_repo *decide_repo(const struct policy *policy,
 bool decide_host_has_repo(const struct policy *policy,
 			  const struct target_facts *target);
 
-/* May the session read it? */
+/* May the session read it, as far as `git` says? */
 struct verdict decide_fetch(const struct policy_repo *repo);
 
 /* May this update be made? For PUSH_UPDATE: allowed when fast-forward or

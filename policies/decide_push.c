@@ -6,6 +6,9 @@ static const struct bytes no_reason = {NULL, 0};
 
 struct verdict decide_fetch(const struct policy_repo *repo)
 {
+	if (repo->guard && !repo->guard->read)
+		return verdict_deny(CONSTRAINT_fetch_not_allowed,
+				    bytes_str("guardrail/git"), no_reason);
 	if (repo->read)
 		return verdict_allow(repo->url);
 	return verdict_deny(CONSTRAINT_fetch_not_allowed, repo->url, no_reason);
@@ -60,8 +63,8 @@ static unsigned verbs_for(enum push_verb verb, enum ref_kind kind)
 	return 0;
 }
 
-struct verdict decide_push(const struct policy_repo *repo,
-			   const struct push_facts *facts, bool *needs_proof)
+static struct verdict decide(const struct policy_repo *repo,
+			     const struct push_facts *facts, bool *needs_proof)
 {
 	enum ref_kind kind = kind_of(repo, facts->ref);
 	enum constraint constraint = CONSTRAINT_push_verb_not_allowed;
@@ -79,4 +82,22 @@ struct verdict decide_push(const struct policy_repo *repo,
 	    (repo->verbs & VERB_FAST_FORWARD))
 		constraint = CONSTRAINT_push_not_fast_forward;
 	return verdict_deny(constraint, repo->url, no_reason);
+}
+
+struct verdict decide_push(const struct policy_repo *repo,
+			   const struct push_facts *facts, bool *needs_proof)
+{
+	struct verdict verdict = decide(repo, facts, needs_proof);
+	bool guard_needs_proof = false;
+	struct verdict guard;
+
+	if (!repo->guard || verdict.kind != VERDICT_ALLOW)
+		return verdict;
+	guard = decide(repo->guard, facts, &guard_needs_proof);
+	*needs_proof |= guard_needs_proof;
+	if (guard.kind == VERDICT_ALLOW)
+		return verdict;
+	*needs_proof = false;
+	guard.rule = bytes_str("guardrail/git");
+	return guard;
 }

@@ -1,5 +1,6 @@
 #include "policies/decide.h"
 #include "policies/decide_rule.h"
+#include "policies/guardrail.h"
 #include "policies/rule_index.h"
 
 /* Git's endpoints get a credential through `git` alone: a rule cannot see
@@ -130,5 +131,5 @@ struct verdict decide_request(const struct policy *policy,
 	hearing_init(&hearing, facts);
 	verdict = decide(policy, &hearing, trace);
 	hearing_release(&hearing);
-	return verdict;
+	return guard_request(policy, facts, verdict, trace);
 }

@@ -254,7 +254,8 @@ struct verdict verdict_default(const struct policy *policy,
 			       const struct target_facts *facts,
 			       enum rule_stage closest, struct buf *trace)
 {
-	static const struct bytes name = BYTES_LITERAL("default");
+	const struct bytes name = bytes_str(
+		policy->is_guardrail ? "guardrail/default" : "default");
 	struct verdict verdict = verdict_deny(rule_stage_constraint(closest),
 					      name, bytes_from(NULL, 0));
 

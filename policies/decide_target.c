@@ -1,9 +1,10 @@
 #include "policies/decide.h"
 #include "policies/decide_rule.h"
+#include "policies/guardrail.h"
 #include "policies/host.h"
 #include "policies/rule_index.h"
 
-static bool is_tunnel(const struct policy *policy, struct bytes host)
+bool decide_is_tunnel(const struct policy *policy, struct bytes host)
 {
 	for (size_t i = 0; i < policy->tunnel.count; i++)
 		if (host_matches(policy->tunnel.items[i], host))
@@ -11,9 +12,10 @@ static bool is_tunnel(const struct policy *policy, struct bytes host)
 	return false;
 }
 
-static struct verdict allow_repo(struct buf *trace)
+static struct verdict allow_repo(const struct policy *policy, struct buf *trace)
 {
-	static const struct bytes name = BYTES_LITERAL("git");
+	const struct bytes name =
+		bytes_str(policy->is_guardrail ? "guardrail/git" : "git");
 	struct verdict verdict = verdict_allow(name);
 
 	trace_add(trace, name, "a repository is here: allow");
@@ -82,16 +84,16 @@ static void scan_rules(const struct policy *policy,
 	}
 }
 
-struct verdict decide_target(const struct policy *policy,
+static struct verdict decide(const struct policy *policy,
 			     const struct target_facts *facts,
 			     struct buf *trace)
 {
 	struct scan scan = {.closest = RULE_HOST};
-	bool tunnel = is_tunnel(policy, facts->host);
+	bool tunnel = decide_is_tunnel(policy, facts->host);
 	struct verdict verdict;
 
 	if (decide_host_has_repo(policy, facts))
-		return allow_repo(trace);
+		return allow_repo(policy, trace);
 	scan_rules(policy, facts, tunnel, &scan, trace);
 	if (scan.allow) {
 		verdict = verdict_allow(scan.allow->name);
@@ -113,4 +115,13 @@ struct verdict decide_target(const struct policy *policy,
 					   .rule = verdict.rule,
 					   .inspect = true};
 	return verdict;
+}
+
+struct verdict decide_target(const struct policy *policy,
+			     const struct target_facts *facts,
+			     struct buf *trace)
+{
+	struct verdict own = decide(policy, facts, trace);
+
+	return guard_target(policy, facts, own, trace);
 }

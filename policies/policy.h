@@ -63,6 +63,8 @@ struct policy_repo {
 	struct policy_strings branches; /* patterns without refs/heads/ */
 	struct policy_strings tags;	/* patterns without refs/tags/ */
 	unsigned verbs;
+	/* The guardrail's word on the same repository; NULL: none. */
+	const struct policy_repo *guard;
 };
 
 enum policy_workspace_mode { WORKSPACE_WRITE, WORKSPACE_READ };
@@ -117,6 +119,8 @@ struct rule_index;
 struct policy {
 	struct arena arena;
 	struct bytes name;
+	bool is_guardrail;	  /* it only narrows (guardrail.h) */
+	struct policy *guardrail; /* what narrows this one; NULL: nothing */
 	const struct policy_rule *rules; /* own rules, then the presets' */
 	size_t rule_count;
 	const struct rule_index *index; /* of the rules; NULL: none */

@@ -1,7 +1,7 @@
 #include <stdlib.h>
 
 #include "common/cleanup.h"
-#include "policies/scope.h"
+#include "policies/scope_guard.h"
 
 static const uint16_t default_ports[] = {443, 80};
 
@@ -195,7 +195,7 @@ static int make_ranges(const struct policy_range *from, size_t count,
 	return 0;
 }
 
-int scope_from_policy(const struct policy *policy, struct arena *arena,
+static int make_scope(const struct policy *policy, struct arena *arena,
 		      struct scope *scope, struct err *err)
 {
 	const struct policy_addresses *addresses = &policy->addresses;
@@ -212,5 +212,21 @@ int scope_from_policy(const struct policy *policy, struct arena *arena,
 		return err_set(err, ERR_TOO_LARGE, "make the scope: too large");
 	scope->hosts = list.hosts;
 	scope->hosts_count = list.count;
+	return 0;
+}
+
+int scope_from_policy(const struct policy *policy, struct arena *arena,
+		      struct scope *scope, struct err *err)
+{
+	struct scope guard;
+
+	if (make_scope(policy, arena, scope, err))
+		return -1;
+	if (!policy->guardrail)
+		return 0;
+	if (make_scope(policy->guardrail, arena, &guard, err))
+		return err_prefix(err, "guardrail");
+	if (scope_narrow(scope, &guard, policy, arena))
+		return err_set(err, ERR_TOO_LARGE, "make the scope: too large");
 	return 0;
 }

@@ -8,6 +8,7 @@
 #include "gateway/control/handlers.h"
 #include "gateway/control/json.h"
 #include "gateway/session/lease.h"
+#include "policies/guardrail.h"
 #include "policies/ref.h"
 #include "policies/repo_path.h"
 
@@ -139,7 +140,9 @@ static struct policy *compile(struct conn *conn, const struct wanted *wanted,
 	struct policy *policy;
 
 	buf_init(&report, ERRORS_MAX);
-	policy = policy_compile(wanted->policy, &variables, &errors);
+	policy = guarded_compile(wanted->policy,
+				 conn->control->keeper->config.guardrail,
+				 &variables, &errors);
 	if (!policy)
 		conn_refuse_errors(conn, 422, "the policy does not compile",
 				   buf_view(&report));
@@ -162,6 +165,7 @@ static int seal(struct conn *conn, const struct wanted *wanted,
 		.lease_hash = bytes_from(hash, sizeof(hash)),
 		.has_proxy = wanted->has_proxy,
 		.policy_text = wanted->policy,
+		.guardrail_text = conn->control->keeper->config.guardrail,
 	};
 
 	arena_init(&arena, SCOPE_ARENA_MAX);
@@ -264,11 +268,19 @@ static void note_record(struct conn *conn, const struct wanted *wanted,
 	};
 }
 
+static bool names_secrets(const struct policy *policy)
+{
+	for (size_t i = 0; i < policy->rule_count; i++)
+		if (policy->rules[i].client_certificate.len)
+			return true;
+	return policy->credential_count > 0;
+}
+
 /* Whose policy names a secret has it sent where that policy says: secrets
  * are the administrators' to give. */
 static bool may_use_secrets(struct conn *conn, const struct policy *policy)
 {
-	if (conn->who.is_admin || policy->credential_count == 0)
+	if (conn->who.is_admin || !names_secrets(policy))
 		return true;
 	log_warn("uid %u may not use secrets", conn->who.uid);
 	conn_refuse(conn, 403,

@@ -6,6 +6,7 @@
 #include "gateway/decide/request_check.h"
 #include "gateway/decide/target_check.h"
 #include "policies/decide_rule.h"
+#include "policies/guardrail.h"
 #include "policies/pattern.h"
 
 #define SHOWN_MAX 200 /* bytes of any untrusted text */
@@ -342,6 +343,14 @@ static struct refusal finish(const struct verdict *verdict, struct list *list,
 	};
 }
 
+/* Whose rules are near: the guardrail's when it refused. */
+static const struct policy *who_spoke(const struct policy *policy,
+				      const struct verdict *verdict)
+{
+	return policy->guardrail && guardrail_spoke(verdict) ? policy->guardrail
+							     : policy;
+}
+
 struct refusal advice_target(const struct policy *policy,
 			     const struct target *target,
 			     const struct verdict *verdict, struct arena *arena)
@@ -352,6 +361,7 @@ struct refusal advice_target(const struct policy *policy,
 					(unsigned)target->port);
 
 	list_init(&list, arena);
+	policy = who_spoke(policy, verdict);
 	add_near(&list, policy, &facts, verdict->constraint);
 	return finish(verdict, &list, bytes_str(what));
 }
@@ -370,6 +380,7 @@ struct refusal advice_request(const struct policy *policy,
 					BYTES_ARGS(path), target->host);
 
 	list_init(&list, arena);
+	policy = who_spoke(policy, verdict);
 	add_near(&list, policy, &facts.target, verdict->constraint);
 	add_rules(&list, policy, &facts, verdict->constraint);
 	return finish(verdict, &list, bytes_str(what));

@@ -13,6 +13,7 @@
 #include "gateway/edge/internal.h"
 #include "gateway/edge/recent.h"
 #include "gateway/edge/script.h"
+#include "policies/guardrail.h"
 
 #define EXPIRY_CHECK_MS 1000
 
@@ -128,7 +129,8 @@ static int begin_session(struct edge *edge, const struct session_package *of,
 	log_open("edge", edge->session_id);
 	edge->expires_ms = of->expires_ms;
 	memcpy(edge->lease_hash, of->lease_hash.data, DIGEST_LEN);
-	edge->policy = policy_compile(of->policy_text, &variables, &errors);
+	edge->policy = guarded_compile(of->policy_text, of->guardrail_text,
+				       &variables, &errors);
 	if (!edge->policy)
 		return err_set(err, ERR_INVALID, "compile policy: %.*s",
 			       BYTES_ARGS(buf_view(&report)));

@@ -8,6 +8,7 @@
 
 #include "common/cleanup.h"
 #include "gateway/git/endpoint.h"
+#include "policies/guardrail.h"
 
 /* ---- life ---- */
 
@@ -141,8 +142,14 @@ static bool is_write(enum git_endpoint endpoint)
 static struct verdict decide_endpoint(const struct git_work *work)
 {
 	const struct policy_repo *repo = work->repo;
+	const struct request_facts facts =
+		request_facts_of(&work->conn->target, &work->conn->request);
+	struct verdict guard =
+		guard_git(work->conn->edge->policy, &facts, repo);
 	struct verdict verdict = decide_fetch(repo);
 
+	if (guard.kind != VERDICT_ALLOW)
+		return guard;
 	if (work->endpoint == GIT_DUMB || work->endpoint == GIT_AMBIGUOUS) {
 		verdict.kind = VERDICT_DENY;
 		verdict.constraint = work->endpoint == GIT_DUMB

@@ -1,5 +1,7 @@
 #include "gateway/flow/config.h"
 
+#include "policies/policy.h"
+
 #define CONFIG_NAMES_MAX 10000
 #define CONFIG_PATH_MAX	 4096
 
@@ -51,6 +53,7 @@ static const struct wire_field config_fields[] = {
 		  CONFIG_PROXY_EXCEPT_MAX, &range_schema),
 	WIRE_BYTES(struct gateway_config, ca_bundle, CONFIG_BYTES_MAX / 2),
 	WIRE_BOOL(struct gateway_config, has_private_roots),
+	WIRE_BYTES(struct gateway_config, guardrail, POLICY_TEXT_MAX),
 	WIRE_BOOL(struct gateway_config, tls13_only),
 	WIRE_BYTES(struct gateway_config, state, CONFIG_PATH_MAX),
 	WIRE_U32(struct gateway_config, sessions_max),

@@ -61,6 +61,7 @@ struct gateway_config {
 	struct bytes ca_bundle; /* PEM, the roots for upstream TLS */
 	bool has_private_roots; /* the operator named the bundle: sandboxes
 				   trust it as well */
+	struct bytes guardrail; /* its text, checked; empty: there is none */
 	bool tls13_only;	/* upstream: tls.min is "1.3" (else 1.2) */
 	struct bytes state;	/* path of the warden's own directory: what a
 				   sandbox of the same user must not see */

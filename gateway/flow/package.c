@@ -27,6 +27,8 @@ static const struct wire_field package_fields[] = {
 	WIRE_BYTES(struct package_wire, SESSION(lease_hash), DIGEST_LEN),
 	WIRE_BOOL(struct package_wire, SESSION(has_proxy)),
 	WIRE_BYTES(struct package_wire, SESSION(policy_text), POLICY_TEXT_MAX),
+	WIRE_BYTES(struct package_wire, SESSION(guardrail_text),
+		   POLICY_TEXT_MAX),
 	WIRE_LIST(struct package_wire, scope, 1, &scope_schema),
 };
 static const struct wire_schema session_package_schema =

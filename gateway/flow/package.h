@@ -19,12 +19,13 @@ struct session_package {
 	struct bytes repo;   /* URL, or empty */
 	struct bytes branch; /* without refs/heads/, or empty */
 	struct bytes policy_name;
-	uint64_t created_ms;	  /* wall clock */
-	uint64_t expires_ms;	  /* wall clock */
-	struct bytes lease_hash;  /* SHA-256, 32 bytes */
-	bool has_proxy;		  /* clients may come by the door */
-	struct bytes policy_text; /* for the edge: compiled there again */
-	struct scope scope;	  /* for the keepers */
+	uint64_t created_ms;	     /* wall clock */
+	uint64_t expires_ms;	     /* wall clock */
+	struct bytes lease_hash;     /* SHA-256, 32 bytes */
+	bool has_proxy;		     /* clients may come by the door */
+	struct bytes policy_text;    /* for the edge: compiled there again */
+	struct bytes guardrail_text; /* the same; empty: there is none */
+	struct scope scope;	     /* for the keepers */
 };
 
 /* A mapped and decoded package. */

@@ -9,6 +9,7 @@
 #include "common/log.h"
 #include "gateway/flow/limits.h"
 #include "gateway/warden/config_text.h"
+#include "policies/guardrail.h"
 
 #define CONFIG_ARENA_MAX  (16 * 1024 * 1024)
 #define CA_BUNDLE_MAX	  (CONFIG_BYTES_MAX / 2)
@@ -117,6 +118,27 @@ static int read_file(struct arena *arena, const char *path, size_t max,
 	return 0;
 }
 
+/* The text as it stands is what sessions get: it is compiled for each. */
+static int read_guardrail(struct warden_config *config, struct buf *report,
+			  struct err *err)
+{
+	const char *path = config->guardrail_path;
+	struct policy_errors errors = {.out = report, .file = path};
+	struct policy *guardrail;
+
+	if (!path)
+		return 0;
+	if (read_file(&config->arena, path, POLICY_TEXT_MAX,
+		      &config->gateway.guardrail, err) < 0)
+		return err_prefix(err, "guardrail");
+	guardrail = guardrail_compile(config->gateway.guardrail, NULL, &errors);
+	policy_free(guardrail);
+	if (guardrail)
+		return 0;
+	return err_set(err, ERR_INVALID, "%s has %zu error%s", path,
+		       errors.count, errors.count == 1 ? "" : "s");
+}
+
 int warden_config_read(struct warden_config *config, const char *path,
 		       struct buf *report, struct err *err)
 {
@@ -126,7 +148,7 @@ int warden_config_read(struct warden_config *config, const char *path,
 	if (read_file(&config->arena, path, POLICY_TEXT_MAX, &text, err) < 0)
 		return -1;
 	if (config_text_read(config, text, &errors))
-		return 0;
+		return read_guardrail(config, report, err);
 	return err_set(err, ERR_INVALID, "%s has %zu error%s", path,
 		       errors.count, errors.count == 1 ? "" : "s");
 }

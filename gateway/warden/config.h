@@ -14,6 +14,7 @@ struct warden_config {
 	const char *
 		run; /* directory of the sockets: 0755 when root's, else 0700 */
 	const char *ca_bundle_path;
+	const char *guardrail_path;    /* NULL: there is none */
 	struct gateway_config gateway; /* what the children get */
 	size_t sessions_max;
 	bool exit_when_idle; /* started for one command */
@@ -24,7 +25,8 @@ struct warden_config {
  * /var/lib and /run for root, else $XDG_STATE_HOME and $XDG_RUNTIME_DIR (or
  * below $HOME/.local/state and /tmp). 0, or -1. */
 int warden_config_defaults(struct warden_config *config, struct err *err);
-/* Read and check a file over what stands in config. Errors are appended to
+/* Read and check a file, and the guardrail that it names, over what stands
+ * in config. Errors are appended to
  * report (as people read them); -1 then. */
 int warden_config_read(struct warden_config *config, const char *path,
 		       struct buf *report, struct err *err);
