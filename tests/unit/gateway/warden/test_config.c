@@ -138,8 +138,7 @@ static void config_refuses_what_it_does_not_know_and_says_where(void **state)
 		{"upstream_proxy: {url: http://a.example:1,\n"
 		 "  no_proxy: [\"*\"]}\n",
 		 ":2:15:", "not an address"},
-		{"guardrail: x\n",
-		 ":1:12:", "this must be an absolute path"},
+		{"guardrail: x\n", ":1:12:", "this must be an absolute path"},
 		{"store: sqlite\n", ":1:1:", "\"store\" is not supported yet"},
 		{"audit: {retain: 9d}\n",
 		 ":1:1:", "\"audit\" is not supported yet"},
