@@ -271,8 +271,12 @@ int conn_get_upstream(struct conn *conn, struct bytes binding)
 
 	conn_put_upstream(conn);
 	conn->is_ready = false;
-	conn->up = upstream_get(&conn->edge->pool, &conn->target, binding,
-				on_upstream, conn, &err);
+	if (conn->is_stream && binding.len == 0)
+		conn->up = upstream_get_h2(&conn->edge->pool, &conn->target,
+					   on_upstream, conn, &err);
+	else
+		conn->up = upstream_get(&conn->edge->pool, &conn->target,
+					binding, on_upstream, conn, &err);
 	if (conn->up)
 		return 0;
 	conn_refuse(conn, CONSTRAINT_internal, "%s", err.text);

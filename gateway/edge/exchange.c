@@ -1,5 +1,6 @@
 #include "common/cleanup.h"
 #include "gateway/edge/conn.h"
+#include "gateway/http/trailers.h"
 
 /* A filter is fed this much at a time, and may make this much of it: a
  * gzip'd byte can become 1,032 (DEFLATE's own limit). */
@@ -255,13 +256,28 @@ static enum step on_body(struct conn *conn)
 	return STEP_STAY;
 }
 
+/* A client of HTTP/2 gets the trailers that pass. */
+static int write_last_chunk(struct conn *conn)
+{
+	auto_type(buf_release) struct buf out;
+	struct fields trailers;
+
+	if (!conn->is_stream)
+		return io_write(conn->client, bytes_str(CHUNK_LAST));
+	trailers = upstream_trailers(conn->up);
+	buf_init(&out, 2 * GUARD_TRAILER_MAX);
+	if (trailers_write(&out, &trailers) < 0)
+		return -1;
+	return io_write(conn->client, buf_view(&out));
+}
+
 static enum step on_end(struct conn *conn)
 {
 	bool keep;
 
 	if (feed_down(conn, bytes_from(NULL, 0), true) < 0 ||
 	    (conn->reply_framing == FRAMING_CHUNKED &&
-	     io_write(conn->client, bytes_str(CHUNK_LAST)) < 0))
+	     write_last_chunk(conn) < 0))
 		return cut_off(conn);
 	if (!conn->body_done)
 		conn->close_after = true;

@@ -14,6 +14,9 @@ static const struct io_limits limits = {
 	.out_max = UPSTREAM_OUT_MAX,
 };
 
+static const uint8_t protocols[] = {2,	 'h', '2', 8,	'h', 't',
+				    't', 'p', '/', '1', '.', '1'};
+
 static struct bytes session_key(const struct upstream *up,
 				char key[TLS_CLIENT_KEY_MAX])
 {
@@ -41,6 +44,8 @@ int upstream_start_direct(struct upstream *up, int fd, struct err *err)
 		upstream_ready(up);
 		return 0;
 	}
+	if (up->offers_h2)
+		client.alpn = bytes_from(protocols, sizeof(protocols));
 	client.session = tls_client_session(up->pool->tls, session_key(up, key),
 					    io_loop_now_ms(keeper->loop));
 	io_deadline(up->io, UPSTREAM_CONNECT_MS);
@@ -53,11 +58,17 @@ int upstream_start_direct(struct upstream *up, int fd, struct err *err)
 static int direct_send(struct upstream *up, const struct request *request,
 		       const struct upstream_labels *labels, struct err *err)
 {
+	static const struct bytes te = BYTES_LITERAL("TE");
+	static const struct bytes trailers = BYTES_LITERAL("trailers");
 	auto_type(buf_release) struct buf head;
+	struct request said = *request;
 
 	(void)labels;
+	/* gRPC's servers insist; the list has room (HEAD_FIELDS_SPARE). */
+	if (up->h2 && request->takes_trailers)
+		(void)fields_add(&said.fields, te, trailers);
 	buf_init(&head, 2 * HEAD_BYTES_MAX);
-	if (write_request(&head, request, &up->target) < 0 ||
+	if (write_request(&head, &said, &up->target) < 0 ||
 	    io_write(up->io, buf_view(&head)) < 0)
 		return err_set(err, ERR_CLOSED, "send request");
 	up->framing = request->framing;

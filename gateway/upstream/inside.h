@@ -59,6 +59,9 @@ struct upstream {
 	bool is_paused;
 	bool is_parsing;
 	bool is_reused;
+	bool offers_h2;		/* by ALPN */
+	struct upstream_h2 *h2; /* io is a stream of it; may be gone */
+	struct buf trailer;
 	bool has_said;	      /* anything in answer to this request */
 	bool is_ready_due;    /* a deferred READY still holds it */
 	bool body_is_open;    /* our body is not complete yet */
@@ -91,6 +94,14 @@ int upstream_start_leg(struct upstream *up, int fd, struct err *err);
 void upstream_cancel_leg(struct leg_asking *asking);
 /* Say that the response was read whole. 0, or -1. */
 int upstream_done_leg(struct upstream *up);
+
+/* h2.c: go on with up->io, whose ALPN chose HTTP/2. */
+void upstream_begin_h2(struct upstream *up);
+/* Take a stream of a connection that is there. 0, or -1: there is none. */
+int upstream_join_h2(struct upstream *up);
+/* Something was odd: its connection gets no further stream. */
+void upstream_retire_h2(struct upstream *up);
+void upstream_release_h2(struct upstream_pool *pool);
 
 /* response.c: parse what is in the source, delivering events. */
 void upstream_parse(struct upstream *up);

@@ -60,6 +60,8 @@ static int parse_head(struct upstream *up)
 	}
 	body_decoder_init(&up->decoder, up->response.framing,
 			  up->response.body_len);
+	if (up->h2)
+		up->decoder.keep = &up->trailer;
 	up->state = UP_BODY;
 	up->fn(up, UPSTREAM_HEAD, up->owner);
 	return 1;

@@ -6,7 +6,9 @@
 #include <utlist.h>
 
 #include "common/cleanup.h"
+#include "common/io_pair.h"
 #include "common/io_tls.h"
+#include "gateway/http/trailers.h"
 #include "gateway/upstream/inside.h"
 
 /* ---- life ---- */
@@ -14,6 +16,7 @@
 static void upstream_free(struct upstream *up)
 {
 	buf_release(&up->raw);
+	buf_release(&up->trailer);
 	arena_release(&up->arena);
 	free(up);
 }
@@ -21,6 +24,15 @@ static void upstream_free(struct upstream *up)
 static void free_deferred(void *owner)
 {
 	upstream_free(owner);
+}
+
+/* Whoever serves the stream hears of it also where it does not read. */
+static void close_stream(struct upstream *up)
+{
+	struct err err;
+
+	err_set(&err, ERR_CLOSED, "the exchange is over");
+	io_pair_abort(up->io, &err);
 }
 
 void upstream_close(struct upstream *up)
@@ -38,7 +50,9 @@ void upstream_close(struct upstream *up)
 		upstream_cancel_leg(up->asking);
 	/* The io's last event frees it; without one it may still be on the
 	 * stack of its own event, so it goes at the end of the turn. */
-	if (up->io)
+	if (up->io && up->h2)
+		close_stream(up);
+	else if (up->io)
 		io_close(up->io);
 	else if (io_loop_defer(up->pool->keeper->loop, free_deferred, up) < 0)
 		up->fn = NULL;
@@ -56,6 +70,8 @@ void upstream_fail(struct upstream *up, enum constraint constraint,
 	(void)vsnprintf(up->detail, sizeof(up->detail), format, args);
 	va_end(args);
 	up->state = UP_FAILED;
+	if (up->h2 && constraint == CONSTRAINT_response_malformed)
+		upstream_retire_h2(up);
 	if (up->io)
 		io_read_stop(up->io);
 	up->fn(up, UPSTREAM_FAILED, up->owner);
@@ -86,8 +102,11 @@ static void on_failed(struct upstream *up)
 		upstream_fail(up, CONSTRAINT_tls_upstream_invalid,
 			      "%.200s: %.200s", up->target.host, err->text);
 	else
-		upstream_fail(up, CONSTRAINT_upstream_closed, "%.200s",
-			      err->text);
+		upstream_fail(up,
+			      up->h2 && err->code == ERR_INVALID
+				      ? CONSTRAINT_response_malformed
+				      : CONSTRAINT_upstream_closed,
+			      "%.200s", err->text);
 }
 
 static void on_timeout(struct upstream *up)
@@ -170,7 +189,6 @@ void upstream_on_io(struct io *io, enum io_event event, void *owner)
 {
 	struct upstream *up = owner;
 
-	(void)io;
 	if (event == IO_RELEASED) {
 		up->io = NULL;
 		if (!up->is_ready_due)
@@ -203,7 +221,10 @@ void upstream_on_io(struct io *io, enum io_event event, void *owner)
 		on_timeout(up);
 		break;
 	case IO_TLS_READY:
-		upstream_ready(up);
+		if (up->offers_h2 && bytes_is(io_tls_alpn(io), "h2"))
+			upstream_begin_h2(up);
+		else
+			upstream_ready(up);
 		break;
 	case IO_TLS_HELLO:
 	case IO_RELEASED:
@@ -261,12 +282,12 @@ static void ready_deferred(void *owner)
 /* An idle connection to the same origin with the same credential. */
 static struct upstream *take_idle(struct upstream_pool *pool,
 				  const struct target *target,
-				  struct bytes binding)
+				  struct bytes binding, bool offers_h2)
 {
 	struct upstream *up;
 
 	DL_FOREACH(pool->idle, up)
-	if (is_for(up, target, binding))
+	if (is_for(up, target, binding) && (up->offers_h2 || !offers_h2))
 		break;
 	if (!up)
 		return NULL;
@@ -294,7 +315,67 @@ static struct upstream *upstream_new(struct upstream_pool *pool,
 	memcpy(up->binding, binding.data ? binding.data : (const uint8_t *)"",
 	       binding.len);
 	buf_init(&up->raw, UPSTREAM_IN_MAX + LEG_FRAME_MAX);
+	buf_init(&up->trailer, GUARD_TRAILER_MAX);
 	arena_init(&up->arena, HEAD_ARENA_BYTES);
+	return up;
+}
+
+/* READY comes later in the turn. */
+static bool defer_ready(struct upstream *up)
+{
+	up->is_ready_due = true;
+	if (io_loop_defer(up->pool->keeper->loop, ready_deferred, up) == 0)
+		return true;
+	up->is_ready_due = false;
+	upstream_close(up);
+	return false;
+}
+
+static struct upstream *connect_new(struct upstream_pool *pool,
+				    const struct target *target,
+				    struct bytes binding, bool offers_h2,
+				    struct err *err)
+{
+	struct upstream *up = upstream_new(pool, target, binding);
+
+	if (!up) {
+		(void)err_set(err, ERR_SYSTEM, "open upstream");
+		return NULL;
+	}
+	up->offers_h2 = offers_h2;
+	if (offers_h2 && upstream_join_h2(up) == 0) {
+		up->state = UP_READY;
+		up->is_reused = true;
+		if (defer_ready(up))
+			return up;
+		(void)err_set(err, ERR_SYSTEM, "open upstream");
+		return NULL;
+	}
+	up->dial = dial_start(pool->keeper, target, on_dialed, up, err);
+	if (!up->dial) {
+		upstream_free(up);
+		return NULL;
+	}
+	return up;
+}
+
+static struct upstream *get(struct upstream_pool *pool,
+			    const struct target *target, struct bytes binding,
+			    bool offers_h2, struct err *err)
+{
+	struct upstream *up = take_idle(pool, target, binding, offers_h2);
+
+	if (up && defer_ready(up))
+		return up;
+	return connect_new(pool, target, binding, offers_h2, err);
+}
+
+static struct upstream *owned(struct upstream *up, upstream_fn *fn, void *owner)
+{
+	if (up) {
+		up->fn = fn;
+		up->owner = owner;
+	}
 	return up;
 }
 
@@ -302,37 +383,32 @@ struct upstream *upstream_get(struct upstream_pool *pool,
 			      const struct target *target, struct bytes binding,
 			      upstream_fn *fn, void *owner, struct err *err)
 {
-	struct upstream *up;
-
 	if (binding.len > UPSTREAM_BINDING_MAX_LEN ||
 	    (binding.len && target->scheme != SCHEME_HTTPS)) {
 		(void)err_set(err, ERR_INVALID,
 			      "a credential needs HTTPS to %s", target->host);
 		return NULL;
 	}
-	up = take_idle(pool, target, binding);
-	if (up) {
-		up->fn = fn;
-		up->owner = owner;
-		up->is_ready_due = true;
-		if (io_loop_defer(pool->keeper->loop, ready_deferred, up) == 0)
-			return up;
-		up->is_ready_due = false;
-		upstream_close(up);
-	}
-	up = upstream_new(pool, target, binding);
-	if (!up) {
-		(void)err_set(err, ERR_SYSTEM, "open upstream");
-		return NULL;
-	}
-	up->fn = fn;
-	up->owner = owner;
-	up->dial = dial_start(pool->keeper, target, on_dialed, up, err);
-	if (!up->dial) {
-		upstream_free(up);
-		return NULL;
-	}
-	return up;
+	return owned(get(pool, target, binding, false, err), fn, owner);
+}
+
+struct upstream *upstream_get_h2(struct upstream_pool *pool,
+				 const struct target *target, upstream_fn *fn,
+				 void *owner, struct err *err)
+{
+	return owned(get(pool, target, bytes_from(NULL, 0),
+			 target->scheme == SCHEME_HTTPS, err),
+		     fn, owner);
+}
+
+struct fields upstream_trailers(struct upstream *up)
+{
+	struct fields trailers = {.count = 0};
+
+	if (buf_len(&up->trailer) > 0 &&
+	    trailers_read(&up->arena, buf_view(&up->trailer), &trailers) < 0)
+		trailers.count = 0;
+	return trailers;
 }
 
 /* ---- use ---- */
@@ -436,7 +512,7 @@ bool upstream_was_stale(const struct upstream *up)
 
 static bool is_fit_for_more(const struct upstream *up)
 {
-	return up->state == UP_DONE && up->response.keep_alive &&
+	return up->state == UP_DONE && up->response.keep_alive && !up->h2 &&
 	       !up->body_is_open && !up->has_ended && !up->is_over &&
 	       !up->is_paused && buf_len(io_in(up->io)) == 0 &&
 	       buf_len(&up->raw) == 0 && io_out_len(up->io) == 0 &&
@@ -479,6 +555,7 @@ void upstream_put(struct upstream *up)
 
 void upstream_pool_release(struct upstream_pool *pool)
 {
+	upstream_release_h2(pool);
 	while (pool->idle)
 		upstream_close(pool->idle);
 }

@@ -55,6 +55,7 @@ struct upstream_pool {
 	struct keeper *keeper;
 	struct tls_client *tls;
 	struct upstream *idle;
+	struct upstream_h2 *h2; /* connections that speak HTTP/2 */
 	size_t idle_count;
 	unsigned response_ms; /* silence that is waited out */
 };
@@ -70,6 +71,16 @@ struct upstream_labels {
 struct upstream *upstream_get(struct upstream_pool *pool,
 			      const struct target *target, struct bytes binding,
 			      upstream_fn *fn, void *owner, struct err *err);
+
+/* The same without a credential, offering HTTP/2 to an origin with TLS: for
+ * clients that speak it themselves, so that gRPC works from end to end. The
+ * exchanges with one origin share a connection then. */
+struct upstream *upstream_get_h2(struct upstream_pool *pool,
+				 const struct target *target, upstream_fn *fn,
+				 void *owner, struct err *err);
+/* The trailers that pass (gateway/http/trailers.h) of a response over HTTP/2;
+ * none for others. At END; views until the put. */
+struct fields upstream_trailers(struct upstream *up);
 
 /* Send the head of a request: after READY, once. has_body says whether
  * upstream_body_end() will come; framing is the request's. 0, or -1. */
