@@ -141,7 +141,10 @@ void lane_timeout(struct conn *conn)
 		return;
 	}
 	conn_cancel_ask(conn);
-	conn_refuse(conn, CONSTRAINT_timeout, "nothing happened for %u s",
+	conn_refuse(conn, CONSTRAINT_timeout,
+		    state->deadline_kind == DEADLINE_FIXED
+			    ? "this was not done after %u s"
+			    : "nothing happened for %u s",
 		    state->deadline_ms / 1000);
 	conn->close_after = true;
 	conn->state = state->denied;

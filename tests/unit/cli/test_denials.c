@@ -35,6 +35,10 @@ static void denials_read_as_people_read_them(void **state)
 		 "\"method_not_allowed\",\"rule\":\"r\",\"detail\":\"why\"}",
 		 "sallyport: denied POST a.example/x: method_not_allowed "
 		 "(rule r): why"},
+		{"{\"activity\":\"request\",\"constraint\":"
+		 "\"host_not_allowed\",\"rule\":\"gateway\",\"count\":41}",
+		 "sallyport: denied 41 more of kind request: host_not_allowed "
+		 "(rule gateway)"},
 		/* Somebody inside chose it: nothing for a terminal in it. */
 		{"{\"activity\":\"request\",\"host\":\"a\",\"method\":"
 		 "\"GET\",\"path\":\"/\\u001b[2J\\u009b2J\","
