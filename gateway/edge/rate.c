@@ -14,6 +14,9 @@
 #define RETRY_AFTER_DEFAULT_S 1
 #define MINUTE_MS	      60000
 
+/* The cases of uthash's function fall through on purpose. */
+#pragma GCC diagnostic ignored "-Wimplicit-fallthrough"
+
 /* Of one rule, of this policy or of the guardrail: they outlive it. */
 struct rate_rule {
 	const struct policy_rule *rule;
