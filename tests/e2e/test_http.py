@@ -362,12 +362,16 @@ def test_a_second_request_is_decided_as_well(web, policies, origin):
     assert "GET /shut" not in origin.tls.requests
 
 
-def test_upgrades_are_refused(web, origin):
+@pytest.mark.parametrize("protocol,constraint", [
+    ("TLS/1.0", "upgrade_not_supported"), ("h2c", "upgrade_not_supported"),
+    # A handshake without what RFC 6455 4.1 asks for.
+    ("websocket", "request_malformed")])
+def test_upgrades_are_refused(web, origin, protocol, constraint):
     session = web()
     answer = session.curl(origin.url("/echo"), "-H", "Connection: Upgrade",
-                          "-H", "Upgrade: websocket")
+                          "-H", f"Upgrade: {protocol}")
     assert answer.status in (400, 403)
-    assert answer.json["constraint"] == "upgrade_not_supported"
+    assert answer.json["constraint"] == constraint
 
 
 def test_what_is_not_tls_does_not_pass_where_a_look_is_needed(web, origin):
