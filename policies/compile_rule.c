@@ -10,7 +10,7 @@ struct rule_nodes {
 	const struct text_node *name, *hosts, *ports, *methods, *paths;
 	const struct text_node *query, *headers, *body, *websocket, *rate;
 	const struct text_node *action, *hold, *reason;
-	const struct text_node *credential, *client_certificate;
+	const struct text_node *credential;
 };
 
 /* ---- the parts ---- */
@@ -166,8 +166,7 @@ static void check_denial(struct compile *compile,
 			 const struct rule_nodes *nodes,
 			 const struct policy_rule *rule)
 {
-	const struct text_node *const vain[] = {nodes->websocket, nodes->rate,
-						nodes->client_certificate};
+	const struct text_node *const vain[] = {nodes->websocket, nodes->rate};
 	const struct policy_body *body = rule->body;
 
 	for (size_t i = 0; i < ARRAY_SIZE(vain); i++)
@@ -204,14 +203,9 @@ static void check_websocket(struct compile *compile,
 static void check_guardrail(struct compile *compile,
 			    const struct rule_nodes *nodes)
 {
-	const struct text_node *const vain[] = {nodes->credential, nodes->rate,
-						nodes->client_certificate};
-
-	for (size_t i = 0; i < ARRAY_SIZE(vain); i++)
-		if (vain[i])
-			text_error(&compile->reader.source, vain[i]->key_at,
-				   "a guardrail's rule has no \"%.*s\"",
-				   BYTES_ARGS(vain[i]->key));
+	if (nodes->credential)
+		text_error(&compile->reader.source, nodes->credential->key_at,
+			   "a guardrail's rule has no \"credential\"");
 	if (nodes->websocket && nodes->websocket->count)
 		text_error(&compile->reader.source, nodes->websocket->at,
 			   "a guardrail allows WebSockets by {} alone");
@@ -277,9 +271,6 @@ static void read_rule(struct compile *compile, const struct rule_nodes *nodes,
 	if (nodes->websocket)
 		compile_websocket(compile, nodes->websocket, rule);
 	compile_rate(compile, nodes->rate, &rule->rate);
-	if (nodes->client_certificate)
-		(void)reader_name(&compile->reader, nodes->client_certificate,
-				  &rule->client_certificate);
 	if (nodes->credential)
 		(void)compile_credential_name(compile, nodes->credential,
 					      &rule->credential);
@@ -307,8 +298,7 @@ void compile_rule(struct compile *compile, const struct text_node *node,
 		{"websocket", reader_keep,
 		 offsetof(struct rule_nodes, websocket)},
 		{"rate", reader_keep, offsetof(struct rule_nodes, rate)},
-		{"client-certificate", reader_keep,
-		 offsetof(struct rule_nodes, client_certificate)},
+		{"client-certificate", NULL, 0},
 	};
 	struct rule_nodes nodes = {0};
 

@@ -132,8 +132,7 @@ static bool has_rate(const struct policy_rate *rate)
 bool rule_looks_inside(const struct policy_rule *rule)
 {
 	return rule_is_conditional(rule) || rule->websocket ||
-	       rule->client_certificate.len || rule->action == POLICY_ASK ||
-	       has_rate(&rule->rate);
+	       rule->action == POLICY_ASK || has_rate(&rule->rate);
 }
 
 enum constraint rule_stage_constraint(enum rule_stage stage)

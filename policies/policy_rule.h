@@ -105,9 +105,7 @@ struct policy_rule {
 	enum policy_action action;
 	uint32_t hold_ms; /* ask: wait so long for an answer */
 	struct bytes reason;
-	struct bytes credential;	 /* a binding's name, or empty */
-	struct bytes client_certificate; /* a secret: TLS client certificate
-					    and key towards upstream; empty */
+	struct bytes credential; /* a binding's name, or empty */
 };
 #define POLICY_HOLD_DEFAULT_MS 30000
 #define POLICY_HOLD_MAX_MS     600000

@@ -268,19 +268,11 @@ static void note_record(struct conn *conn, const struct wanted *wanted,
 	};
 }
 
-static bool names_secrets(const struct policy *policy)
-{
-	for (size_t i = 0; i < policy->rule_count; i++)
-		if (policy->rules[i].client_certificate.len)
-			return true;
-	return policy->credential_count > 0;
-}
-
 /* Whose policy names a secret has it sent where that policy says: secrets
  * are the administrators' to give. */
 static bool may_use_secrets(struct conn *conn, const struct policy *policy)
 {
-	if (conn->who.is_admin || !names_secrets(policy))
+	if (conn->who.is_admin || policy->credential_count == 0)
 		return true;
 	log_warn("uid %u may not use secrets", conn->who.uid);
 	conn_refuse(conn, 403,

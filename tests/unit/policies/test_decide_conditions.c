@@ -295,8 +295,6 @@ static void what_looks_inside_has_tls_terminated(void **state)
 		{RULES("action: allow, rate: {requests: 1/1s}"), VERDICT_ALLOW,
 		 true},
 		{RULES("action: allow, websocket: {}"), VERDICT_ALLOW, true},
-		{RULES("action: allow, client-certificate: c"), VERDICT_ALLOW,
-		 true},
 		{RULES("action: allow") "  script: x\n", VERDICT_ALLOW, true},
 		{RULES("action: ask"), VERDICT_ALLOW, true},
 		{RULES("action: ask") "  tls: {tunnel: [a.example]}\n",

@@ -38,9 +38,6 @@ static void a_guardrail_says_what_narrows_and_nothing_else(void **state)
 		{"version: 1\nnetwork: {script: x}\n", "no \"script\" here"},
 		{"version: 1\nnetwork: {rate: {requests: 1/1s}}\n",
 		 "no \"rate\" here"},
-		{RULES("  - {hosts: [a.example], action: allow, "
-		       "client-certificate: c}\n"),
-		 "a guardrail's rule has no \"client-certificate\""},
 		{RULES("  - {hosts: [a.example], action: allow, credential: "
 		       "c}\n"),
 		 "a guardrail's rule has no \"credential\""},
