@@ -26,7 +26,8 @@ static void check_verdict(const struct verdict *verdict)
 
 	assert(allowed == (verdict->constraint == CONSTRAINT_none));
 	assert(verdict->rule.len > 0);
-	assert(allowed || verdict->credential.len == 0);
+	assert(allowed || verdict->kind == VERDICT_ASK ||
+	       verdict->credential.len == 0);
 }
 
 static void check_requests(const struct policy *policy,
