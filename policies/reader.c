@@ -30,6 +30,22 @@ bool reader_kind(struct reader *reader, const struct text_node *node,
 	if (node->kind != kind)
 		return reader_error(reader, node, "this must be %s",
 				    names[kind]);
+	if (node->has_lines)
+		return reader_error(reader, node,
+				    "the value has line feeds "
+				    "or tabs in it");
+	return true;
+}
+
+bool reader_lines(struct reader *reader, const struct text_node *node,
+		  struct bytes *text)
+{
+	struct text_node alone = *node;
+
+	alone.has_lines = false;
+	if (!reader_kind(reader, &alone, TEXT_SCALAR))
+		return false;
+	*text = node->value;
 	return true;
 }
 

@@ -44,7 +44,7 @@ bool reader_map(struct reader *reader, const struct text_node *node,
 /* A read function: keep the node itself, a const struct text_node *. */
 void reader_keep(struct reader *reader, const struct text_node *node,
 		 void *target, size_t offset);
-/* Is node of that kind, with a value? */
+/* Is node of that kind, with a value, of one line if it is a scalar? */
 bool reader_kind(struct reader *reader, const struct text_node *node,
 		 enum text_kind kind);
 /* Is the key there? It is an error when it is not. */
@@ -54,6 +54,9 @@ bool reader_require(struct reader *reader, const struct text_node *map,
 /* A scalar with a value, as it stands; borrows from node. */
 bool reader_scalar(struct reader *reader, const struct text_node *node,
 		   struct bytes *value);
+/* The same, and it may have line feeds and tabs in it. */
+bool reader_lines(struct reader *reader, const struct text_node *node,
+		  struct bytes *text);
 /* The same, copied, without variables in it. */
 bool reader_word(struct reader *reader, const struct text_node *node,
 		 struct bytes *word);

@@ -82,9 +82,10 @@ static bool is_leaky(const struct builder *builder, struct fy_token *token)
 				bytes_str("''''"), 0) >= 0;
 }
 
-/* The text of a scalar, copied. -1: told. */
+/* The text of a scalar, copied; *lines when it has more than one, which is
+ * an error without. -1: told. */
 static int scalar_text(struct builder *builder, struct fy_event *event,
-		       struct bytes *text)
+		       struct bytes *text, bool *lines)
 {
 	struct fy_token *token = fy_event_get_token(event);
 	size_t len = 0;
@@ -103,10 +104,14 @@ static int scalar_text(struct builder *builder, struct fy_event *event,
 		return -1;
 	}
 	for (size_t i = 0; i < text->len; i++) {
-		if (is_control(text->data[i])) {
+		uint8_t c = text->data[i];
+
+		if (lines && (c == '\n' || c == '\t')) {
+			*lines = true;
+		} else if (is_control(c)) {
 			text_error(builder->source, event_at(builder, event),
 				   "the value holds control character 0x%02x",
-				   text->data[i]);
+				   c);
 			return -1;
 		}
 	}
@@ -174,7 +179,8 @@ static int on_key(struct builder *builder, struct fy_event *event)
 		text_error(builder->source, at, "a key must be a word");
 		return -1;
 	}
-	if (scalar_text(builder, event, &key) || check_key(builder, key, at))
+	if (scalar_text(builder, event, &key, NULL) ||
+	    check_key(builder, key, at))
 		return -1;
 	item = add_item(builder, at);
 	if (!item)
@@ -202,7 +208,8 @@ static int on_value(struct builder *builder, struct fy_event *event,
 
 		node->is_plain =
 			!token || fy_token_scalar_style(token) == FYSS_PLAIN;
-		return scalar_text(builder, event, &node->value);
+		return scalar_text(builder, event, &node->value,
+				   &node->has_lines);
 	}
 	if (builder->depth == TEXT_DEPTH_MAX) {
 		text_error(builder->source, node->at,

@@ -38,6 +38,7 @@ struct text_node {
 	size_t key_at;		 /* in a map: where that stands */
 	struct bytes value;	 /* scalar */
 	bool is_plain;		 /* scalar: not quoted, not a block */
+	bool has_lines;		 /* scalar: with line feeds or tabs in it */
 	struct text_node *first; /* list, map: its items in their order */
 	struct text_node *next;	 /* in the same list or map */
 	size_t count;

@@ -45,6 +45,8 @@ static const struct row {
 	{"version: 1\nextends: [npm, npm]\n", "\"npm\" stands here twice"},
 	{"version: 1\nextends: npm\n", "p.yaml:2:10: this must be a list"},
 	{"version: 1\nextends: ['../x']\n", "a name is made of"},
+	{"version: 1\nname: |\n  x\n  y\n", "line feeds or tabs"},
+	{"version: 1\nname: \"x\\ty\"\n", "line feeds or tabs"},
 	/* network */
 	{NETWORK("default: deny"), NULL},
 	{NETWORK("default: ask"), NULL},

@@ -78,7 +78,6 @@ static void text_parse_refuses_what_policies_do_not_need(void **state)
 		{"a: \"x\\0y\"\n", "x.yaml:1:5: the value holds control "
 				   "character 0x00\n"},
 		{"a: \"\\e[31m\"\n", "control character 0x1b\n"},
-		{"a: |\n  x\n  y\n", "control character 0x0a\n"},
 		{"\"a\\nb\": 1\n", "control character 0x0a\n"},
 		{"a: \x01\n", "x.yaml:1:4: control character 0x01\na: ?\n"
 			      "   ^\n"},
