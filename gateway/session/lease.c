@@ -4,6 +4,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "common/base64.h"
 #include "common/digest.h"
 
 #define PREFIX	   "ghp_"
@@ -42,48 +43,10 @@ void lease_new(char out[LEASE_SIZE])
 
 /* ---- what a client brings ---- */
 
-static int base64_value(uint8_t c)
-{
-	if (c >= 'A' && c <= 'Z')
-		return c - 'A';
-	if (c >= 'a' && c <= 'z')
-		return c - 'a' + 26;
-	if (c >= '0' && c <= '9')
-		return c - '0' + 52;
-	if (c == '+')
-		return 62;
-	return c == '/' ? 63 : -1;
-}
-
-/* RFC 4648 section 4; padding may be missing. Empty when it is none. */
-static struct bytes decode(struct bytes text, uint8_t room[LEASE_FIELD_MAX])
-{
-	uint32_t bits = 0;
-	unsigned count = 0;
-	size_t len = 0;
-
-	while (text.len > 0 && text.data[text.len - 1] == '=')
-		text.len--;
-	if (text.len > LEASE_FIELD_MAX)
-		return bytes_from(NULL, 0);
-	for (size_t i = 0; i < text.len; i++) {
-		int value = base64_value(text.data[i]);
-
-		if (value < 0)
-			return bytes_from(NULL, 0);
-		bits = bits << 6 | (uint32_t)value;
-		count += 6;
-		if (count >= 8) {
-			count -= 8;
-			room[len++] = (uint8_t)(bits >> count);
-		}
-	}
-	return bytes_from(room, len);
-}
-
 struct bytes lease_of_field(struct bytes field, uint8_t room[LEASE_FIELD_MAX])
 {
 	struct bytes rest = field, scheme, user;
+	ptrdiff_t len;
 
 	if (!bytes_split(&rest, ' ', &scheme))
 		return bytes_from(NULL, 0);
@@ -92,7 +55,8 @@ struct bytes lease_of_field(struct bytes field, uint8_t room[LEASE_FIELD_MAX])
 		return rest;
 	if (!bytes_is_nocase(scheme, "Basic"))
 		return bytes_from(NULL, 0);
-	rest = decode(rest, room);
+	len = base64_decode(rest, room, LEASE_FIELD_MAX);
+	rest = bytes_from(room, len < 0 ? 0 : (size_t)len);
 	if (!bytes_split(&rest, ':', &user))
 		return bytes_from(NULL, 0);
 	return rest.len > 0 ? rest : user;

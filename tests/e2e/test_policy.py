@@ -120,3 +120,28 @@ def test_gateway_yaml_is_checked_like_a_policy(gateway, tmp_path):
     done = subprocess.run([PROGRAM, "-t", "-c", path], capture_output=True,
                           text=True, check=False, env=gateway.env())
     assert done.returncode == 0
+
+
+@pytest.mark.parametrize("body, exit_code, word", [
+    ('{"base": "main"}', 0, "allow by pull"),
+    ('{"base": "other"}', 10, "body_not_allowed"),
+    ('{"base": "main"', 10, "body_unreadable"),
+])
+def test_policy_test_looks_into_a_body(gateway, tmp_path, body, exit_code,
+                                       word):
+    policy = {"version": 1, "network": {"rules": [
+        {"name": "pull", "hosts": ["api.example"], "methods": ["POST"],
+         "headers": {"accept": "application/.*"},
+         "body": {"json": [{"pointer": "/base", "equals": "main"}]},
+         "action": "allow"}]}}
+    path = tmp_path / "p.yaml"
+    path.write_text(json.dumps(policy, indent=1))
+    (tmp_path / "body").write_text(body)
+    done = gateway.cli("policy", "test", "--policy", path,
+                       "--header", "Accept: application/json",
+                       "--header", "Content-Type: application/json",
+                       "--body", tmp_path / "body",
+                       "POST", "https://api.example/pulls")
+    assert done.returncode == exit_code
+    assert word in done.stdout
+    assert "body: looked into" in done.stdout

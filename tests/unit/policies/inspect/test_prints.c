@@ -13,8 +13,8 @@
 static const char *const secrets[] = {
 	"sixteen bytes /+",
 	"a token of 24 bytes ~~?>",
-	"the one of 100 bytes, of which the middle is looked at, whatever "
-	"stands around it, and what its kind is.....",
+	("the one of 100 bytes, of which the middle is looked at, whatever "
+	 "stands around it, and what its kind is....."),
 };
 
 static struct secret_prints *prints_of_all(void)
@@ -24,7 +24,7 @@ static struct secret_prints *prints_of_all(void)
 
 	assert_non_null(prints);
 	for (size_t i = 0; i < ARRAY_SIZE(secrets); i++)
-		assert_int_equal(prints_add(prints, bytes_str("s0123" + i + 1),
+		assert_int_equal(prints_add(prints, bytes_str(&"s0123"[i + 1]),
 					    bytes_str(secrets[i]), &err),
 				 0);
 	return prints;
@@ -125,7 +125,7 @@ static void expect_form(const struct secret_prints *prints, size_t which,
 	buf_init(&out, 4096);
 	assert_int_equal(buf_add_str(&secret, secrets[which]), 0);
 	write_form(form, before, buf_view(&secret), &out);
-	assert_true(snprintf(name, sizeof(name), "%s", "s0123" + which + 1) >
+	assert_true(snprintf(name, sizeof(name), "%s", &"s0123"[which + 1]) >
 		    0);
 	assert_string_equal(seek(prints, buf_view(&out)), name);
 	buf_clear(&out);
