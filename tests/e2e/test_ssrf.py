@@ -1,5 +1,6 @@
 """No notation of a forbidden address, by no path, makes a connection. The
 forbidden addresses have listeners, and they count."""
+import fcntl
 import ipaddress
 import os
 import socket
@@ -63,7 +64,6 @@ class Listeners:
         for family, host, port in places:
             listener = socket.socket(family)
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
             listener.bind((host, port))
             listener.listen(50)
             self._sockets.append(listener)
@@ -80,7 +80,9 @@ class Listeners:
             stream.close()
 
     def stop(self):
+        # Else accept() would hold it until it returns.
         for listener in self._sockets:
+            listener.shutdown(socket.SHUT_RDWR)
             listener.close()
 
 
@@ -89,9 +91,12 @@ def listeners(origin):
     ports = (origin.port, origin.plain_port)
     places = [(socket.AF_INET, VICTIM, port) for port in ports]
     places += [(socket.AF_INET6, "::1", port) for port in ports]
-    listeners = Listeners(places)
-    yield listeners
-    listeners.stop()
+    # There is one ::1, and another run of these tests may want it.
+    with open(__file__) as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        listeners = Listeners(places)
+        yield listeners
+        listeners.stop()
 
 
 @pytest.fixture(scope="module")
