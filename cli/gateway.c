@@ -21,8 +21,7 @@
 
 /* ---- start one ---- */
 
-/* Installed: ../libexec/sallyport; built: the same beside bin. */
-static int find_gateway(char *path, size_t size, struct err *err)
+int gateway_find_program(const char *name, char path[PATH_MAX], struct err *err)
 {
 	char self[PATH_MAX];
 	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -34,9 +33,16 @@ static int find_gateway(char *path, size_t size, struct err *err)
 	self[len] = '\0';
 	slash = strrchr(self, '/');
 	*slash = '\0';
-	used = snprintf(path, size, "%s/../libexec/sallyport/sallyport-gateway",
-			self);
-	if (used < 0 || (size_t)used >= size || access(path, X_OK) < 0)
+	used = snprintf(path, PATH_MAX, "%s/../libexec/sallyport/%s", self,
+			name);
+	if (used < 0 || used >= PATH_MAX || access(path, X_OK) < 0)
+		return err_set(err, ERR_MISSING, "there is no %s", path);
+	return 0;
+}
+
+static int find_gateway(char path[PATH_MAX], struct err *err)
+{
+	if (gateway_find_program("sallyport-gateway", path, err) < 0)
 		return err_set(err, ERR_MISSING,
 			       "no gateway runs, and there is no %s to start",
 			       path);
@@ -80,7 +86,7 @@ static int start_gateway(struct err *err)
 	char path[PATH_MAX], run[PATH_MAX], state[PATH_MAX], log[PATH_MAX + 16];
 	pid_t child;
 
-	if (find_gateway(path, sizeof(path), err) < 0)
+	if (find_gateway(path, err) < 0)
 		return -1;
 	if (cli_run_dir(run, sizeof(run)) < 0 ||
 	    cli_state_dir(state, sizeof(state)) < 0)

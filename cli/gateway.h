@@ -5,6 +5,7 @@
 #ifndef CLI_GATEWAY_H
 #define CLI_GATEWAY_H
 
+#include <limits.h>
 #include <sys/types.h>
 
 #include "cli/client.h"
@@ -12,6 +13,11 @@
 #include "common/rpc.h"
 
 #define GATEWAY_START_MS 10000
+
+/* Where a program of ours that is not on PATH stands: ../libexec/sallyport,
+ * installed or built. 0, or -1. */
+int gateway_find_program(const char *name, char path[PATH_MAX],
+			 struct err *err);
 
 /* Connect to the gateway; when none runs, start one that ends two seconds
  * after its last session. 0, or -1. */

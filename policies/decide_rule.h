@@ -50,11 +50,6 @@ bool meeting_add(struct meeting *meeting, const struct policy_rule *rule,
 struct meeting rule_meets_request(const struct policy_rule *rule,
 				  struct hearing *hearing, bool is_host);
 
-/* Does the rule ask for more than host and port, so that it may not decide
- * about each request there? */
-bool rule_is_conditional(const struct policy_rule *rule);
-/* Is there anything about it for which TLS must be terminated? */
-bool rule_looks_inside(const struct policy_rule *rule);
 /* What to call it when this is the closest any allow rule came. */
 enum constraint rule_stage_constraint(enum rule_stage stage);
 

@@ -110,4 +110,10 @@ struct policy_rule {
 #define POLICY_HOLD_DEFAULT_MS 30000
 #define POLICY_HOLD_MAX_MS     600000
 
+/* Does the rule ask for more than host and port, so that it may not decide
+ * about each request there? */
+bool rule_is_conditional(const struct policy_rule *rule);
+/* Is there anything about it for which TLS must be terminated? */
+bool rule_looks_inside(const struct policy_rule *rule);
+
 #endif

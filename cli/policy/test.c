@@ -1,0 +1,309 @@
+#include "cli/policy/test.h"
+
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/policy_file.h"
+#include "common/cleanup.h"
+#include "gateway/http/head.h"
+#include "policies/decide.h"
+#include "policies/inspect/inspection.h"
+#include "policies/repo_path.h"
+#include "policies/url.h"
+
+#define REPORT_BYTES_MAX (256 * 1024)
+
+struct policy_options {
+	const char *policy;
+	const char *repo;
+	const char *branch;
+	const char *body; /* a file, "-": stdin */
+	struct buf held;  /* what is in it */
+	struct fields headers;
+	bool is_push;
+};
+
+static void options_release(struct policy_options *options)
+{
+	buf_release(&options->held);
+}
+
+static int read_body(struct policy_options *options)
+{
+	bool is_stdin = !strcmp(options->body, "-");
+	auto_fd int fd = is_stdin ? dup(STDIN_FILENO)
+				  : open(options->body, O_RDONLY | O_CLOEXEC);
+	char piece[16384];
+	ssize_t got = fd < 0 ? -1 : 1;
+
+	while (got > 0) {
+		got = read(fd, piece, sizeof(piece));
+		if (got > 0 &&
+		    buf_add(&options->held, bytes_from(piece, (size_t)got)) < 0)
+			return cli_fail(-1,
+					"%s is larger than any rule can "
+					"look at",
+					options->body);
+	}
+	return got < 0 ? cli_fail(-1, "cannot read %s", options->body) : 0;
+}
+
+static int add_header(struct policy_options *options, char *text)
+{
+	char *colon = strchr(text, ':');
+	struct bytes name = {NULL, 0}, value = {NULL, 0};
+
+	if (colon) {
+		name = bytes_from(text, (size_t)(colon - text));
+		value = bytes_trim(bytes_str(colon + 1));
+	}
+	if (!http_is_token(name) || !http_is_value(value))
+		return cli_fail(-1, "no header field: %s", text);
+	if (fields_add(&options->headers, name, value) < 0)
+		return cli_fail(-1, "more than %d headers", HEAD_FIELDS_MAX);
+	return 0;
+}
+
+static int parse(struct cli *cli, struct policy_options *options)
+{
+	static const struct option table[] = {
+		{"policy", required_argument, NULL, 'p'},
+		{"repo", required_argument, NULL, 'r'},
+		{"branch", required_argument, NULL, 'b'},
+		{"header", required_argument, NULL, 'h'},
+		{"body", required_argument, NULL, 'd'},
+		{NULL, 0, NULL, 0},
+	};
+	int option;
+
+	while ((option = getopt_long(cli->argc, cli->argv, "", table, NULL)) !=
+	       -1) {
+		if (option == 'p')
+			options->policy = optarg;
+		else if (option == 'r')
+			options->repo = optarg;
+		else if (option == 'b')
+			options->branch = optarg;
+		else if (option == 'd')
+			options->body = optarg;
+		else if (option != 'h' || add_header(options, optarg) < 0)
+			return -1;
+	}
+	if (!options->policy || cli->argc - optind < 2)
+		return -1;
+	options->is_push = !strcmp(cli->argv[optind], "PUSH");
+	return cli->argc - optind == (options->is_push ? 3 : 2) ? 0 : -1;
+}
+
+static int tell(struct cli *cli, const struct verdict *verdict,
+		struct buf *trace)
+{
+	static const char *const words[VERDICT_KIND_MAX] = {
+		[VERDICT_DENY] = "deny",
+		[VERDICT_ALLOW] = "allow",
+		[VERDICT_ASK] = "ask",
+		[VERDICT_LOOK] = "deny",
+	};
+	const char *word = words[verdict->kind];
+	bool allowed = verdict->kind == VERDICT_ALLOW;
+	bool says_why = verdict->constraint != CONSTRAINT_none;
+
+	if (cli->json) {
+		json_t *value = json_pack(
+			"{s:s, s:s, s:s%, s:s%, s:s%, s:s%}", "verdict", word,
+			"constraint", constraint_name(verdict->constraint),
+			"rule",
+			verdict->rule.data ? (const char *)verdict->rule.data
+					   : "",
+			verdict->rule.len, "reason",
+			verdict->reason.data
+				? (const char *)verdict->reason.data
+				: "",
+			verdict->reason.len, "credential",
+			verdict->credential.data
+				? (const char *)verdict->credential.data
+				: "",
+			verdict->credential.len, "trace", buf_str(trace),
+			buf_len(trace));
+
+		(void)json_dumpf(value, stdout, JSON_INDENT(2));
+		(void)putchar('\n');
+		json_decref(value);
+	} else {
+		(void)printf("%s by %.*s%s%s%s%.*s\n", word,
+			     BYTES_ARGS(verdict->rule), says_why ? ": " : "",
+			     says_why ? constraint_name(verdict->constraint)
+				      : "",
+			     verdict->reason.len ? ": " : "",
+			     BYTES_ARGS(verdict->reason));
+		if (verdict->credential.len)
+			(void)printf("credential: %.*s\n",
+				     BYTES_ARGS(verdict->credential));
+		(void)printf("%.*s", BYTES_ARGS(buf_view(trace)));
+	}
+	return allowed ? EXIT_OK : EXIT_WOULD_DENY;
+}
+
+/* What the gateway would say before it looks at any rule. */
+static struct verdict refused(enum constraint constraint, struct bytes why)
+{
+	return (struct verdict){
+		.kind = VERDICT_DENY,
+		.constraint = constraint,
+		.rule = bytes_str("gateway"),
+		.reason = why,
+	};
+}
+
+static struct bytes value_of(const struct fields *fields, const char *name)
+{
+	const struct field *field = fields_find(fields, name);
+
+	return field ? field->value : bytes_from(NULL, 0);
+}
+
+/* The decision by the body, as the gateway makes it: held, decoded, seen. */
+static struct verdict test_body(const struct policy *policy,
+				const struct policy_options *options,
+				struct request_facts *facts, uint64_t look_max,
+				struct buf *trace)
+{
+	const struct inspect_source source = {
+		.type = value_of(&options->headers, "Content-Type"),
+		.encoding = value_of(&options->headers, "Content-Encoding"),
+		.query = facts->query,
+		.body = buf_view(&options->held),
+		.decoded_max = look_max,
+	};
+	struct verdict verdict;
+	struct err err;
+
+	if (source.body.len > look_max)
+		return refused(CONSTRAINT_body_too_large, bytes_from(NULL, 0));
+	facts->body = inspection_new(&source, &err);
+	if (!facts->body) {
+		(void)buf_add_format(trace, "body: %s\n", err.text);
+		return refused(CONSTRAINT_body_unreadable, bytes_from(NULL, 0));
+	}
+	(void)buf_add_str(trace, "body: looked into\n");
+	facts->body_bytes = source.body.len;
+	verdict = decide_request(policy, facts, trace);
+	inspection_free(facts->body);
+	facts->body = NULL;
+	return verdict;
+}
+
+static struct verdict test_request(const struct policy *policy,
+				   const struct policy_options *options,
+				   struct request_facts *facts,
+				   struct buf *trace)
+{
+	struct bytes repo_path;
+	enum git_endpoint endpoint = git_endpoint_of(facts, &repo_path);
+	const struct policy_repo *repo =
+		decide_repo(policy, &facts->target, repo_path);
+	struct verdict verdict;
+
+	if (endpoint == GIT_ADVERTISE_READ || endpoint == GIT_UPLOAD_PACK) {
+		if (repo) {
+			(void)buf_add_str(trace, "git: a repository of the "
+						 "policy\n");
+			return decide_fetch(repo);
+		}
+	}
+	facts->fields = &options->headers;
+	facts->has_body = buf_len(&options->held) > 0;
+	verdict = decide_request(policy, facts, trace);
+	return verdict.kind == VERDICT_LOOK ? test_body(policy, options, facts,
+							verdict.look_max, trace)
+					    : verdict;
+}
+
+static struct verdict test_push(const struct policy *policy,
+				const struct request_facts *facts,
+				const char *ref, struct arena *arena,
+				struct buf *trace)
+{
+	bool is_full = bytes_starts_with(bytes_str(ref), bytes_str("refs/"));
+	const char *full =
+		is_full ? ref : arena_format(arena, "refs/heads/%s", ref);
+	const struct push_facts push = {bytes_str(full), PUSH_UPDATE};
+	const struct policy_repo *repo = decide_repo(
+		policy, &facts->target, repo_path_canonical(facts->path));
+	bool needs_proof = false;
+	struct verdict verdict = {
+		.kind = VERDICT_DENY,
+		.constraint = CONSTRAINT_git_not_allowed,
+		.rule = bytes_str("default"),
+	};
+
+	if (!repo) {
+		(void)buf_add_str(trace, "git: no repository of the policy\n");
+		return verdict;
+	}
+	verdict = decide_push(repo, &push, &needs_proof);
+	(void)buf_add_format(trace, "git: update of %s%s\n", full,
+			     needs_proof ? " (a fast-forward must be proven)"
+					 : "");
+	return verdict;
+}
+
+static int test(struct cli *cli, const struct policy *policy,
+		const struct policy_options *options, struct arena *arena)
+{
+	auto_type(buf_release) struct buf trace;
+	char **words = cli->argv + optind;
+	struct request_facts facts = {.method = bytes_str(words[0])};
+	enum constraint constraint;
+	struct verdict verdict;
+	struct err err;
+
+	buf_init(&trace, REPORT_BYTES_MAX);
+	if (url_facts(words[1], arena, &facts, &constraint, &err) < 0) {
+		if (constraint == CONSTRAINT_none)
+			return cli_fail(EXIT_USAGE, "%s", err.text);
+		verdict = refused(constraint, bytes_str(err.text));
+	} else if (options->is_push) {
+		verdict = test_push(policy, &facts, words[2], arena, &trace);
+	} else if (!head_method_is_known(facts.method)) {
+		verdict = refused(CONSTRAINT_method_unknown, facts.method);
+	} else {
+		verdict = test_request(policy, options, &facts, &trace);
+	}
+	return tell(cli, &verdict, &trace);
+}
+
+int policy_test(struct cli *cli)
+{
+	struct field room[HEAD_FIELDS_MAX];
+	auto_type(options_release) struct policy_options options = {
+		.headers = {room, 0, HEAD_FIELDS_MAX},
+	};
+	struct policy_variables variables;
+	auto_type(arena_release) struct arena arena;
+	auto_type(buf_release) struct buf text;
+	struct policy *policy;
+	int exit_code;
+
+	arena_init(&arena, 1024 * 1024);
+	buf_init(&text, 0);
+	buf_init(&options.held, POLICY_BODY_MAX + 1);
+	if (parse(cli, &options) < 0)
+		return cli_usage(cli);
+	if (options.body && read_body(&options) < 0)
+		return EXIT_FAILED;
+	variables = (struct policy_variables){
+		.session_id = bytes_str("s-test"),
+		.branch = bytes_str(options.branch),
+		.repo = bytes_str(options.repo),
+	};
+	policy = policy_file_read(options.policy, &variables, &text);
+	if (!policy)
+		return EXIT_INVALID;
+	exit_code = test(cli, policy, &options, &arena);
+	policy_free(policy);
+	return exit_code;
+}
