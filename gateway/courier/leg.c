@@ -437,7 +437,9 @@ static void on_upstream(struct io *io, enum io_event event, void *owner)
 		leg_fail_opening(leg, CONSTRAINT_tls_upstream_invalid,
 				 event == IO_FAILED ? io_error(io)->text
 						    : "closed");
-	} else if (event == IO_DATA && leg->state == LEG_IDLE) {
+	} else if (event == IO_DATA &&
+		   (leg->state == LEG_IDLE || leg->state == LEG_GRANTING)) {
+		/* Nothing is watched for, and nothing was asked. */
 		leg_close(leg);
 	} else if (event == IO_DATA) {
 		pass_back(leg);

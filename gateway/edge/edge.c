@@ -85,19 +85,26 @@ static struct verdict decide_name(struct bytes name, void *owner)
 
 /* ---- life of the session ---- */
 
+/* Once: who comes later is told why, and that is not cut short. */
+static void end_streams(struct edge *edge, const char *why)
+{
+	if (edge->has_ended)
+		return;
+	edge->has_ended = true;
+	log_info("session %s: closing %zu connections", why, edge->conn_count);
+	conns_close(edge);
+	script_end(edge);
+	denials_flush(&edge->denials);
+	upstream_pool_release(&edge->pool);
+}
+
 /* Every second: what is open when the session expires is closed. */
 static void on_expiry_check(void *owner)
 {
 	struct edge *edge = owner;
-	bool was_over = edge->over != CONSTRAINT_none;
 
-	if (edge_over(edge) != CONSTRAINT_none && !was_over) {
-		log_info("session expired: closing %zu connections",
-			 edge->conn_count);
-		conns_close(edge);
-		script_end(edge);
-		upstream_pool_release(&edge->pool);
-	}
+	if (edge_over(edge) != CONSTRAINT_none)
+		end_streams(edge, "expired");
 	own_secrets_refresh(edge);
 	io_timer_set(edge->expiry, EXPIRY_CHECK_MS);
 }
@@ -179,12 +186,7 @@ static void on_session_close(struct keeper *keeper, struct session *session,
 	(void)session;
 	edge->over = bytes_is(reason, "expired") ? CONSTRAINT_lease_expired
 						 : CONSTRAINT_session_revoked;
-	log_info("session %.*s: closing %zu connections", BYTES_ARGS(reason),
-		 edge->conn_count);
-	conns_close(edge);
-	script_end(edge);
-	denials_flush(&edge->denials);
-	upstream_pool_release(&edge->pool);
+	end_streams(edge, constraint_name(edge->over));
 }
 
 /* ---- clients outside ---- */

@@ -42,6 +42,7 @@ struct edge {
 	/* Not none: everything is refused for this (lease_expired,
 	 * session_revoked), also before the session is known (internal). */
 	enum constraint over;
+	bool has_ended; /* and what was open then is closed */
 	struct tls_server server;
 	bool has_server;
 	struct tls_leaves leaves;

@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <netinet/tcp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,23 +55,37 @@ static void ending_done(struct ending *ending)
 	free(ending);
 }
 
+/* One process that was asked. */
+struct closing {
+	struct ending *ending;
+	struct child *child; /* as long as its channel is open */
+};
+
+/* Whoever does not answer still has streams open: without its edge they are
+ * gone, and the courier may hold a token that it was given before. */
+static void give_up_on(const struct closing *closing)
+{
+	struct warden_session *session = warden_session_find(
+		closing->ending->warden, bytes_str(closing->ending->id));
+
+	log_warn("session %s: %s did not close it in time", closing->ending->id,
+		 role_name(closing->child->role));
+	if (closing->child->role == ROLE_COURIER && closing->child->pid)
+		(void)kill(closing->child->pid, SIGKILL);
+	if (session && session->edge)
+		child_end(session->edge);
+}
+
 static void on_closed_everywhere(struct rpc_outcome *outcome, void *owner)
 {
-	struct ending *ending = owner;
-	struct warden_session *session;
+	auto_free struct closing *closing = owner;
 
-	ending->left--;
-	if (outcome->err && outcome->err->code == ERR_TIMEOUT) {
-		/* Whoever does not answer still has streams open: without its
-		 * edge they are gone. */
-		log_warn("session %s: a process did not close it in time",
-			 ending->id);
-		session = warden_session_find(ending->warden,
-					      bytes_str(ending->id));
-		if (session && session->edge)
-			child_end(session->edge);
-	}
-	ending_done(ending);
+	/* An end of the edge comes here again, for the edge: this one counts
+	 * until that has returned. */
+	if (outcome->err && outcome->err->code == ERR_TIMEOUT)
+		give_up_on(closing);
+	closing->ending->left--;
+	ending_done(closing->ending);
 }
 
 static void ask_close(struct ending *ending, struct child *child,
@@ -80,6 +95,7 @@ static void ask_close(struct ending *ending, struct child *child,
 		.id = bytes_str(ending->id),
 		.reason = reason,
 	};
+	auto_free struct closing *closing = calloc(1, sizeof(*closing));
 	const struct rpc_call call = {
 		.type = MSG_SESSION_CLOSE,
 		.schema = &msg_session_ref_schema,
@@ -88,20 +104,30 @@ static void ask_close(struct ending *ending, struct child *child,
 		.reply_schema = &wire_empty_schema,
 		.timeout_ms = SESSION_CLOSE_TIMEOUT_MS,
 		.on_outcome = on_closed_everywhere,
-		.owner = ending,
+		.owner = closing,
 	};
 	struct err err;
 
-	if (rpc_ask(child->rpc, &call, NULL, &err) == 0)
-		ending->left++;
-	else
+	if (!closing) {
+		log_warn("session %s: memory is out", ending->id);
+		return;
+	}
+	*closing = (struct closing){ending, child};
+	if (rpc_ask(child->rpc, &call, NULL, &err) < 0) {
 		log_warn("session %s: %s", ending->id, err.text);
+		return;
+	}
+	ending->left++;
+	(void)take_ptr(&closing);
 }
 
 static void record_end(struct warden_session *session, struct bytes reason)
 {
 	char detail[64];
 
+	/* It was never recorded as created. */
+	if (!session->edge)
+		return;
 	(void)snprintf(detail, sizeof(detail), "%.*s", BYTES_ARGS(reason));
 	warden_record(session->warden, RECORD_SESSION_ENDED, session->edge,
 		      detail);
@@ -273,7 +299,8 @@ int warden_session_create(struct warden *warden, int package_fd,
 	}
 	if (tell_keepers(session, err) < 0 ||
 	    !(session->edge = spare_take(warden, session, err))) {
-		warden_session_forget(session);
+		/* Some know of it. */
+		warden_session_end(session, bytes_str("ended"), NULL);
 		return -1;
 	}
 	io_timer_set(session->end_timer, until_expiry(session));

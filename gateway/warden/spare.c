@@ -38,6 +38,9 @@ struct child *spare_take(struct warden *warden, struct warden_session *session,
 	edge->restarts = 0;
 	if (wire_child(edge, err) == 0)
 		return edge;
+	/* It has just died. */
+	log_warn("the spare edge is gone: %s", err->text);
+	edge->session = NULL;
 	child_end(edge);
-	return NULL;
+	return child_add(warden, ROLE_EDGE, session, err);
 }

@@ -246,3 +246,24 @@ def test_edges_that_die_while_their_sessions_end_harm_nobody(
     wait_until(lambda: not any(
         own_gateway.pid("edge", session.id) for session in sessions))
     assert other.curl(origin.plain_url("/echo")).status == 200
+
+
+@pytest.mark.parametrize("keeper", ["courier", "vault", "minter"])
+def test_a_session_ends_though_its_edge_and_a_keeper_hang(
+        own_gateway, make_session, policies, origin, keeper):
+    policy = policies.make([policies.rule("plain.example", paths=["/**"])])
+    other = make_session(policy, on=own_gateway)
+    session = make_session(policy, on=own_gateway)
+    wait_until(own_gateway.is_ready)
+    hung = [own_gateway.pid(keeper), session.edge()]
+    for pid in hung:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        own_gateway.end(session.id)
+    finally:
+        for pid in hung:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+    assert not own_gateway.pid("edge", session.id)
+    wait_until(own_gateway.is_ready)
+    assert other.curl(origin.plain_url("/echo")).status == 200

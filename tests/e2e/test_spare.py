@@ -1,8 +1,10 @@
 """The one edge that waits, confined, for a session: each session gets one of
 its own, whichever way it came to it."""
+import concurrent.futures
 import os
 import pathlib
 import signal
+import time
 
 from gateway import wait_until
 
@@ -77,3 +79,22 @@ def test_a_spare_edge_holds_nothing_of_a_session(own_gateway, make_session,
     links = [os.readlink(fd) for fd in directory.iterdir()]
     assert len([link for link in links if link.startswith("socket:")]) == 1
     assert not [link for link in links if "session" in link]
+
+
+def test_a_session_is_made_though_the_spare_edge_has_just_died(
+        own_gateway, make_session, policies, origin):
+    """The warden hears of both at one time."""
+    policy = policies.make([policies.rule("good.example", paths=["/**"])])
+    warden = own_gateway.process.pid
+    for _ in range(5):
+        dead = spare(own_gateway)
+        os.kill(warden, signal.SIGSTOP)
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            made = pool.submit(own_gateway.create, policy)
+            time.sleep(0.1)
+            os.kill(dead, signal.SIGKILL)
+            time.sleep(0.05)
+            os.kill(warden, signal.SIGCONT)
+            session = made.result()["id"]
+        assert own_gateway.pid("edge", session) not in (None, dead)
+        own_gateway.end(session, "ended")

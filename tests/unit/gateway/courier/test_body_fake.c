@@ -295,6 +295,26 @@ static void leg_passes_nothing_between_two_requests(void **state)
 	rig_tear_down(&rig);
 }
 
+/* DONE before upstream answered, and the next request at once: what comes
+ * while that waits for its credential is nobody's. */
+static void leg_passes_nothing_back_while_a_request_waits(void **state)
+{
+	const struct leg_request request = {
+		.method = bytes_str("GET"),
+		.path = bytes_str("/api"),
+	};
+	struct rig rig;
+
+	(void)state;
+	start_post(&rig, true, 0);
+	rig_frame(&rig, LEG_END, "");
+	rig_frame(&rig, LEG_DONE, "");
+	rig_message(&rig, LEG_REQUEST, &leg_request_schema, &request);
+	upstream_says(&rig, "HTTP/1.1 200 OK\r\n\r\n" RIG_TOKEN);
+	assert_int_equal(buf_len(fake_received(rig.leg)), 0);
+	rig_tear_down(&rig);
+}
+
 static void leg_is_not_done_while_it_still_sends(void **state)
 {
 	struct rig rig;
@@ -428,6 +448,7 @@ int main(void)
 		cmocka_unit_test(
 			leg_forgets_the_credential_when_the_response_has_ended),
 		cmocka_unit_test(leg_passes_nothing_between_two_requests),
+		cmocka_unit_test(leg_passes_nothing_back_while_a_request_waits),
 		cmocka_unit_test(leg_is_not_done_while_it_still_sends),
 		cmocka_unit_test(leg_pushes_only_what_the_scope_has),
 		cmocka_unit_test(leg_writes_the_commands_of_a_push_itself),
