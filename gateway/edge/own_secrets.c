@@ -11,17 +11,24 @@
 #define PRINTS_TIMEOUT_MS 10000
 #define PRINTS_KEPT_MS	  60000
 
+static bool has_such_a_rule(const struct policy *policy)
+{
+	for (size_t i = 0; i < policy->rule_count; i++)
+		if (policy->rules[i].body &&
+		    policy->rules[i].body->deny_secrets)
+			return true;
+	return false;
+}
+
+/* The guardrail's rules look for the session's secrets as its own do. */
 bool own_secrets_are_wanted(const struct edge *edge)
 {
 	const struct policy *policy = edge->policy;
 
 	if (!policy || policy->credential_count == 0)
 		return false;
-	for (size_t i = 0; i < policy->rule_count; i++)
-		if (policy->rules[i].body &&
-		    policy->rules[i].body->deny_secrets)
-			return true;
-	return false;
+	return has_such_a_rule(policy) ||
+	       (policy->guardrail && has_such_a_rule(policy->guardrail));
 }
 
 static void on_prints(struct rpc_outcome *outcome, void *owner)

@@ -1,0 +1,76 @@
+"""The session's own secrets do not leave in a body, in whatever form, where
+a rule of the policy or of the guardrail says so."""
+import base64
+import json
+import urllib.parse
+
+import pytest
+from gateway import wait_until
+
+SECRET = "a secret/of one's own: 7f3&kind"
+FORMS = {
+    "plain": SECRET,
+    "base64": base64.b64encode(b"xy" + SECRET.encode()).decode(),
+    "hex": SECRET.encode().hex(),
+    "percent": urllib.parse.quote(SECRET, safe=""),
+}
+
+
+@pytest.fixture(scope="module")
+def guarded(make_gateway, policies, tmp_path_factory):
+    path = tmp_path_factory.mktemp("guardrail") / "guardrail.yaml"
+    path.write_text(json.dumps({"version": 1, "network": {
+        "rules": [{"hosts": ["plain.example"], "ports": policies.ports,
+                   "body": {"secrets": "deny"}, "action": "allow"}],
+        "addresses": policies.addresses}}))
+    gateway = make_gateway("guarded", config={"guardrail": str(path)})
+    yield gateway
+    gateway.stop()
+    gateway.check()
+
+
+@pytest.fixture
+def session(make_session, policies, origin):
+    """One that may post, with a credential for another host."""
+    def make(on, body):
+        on.put_secret("own", SECRET)
+        rule = policies.rule("plain.example", methods=["POST"])
+        if body:
+            rule["body"] = body
+        policy = policies.make([rule])
+        policy["credentials"] = [{"name": "own", "secret": "own",
+                                  "attach": "bearer",
+                                  "hosts": ["good.example"]}]
+        made = make_session(policy, on=on)
+        # Fingerprints come a moment after the session.
+        wait_until(lambda: post(made, origin, "nothing").status == 200)
+        return made
+    return make
+
+
+def post(session, origin, text):
+    return session.curl(origin.plain_url("/echo"), "-H",
+                        "Content-Type: text/plain", "--data-binary", text)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_own_secret_does_not_leave(gateway, session, origin, form):
+    made = session(gateway, {"secrets": "deny"})
+    answer = post(made, origin, f"look: {FORMS[form]} there")
+    assert answer.status == 403
+    assert answer.json["constraint"] == "secret_in_body"
+    assert SECRET not in answer.text
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_own_secret_does_not_leave_by_the_guardrail(guarded, session,
+                                                       origin, form):
+    made = session(guarded, None)
+    answer = post(made, origin, f"look: {FORMS[form]} there")
+    assert answer.status == 403
+    assert answer.json["constraint"] == "secret_in_body"
+
+
+def test_without_the_rule_it_is_text_like_any(gateway, session, origin):
+    made = session(gateway, None)
+    assert post(made, origin, f"look: {SECRET} there").status == 200
