@@ -181,6 +181,11 @@ static struct verdict test_body(const struct policy *policy,
 	struct verdict verdict;
 	struct err err;
 
+	if (fields_count_of(&options->headers, "Content-Type") > 1 ||
+	    fields_count_of(&options->headers, "Content-Encoding") > 1)
+		return refused(CONSTRAINT_body_unreadable,
+			       bytes_str("Content-Type and Content-Encoding "
+					 "may stand only once each"));
 	if (source.body.len > look_max)
 		return refused(CONSTRAINT_body_too_large, bytes_from(NULL, 0));
 	facts->body = inspection_new(&source, &err);

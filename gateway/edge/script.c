@@ -66,11 +66,16 @@ static void on_started(struct rpc_outcome *outcome, void *owner)
 	struct err err;
 
 	edge->is_script_started = false;
-	if (outcome->err || outcome->fd < 0)
+	if (edge->has_ended)
+		return;
+	if (outcome->err || outcome->fd < 0) {
 		log_warn("script: %s", outcome->err ? outcome->err->text
 						    : "none was started");
-	else if (edge->policy && load(edge, take_fd(&outcome->fd), &err) < 0)
+	} else if (load(edge, take_fd(&outcome->fd), &err) < 0) {
 		log_warn("script: %s", err.text);
+		/* The next request starts another. */
+		script_end(edge);
+	}
 	wake_all(edge);
 }
 
