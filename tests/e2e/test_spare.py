@@ -96,5 +96,8 @@ def test_a_session_is_made_though_the_spare_edge_has_just_died(
             time.sleep(0.05)
             os.kill(warden, signal.SIGCONT)
             session = made.result()["id"]
-        assert own_gateway.pid("edge", session) not in (None, dead)
+        edge = own_gateway.pid("edge", session)
+        assert edge not in (None, dead)
         own_gateway.end(session, "ended")
+        # While it ends it belongs to no session either.
+        wait_until(lambda pid=edge: not pathlib.Path(f"/proc/{pid}").exists())

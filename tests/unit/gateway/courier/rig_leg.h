@@ -42,6 +42,14 @@ static inline void rig_set_up(struct rig *rig)
 	rig->ledger = rig_peer(rig, ROLE_LEDGER, rig_ledger_permits);
 }
 
+/* What nobody answered: a channel lives as long as a ticket of it. */
+static inline void rig_drop(struct rpc_ticket *ticket)
+{
+	if (ticket->rpc)
+		rpc_refuse(*ticket, CONSTRAINT_internal, "the test is over");
+	ticket->rpc = NULL;
+}
+
 /* Everything ends: no leg may be left, and no descriptor. */
 static inline void rig_tear_down(struct rig *rig)
 {
@@ -50,6 +58,8 @@ static inline void rig_tear_down(struct rig *rig)
 	for (size_t i = 0; i < ARRAY_SIZE(channels); i++)
 		if (channels[i])
 			rpc_close(channels[i]);
+	rig_drop(&rig->token);
+	rig_drop(&rig->record);
 	fake_advance(rig->loop, 60000);
 	assert_int_equal(rig->courier.leg_count, 0);
 	rpc_close(rig->warden);
