@@ -6,6 +6,7 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "gateway/upstream/dial.h"
+#include "policies/guardrail.h"
 
 #define LOAD_TIMEOUT_MS	  10000
 #define DECIDE_TIMEOUT_MS 5000
@@ -119,6 +120,8 @@ static void refuse(struct conn *conn, enum constraint constraint,
 	conn_refuse_request(conn);
 }
 
+/* A session's script answers for its own policy: what the operator's
+ * guardrail asks a person about stays with that person. */
 static void take_verdict(struct conn *conn, struct rpc_outcome *outcome)
 {
 	const struct msg_script_verdict *verdict = outcome->message;
@@ -128,7 +131,8 @@ static void take_verdict(struct conn *conn, struct rpc_outcome *outcome)
 		       bytes_str(outcome->err->text));
 	else if (verdict->kind == SCRIPT_DENY)
 		refuse(conn, CONSTRAINT_script_denied, verdict->reason);
-	else if (verdict->kind == SCRIPT_ALLOW)
+	else if (verdict->kind == SCRIPT_ALLOW &&
+		 !guardrail_spoke(&conn->verdict))
 		conn->verdict.kind = VERDICT_ALLOW;
 }
 

@@ -62,6 +62,36 @@ def test_without_the_guardrail_the_same_passes(web, origin):
     assert answer.status == 200
 
 
+ALLOW = "function decide() return 'allow' end"
+
+
+@pytest.fixture(scope="module")
+def asking(make_gateway, tmp_path_factory, policies):
+    path = tmp_path_factory.mktemp("asking") / "guardrail.yaml"
+    path.write_text(json.dumps({
+        "version": 1,
+        "network": {"rules": [policies.rule("good.example", action="ask",
+                                            name="person", hold="1s")],
+                    "addresses": policies.addresses}}))
+    gateway = make_gateway("asking", config={"guardrail": str(path)})
+    yield gateway
+    gateway.stop()
+    gateway.check()
+
+
+@pytest.mark.parametrize("action", ["allow", "ask"])
+def test_no_script_answers_what_the_guardrail_asks(make_session, policies,
+                                                   asking, origin, action):
+    policy = policies.make([policies.rule("good.example", action=action)])
+    policy["network"]["script"] = ALLOW
+    answer = make_session(policy, on=asking).curl(origin.url("/echo"))
+    assert answer.status == 403
+    assert answer.json["constraint"] == "approval_pending"
+    assert answer.json["rule"] == "guardrail/person"
+    # What the policy itself asks, its script answers.
+    assert make_session(policy).curl(origin.url("/echo")).status == 200
+
+
 def test_a_guardrail_that_is_wrong_is_refused_with_its_place(gateway,
                                                              tmp_path):
     wrong = tmp_path / "guardrail.yaml"
