@@ -130,6 +130,7 @@ static void leg_refuses_what_the_vault_refuses(void **state)
 	set_up_leg(&rig);
 	rig_message(&rig, LEG_REQUEST, &leg_request_schema, &get);
 	rpc_refuse(rig.token, CONSTRAINT_credential_unavailable, "sealed");
+	rig.token.rpc = NULL;
 	fake_run(rig.loop);
 	rig_answer_record(&rig);
 	assert_int_equal(rig_refusal(&rig), CONSTRAINT_credential_unavailable);

@@ -214,14 +214,13 @@ static char pick(char class)
 		{"l", "0123456789abcdefghijklmnopqrstuvwxyz"},
 		{"d", "123456789"},
 	};
+	size_t i = 0;
 
 	seed = seed * 1103515245 + 12345;
-	for (size_t i = 0; i < ARRAY_SIZE(classes); i++)
-		if (classes[i][0][0] == class)
-			return classes[i][1]
-				      [(seed >> 8) % strlen(classes[i][1])];
-	fail();
-	return 0;
+	while (i < ARRAY_SIZE(classes) && classes[i][0][0] != class)
+		i++;
+	assert_true(i < ARRAY_SIZE(classes));
+	return classes[i][1][(seed >> 8) % strlen(classes[i][1])];
 }
 
 /* An example; a near miss has one character less where it varies last, or
