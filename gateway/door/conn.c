@@ -1,29 +1,29 @@
+#include "gateway/door/conn.h"
+
 #include <stdlib.h>
 
 #include "common/cleanup.h"
 #include "common/log.h"
-#include "gateway/door/door.h"
 #include "gateway/http/head.h"
 #include "gateway/http/problem.h"
 #include "gateway/session/lease.h"
 
+/* IO_DRAINED tells when whatever was said has left. */
 static const struct io_limits limits = {
 	.in_max = CLIENT_READ_MAX,
-	.out_high = PROBLEM_BYTES_MAX,
+	.out_high = 0,
 	.out_max = PROBLEM_BYTES_MAX,
 };
 
-/* A connection whose first head is read; freed at its io's IO_RELEASED. */
-struct door_conn {
-	struct door *door;
-	struct visitor *visitor;
-	struct io *io;
-	struct guard guard;
-	bool is_held; /* the answer to a wrong lease waits */
-	bool is_over;
-};
-
 /* ---- answers ---- */
+
+void door_conn_end(struct door_conn *conn, struct bytes words)
+{
+	if (words.len)
+		(void)io_write(conn->io, words);
+	conn->is_over = true;
+	io_close_flushed(conn->io, DOOR_LINGER_MS);
+}
 
 static void answer(struct door_conn *conn, enum constraint constraint,
 		   const char *detail)
@@ -37,14 +37,16 @@ static void answer(struct door_conn *conn, enum constraint constraint,
 	auto_type(buf_release) struct buf out;
 
 	buf_init(&out, PROBLEM_BYTES_MAX);
-	if (problem_write(&out, &problem) == 0)
-		(void)io_write(conn->io, buf_view(&out));
-	conn->is_over = true;
-	io_close_flushed(conn->io, DOOR_LINGER_MS);
+	(void)problem_write(&out, &problem);
+	door_conn_end(conn, buf_view(&out));
 }
 
 static void answer_wrong_lease(struct door_conn *conn)
 {
+	if (conn->is_socks) {
+		door_socks_refuse(conn);
+		return;
+	}
 	answer(conn, CONSTRAINT_lease_invalid,
 	       "this proxy wants a session's lease: as the password of Basic, "
 	       "or as Bearer");
@@ -70,6 +72,14 @@ static void refuse_lease(struct door_conn *conn, bool brought_one)
 
 /* ---- to the edge ---- */
 
+static void answer_internal(struct door_conn *conn, const char *detail)
+{
+	if (conn->is_socks)
+		door_socks_refuse(conn);
+	else
+		answer(conn, CONSTRAINT_internal, detail);
+}
+
 static void hand_on(struct door_conn *conn, const struct session *session)
 {
 	const struct keeper_peer *edge = session->owner;
@@ -79,13 +89,12 @@ static void hand_on(struct door_conn *conn, const struct session *session)
 	struct err err;
 
 	if (!edge) {
-		answer(conn, CONSTRAINT_internal,
-		       "the session's edge is not there");
+		answer_internal(conn, "the session's edge is not there");
 		return;
 	}
 	buf_init(&read, CLIENT_READ_MAX);
 	if (buf_add(&read, buf_view(io_in(conn->io))) < 0) {
-		answer(conn, CONSTRAINT_internal, "memory is out");
+		answer_internal(conn, "memory is out");
 		return;
 	}
 	message.read = buf_view(&read);
@@ -96,6 +105,16 @@ static void hand_on(struct door_conn *conn, const struct session *session)
 		log_warn("session %s: %s", session->id, err.text);
 }
 
+void door_conn_bring(struct door_conn *conn, struct bytes lease, bool brought)
+{
+	const struct session *session = door_find(conn->door, lease);
+
+	if (session)
+		hand_on(conn, session);
+	else
+		refuse_lease(conn, brought);
+}
+
 /* ---- the head ---- */
 
 static void on_head(struct door_conn *conn, size_t len)
@@ -104,7 +123,6 @@ static void on_head(struct door_conn *conn, size_t len)
 	auto_type(arena_release) struct arena arena;
 	struct bytes authorization = {NULL, 0};
 	uint8_t room[LEASE_FIELD_MAX];
-	const struct session *session;
 	struct request request;
 	struct http_fault fault;
 
@@ -114,18 +132,21 @@ static void on_head(struct door_conn *conn, size_t len)
 		answer(conn, fault.constraint, fault.reason);
 		return;
 	}
-	session = door_find(conn->door, lease_of_field(authorization, room));
-	if (session)
-		hand_on(conn, session);
-	else
-		refuse_lease(conn, authorization.len > 0);
+	door_conn_bring(conn, lease_of_field(authorization, room),
+			authorization.len > 0);
 }
 
 static void on_bytes(struct door_conn *conn)
 {
+	struct bytes read = buf_view(io_in(conn->io));
 	size_t len;
 
-	switch (guard_scan(&conn->guard, buf_view(io_in(conn->io)), &len)) {
+	if (conn->is_socks || socks_begins(read)) {
+		conn->is_socks = true;
+		door_socks_step(conn);
+		return;
+	}
+	switch (guard_scan(&conn->guard, read, &len)) {
 	case GUARD_COMPLETE:
 		on_head(conn, len);
 		break;
@@ -143,6 +164,8 @@ static void on_deadline(struct door_conn *conn)
 {
 	if (conn->is_held)
 		answer_wrong_lease(conn);
+	else if (conn->is_socks)
+		door_conn_end(conn, bytes_from(NULL, 0));
 	else
 		answer(conn, CONSTRAINT_timeout, "no request head came");
 }
@@ -167,7 +190,7 @@ static void on_client(struct io *io, enum io_event event, void *owner)
 	}
 	if (conn->is_over)
 		return;
-	if (event == IO_DATA && !conn->is_held) {
+	if ((event == IO_DATA || event == IO_DRAINED) && !conn->is_held) {
 		on_bytes(conn);
 	} else if (event == IO_TIMEOUT) {
 		on_deadline(conn);
@@ -199,6 +222,7 @@ void door_accept(int fd, const struct sockaddr_storage *peer,
 	if (!conn->visitor)
 		return;
 	guard_init(&conn->guard, GUARD_REQUEST);
+	conn->socks.needs_password = true;
 	conn->io = io_new(loop, take_fd(&client), &limits, on_client, conn);
 	if (!conn->io) {
 		visitors_leave(&door->visitors, conn->visitor,

@@ -1,10 +1,12 @@
 /*
  * The door: a TCP proxy port for clients outside a sandbox of ours. It reads
- * the first request head of a connection and nothing after it, finds whose
- * lease its Proxy-Authorization brings, and gives the connection to that
- * session's edge, with the bytes that were read:
+ * the first request head of a connection (or what SOCKS 5 says before its
+ * request) and nothing after it, finds whose lease its Proxy-Authorization
+ * (or its password) brings, and gives the connection to that session's edge,
+ * with the bytes that were read:
  *
  *	accept -> head (guard, llhttp) -> lease -> session -> its edge
+ *	       -> SOCKS, asked for a password ->
  *
  * It keeps hashes of leases, of sessions made for proxy clients alone; it
  * cannot connect, and it has no channel to the edge of any other session.

@@ -204,6 +204,7 @@ void conn_take(struct edge *edge, int fd, struct bytes read)
 	if (!conn)
 		return;
 	conn->is_outside = true;
+	conn->socks.needs_password = true;
 	conn->arrival.kind = ARRIVAL_PROXY;
 	conn_reset_request(conn);
 	if (buf_add(io_in(conn->client), read) < 0)

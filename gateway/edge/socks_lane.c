@@ -16,9 +16,7 @@ static enum step step_first(struct conn *conn, enum lane_event event)
 
 	if (input.len == 0)
 		return event == EV_EOF ? STEP_END : STEP_STAY;
-	/* A client from outside was let in with a request for HTTP. */
-	return socks_begins(input) && !conn->is_outside ? STEP_OTHER
-							: STEP_NEXT;
+	return socks_begins(input) ? STEP_OTHER : STEP_NEXT;
 }
 
 /* What was wanted is not given; answer says so. NEXT is the lane's DENY:
@@ -46,7 +44,8 @@ static void deny_target(struct conn *conn, enum constraint constraint,
 /* ---- who ---- */
 
 /* As with Proxy-Authorization: the lease is the password, or the user's name
- * when that is empty; one that is given must be right. */
+ * when that is empty; one that is given must be right, and a client outside
+ * must give one. */
 static bool is_lease_right(const struct conn *conn, const struct socks *socks)
 {
 	const struct edge *edge = conn->edge;
@@ -156,6 +155,9 @@ static enum step take_methods(struct conn *conn)
 {
 	uint8_t out[2];
 
+	/* The door has answered: it had to, to be told the lease. */
+	if (conn->is_outside)
+		return STEP_STAY;
 	socks_answer_method(&conn->socks, out);
 	return io_write(conn->client, bytes_from(out, sizeof(out))) < 0
 		       ? STEP_END

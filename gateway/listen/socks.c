@@ -99,11 +99,14 @@ static enum socks_result take_methods(struct socks *socks, struct bytes *input)
 		socks->wants_password |= input->data[i] == METHOD_PASSWORD;
 	}
 	consume(input, len);
-	if (!has_none && !socks->wants_password) {
+	if (!socks->wants_password && (!has_none || socks->needs_password)) {
 		socks->refusal[0] = SOCKS_VERSION_5;
 		socks->refusal[1] = METHOD_NO_OTHER;
 		socks->refusal_len = 2;
-		return invalid(socks, "no method of authentication is known");
+		return invalid(socks, socks->needs_password
+					      ? "a password must be given"
+					      : "no method of authentication "
+						"is known");
 	}
 	socks->stage =
 		socks->wants_password ? SOCKS_AT_PASSWORD : SOCKS_AT_REQUEST;

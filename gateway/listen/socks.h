@@ -55,6 +55,7 @@ enum socks_stage {
 };
 
 struct socks {
+	bool needs_password; /* set it first: nobody may go without */
 	enum socks_stage stage;
 	bool wants_password; /* METHODS: a password follows */
 	struct bytes user, password;
@@ -73,8 +74,9 @@ bool socks_begins(struct bytes input);
 
 /* Take one message from the front of *input (untrusted), which is advanced
  * past it. A client that can give a password is asked for it; one that can
- * do neither that nor go without is INVALID. So are SOCKS 4, BIND, UDP
- * ASSOCIATE, a name that is empty or has a NUL, and port 0. */
+ * do neither that nor go without (where that is allowed) is INVALID. So are
+ * SOCKS 4, BIND, UDP ASSOCIATE, a name that is empty or has a NUL, and port 0.
+ */
 enum socks_result socks_take(struct socks *socks, struct bytes *input);
 
 /* The answer to METHODS. */

@@ -281,7 +281,7 @@ def test_revoking_ends_live_streams_within_a_second(client, gateway, address,
 
 @pytest.mark.parametrize("bytes_", [
     b"GET / HTTP/1.1\nHost: a\n\n", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc",
-    b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", b"\x05\x01\x00" * 20,
+    b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", b"\x06\x01\x00" * 20,
     b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"y" * 40000 + b"\r\n\r\n"])
 def test_bytes_that_are_no_head_are_refused(client, address, origin, bytes_):
     one = client()

@@ -20,12 +20,13 @@ struct run {
 	struct socks socks;
 };
 
-static void play(struct run *run, struct bytes all, size_t step)
+static void play(struct run *run, struct bytes all, size_t step,
+		 bool needs_password)
 {
 	enum socks_result result = SOCKS_MORE;
 	size_t end = step;
 
-	*run = (struct run){0};
+	*run = (struct run){.socks.needs_password = needs_password};
 	for (;;) {
 		struct bytes input = bytes_slice(all, run->taken, end);
 		size_t before = input.len;
@@ -46,14 +47,12 @@ static void play(struct run *run, struct bytes all, size_t step)
 	}
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void check(struct bytes all, bool needs_password)
 {
-	/* A longer message than the longest is none. */
-	struct bytes all = bytes_from(data, size);
 	struct run pieces, whole;
 
-	play(&pieces, all, 1);
-	play(&whole, all, size + 1);
+	play(&pieces, all, 1, needs_password);
+	play(&whole, all, all.len + 1, needs_password);
 	assert(pieces.count == whole.count && pieces.taken == whole.taken);
 	assert(!memcmp(pieces.results, whole.results, sizeof(whole.results)));
 	assert(!strcmp(pieces.socks.host, whole.socks.host));
@@ -61,5 +60,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	assert(pieces.socks.refusal_len == whole.socks.refusal_len);
 	if (whole.count && whole.results[whole.count - 1] == SOCKS_REQUEST)
 		assert(whole.socks.port != 0 && whole.socks.host[0] != '\0');
+	/* No request is taken of who gave none. */
+	for (size_t i = 0; needs_password && i < whole.count; i++)
+		assert(whole.results[i] != SOCKS_REQUEST ||
+		       whole.results[1] == SOCKS_PASSWORD);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	/* A longer message than the longest is none. */
+	check(bytes_from(data, size), false);
+	check(bytes_from(data, size), true);
 	return 0;
 }

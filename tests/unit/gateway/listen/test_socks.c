@@ -86,6 +86,36 @@ static void socks_asks_for_a_password_where_one_can_be_given(void **state)
 	assert_int_equal(input.len, 0);
 }
 
+static void socks_lets_nobody_go_without_a_password_that_is_needed(void **state)
+{
+	static const struct {
+		struct bytes sent;
+		bool is_open; /* where none is needed */
+	} rows[] = {
+		{BYTES_LITERAL("\5\1\0"), true},
+		{BYTES_LITERAL("\5\0"), false},
+		{BYTES_LITERAL("\5\2\1\3"), false},
+	};
+	struct bytes both = LITERAL("\5\2\0\2");
+	struct socks needs = {.needs_password = true};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct bytes input = rows[i].sent, twin = rows[i].sent;
+		struct socks socks = {.needs_password = true};
+		struct socks open = {0};
+
+		assert_int_equal(socks_take(&socks, &input), SOCKS_INVALID);
+		assert_int_equal(socks.refusal_len, 2);
+		assert_memory_equal(socks.refusal, "\5\xff", 2);
+		assert_int_equal(socks_take(&open, &twin),
+				 rows[i].is_open ? SOCKS_METHODS
+						 : SOCKS_INVALID);
+	}
+	assert_int_equal(socks_take(&needs, &both), SOCKS_METHODS);
+	assert_true(needs.wants_password);
+}
+
 static void socks_answers_what_it_does_not_serve(void **state)
 {
 	static const struct {
@@ -162,6 +192,8 @@ int main(void)
 			socks_reads_a_name_and_both_kinds_of_addresses),
 		cmocka_unit_test(
 			socks_asks_for_a_password_where_one_can_be_given),
+		cmocka_unit_test(
+			socks_lets_nobody_go_without_a_password_that_is_needed),
 		cmocka_unit_test(socks_answers_what_it_does_not_serve),
 		cmocka_unit_test(socks_leaves_what_follows_the_request),
 		cmocka_unit_test(socks_takes_the_longest_messages),
