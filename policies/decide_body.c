@@ -7,6 +7,7 @@
 
 #include "policies/inspect/inspection.h"
 #include "policies/pattern.h"
+#include "policies/spelling.h"
 
 #define TOKEN_MAX 4096 /* of a pointer: as long as a word of a policy */
 
@@ -33,8 +34,7 @@ static struct bytes next_token(struct bytes *pointer, char out[TOKEN_MAX])
 	return bytes_from(out, len);
 }
 
-/* Some servers take a key in any case: another spelling of it spoils what
- * is found here. */
+/* Another spelling of a key spoils what is found here. */
 static json_t *member(json_t *object, struct bytes token, bool *is_spoiled)
 {
 	json_t *found = NULL;
@@ -45,7 +45,7 @@ static json_t *member(json_t *object, struct bytes token, bool *is_spoiled)
 	{
 		if (bytes_is(token, key))
 			found = value;
-		else if (bytes_is_nocase(token, key))
+		else if (spelling_matches(SPELLING_KEY, bytes_str(key), token))
 			*is_spoiled = true;
 	}
 	return found;

@@ -2,6 +2,7 @@
 
 #include "policies/pattern.h"
 #include "policies/query.h"
+#include "policies/spelling.h"
 
 void hearing_init(struct hearing *hearing, const struct request_facts *facts)
 {
@@ -25,9 +26,11 @@ struct tally {
 static void tally_add(struct tally *tally, const struct policy_match *match,
 		      const struct field *field, bool nocase)
 {
-	if (!bytes_equal_nocase(field->name, match->name))
+	if (!spelling_matches(nocase ? SPELLING_HEADER : SPELLING_PARAMETER,
+			      field->name, match->name))
 		return;
-	tally->exact += nocase || bytes_equal(field->name, match->name);
+	tally->exact += nocase ? bytes_equal_nocase(field->name, match->name)
+			       : bytes_equal(field->name, match->name);
 	tally->seen++;
 	switch (pattern_ask(match->pattern, field->value)) {
 	case PATTERN_MATCHES:

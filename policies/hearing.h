@@ -37,9 +37,9 @@ enum holds query_holds(struct hearing *hearing,
 enum holds headers_hold(struct hearing *hearing,
 			const struct policy_matches *matches);
 
-/* Every match against fields. Another spelling of a name, in case, is taken
- * for the name by some servers: its values count, but alone they are not
- * enough. nocase: names are equal in any case. */
+/* Every match against fields. Another spelling of a name (spelling.h) is
+ * taken for the name by some servers: its values count, but alone they are
+ * not enough. nocase: names are equal in any case, as headers' are. */
 enum holds fields_hold(struct hearing *hearing,
 		       const struct policy_matches *matches,
 		       const struct fields *fields, bool nocase);

@@ -167,6 +167,7 @@ static bool is_look_alike(struct bytes name)
 		"te",
 		"trailer",
 		"contentencoding",
+		"contenttype",
 		"authorization",
 		"cookie",
 		"proxyauthorization",

@@ -56,7 +56,9 @@ static int take_param(struct bytes *text, struct media *media)
 	if (media->count == MEDIA_PARAMS_MAX)
 		return -1;
 	param->name = take(text, token_len(*text));
-	if (param->name.len == 0 || text->len < 2 || text->data[0] != '=')
+	/* RFC 2231: "boundary*" wins over "boundary" for some readers. */
+	if (param->name.len == 0 || text->len < 2 || text->data[0] != '=' ||
+	    bytes_find(param->name, '*', 0) >= 0)
 		return -1;
 	take(text, 1);
 	if (text->data[0] == '"') {

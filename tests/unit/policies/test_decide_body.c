@@ -53,6 +53,12 @@ static const struct row {
 	/* some servers take a key in any case, the last one */
 	{ALLOW(HEAD), JSON, "{\"head\":\"agent/42\",\"HEAD\":\"main\"}",
 	 CONSTRAINT_body_not_allowed},
+	{ALLOW(MATCHES), JSON, "{\"n\":\"a\",\"\xc3\xb1\":\"1\"}",
+	 CONSTRAINT_none},
+	{ALLOW("json: [{pointer: /base, equals: x}]"), JSON,
+	 "{\"base\":\"x\",\"ba\xc5\xbf"
+	 "e\":\"y\"}",
+	 CONSTRAINT_body_not_allowed},
 	{ALLOW(HEAD), JSON, "{\"head\":\"agent/42\",\"head\":\"main\"}",
 	 CONSTRAINT_body_unreadable},
 	{ALLOW(HEAD), JSON, "{\"head\":", CONSTRAINT_body_unreadable},
@@ -102,6 +108,9 @@ static const struct row {
 	{ALLOW(GREAT), FORM, "n=1", CONSTRAINT_none},
 	{ALLOW(GREAT), FORM, "n=1&n=x", CONSTRAINT_body_not_allowed},
 	{ALLOW(GREAT), FORM, "m=1", CONSTRAINT_body_not_allowed},
+	{ALLOW(GREAT), FORM, "n=1&+n=x", CONSTRAINT_body_not_allowed},
+	{ALLOW(GREAT), FORM, "n=1&n[]=x", CONSTRAINT_body_not_allowed},
+	{ALLOW(GREAT), FORM, "n=1&nn[]=x", CONSTRAINT_none},
 	{ALLOW(GREAT), FORM, "", CONSTRAINT_body_not_allowed},
 	{ALLOW(GREAT), FORM, "n=%", CONSTRAINT_body_unreadable},
 	{ALLOW(GREAT), JSON, "{\"n\":\"1\"}", CONSTRAINT_body_unreadable},

@@ -37,6 +37,8 @@ static const struct row {
 	{PAGE, "Page=1", NONE, NO, CONSTRAINT_query_not_allowed},
 	{PAGE, "page=1&Page=x", NONE, NO, CONSTRAINT_query_not_allowed},
 	{PAGE, "page=1&Page=2", NONE, YES, CONSTRAINT_none},
+	{PAGE, "page=1&+page=x", NONE, NO, CONSTRAINT_query_not_allowed},
+	{PAGE, "page=1&page[]=x", NONE, NO, CONSTRAINT_query_not_allowed},
 	/* what cannot be read in one way */
 	{PAGE, "page=1&x=%zz", NONE, NO, CONSTRAINT_query_not_allowed},
 	{PAGE, "page=1;x", NONE, NO, CONSTRAINT_query_not_allowed},
@@ -98,6 +100,12 @@ static const struct row {
 	 {FIELD("User-Agent", "curl"), FIELD("user-agent", "a Bot")},
 	 NO,
 	 CONSTRAINT_denied_by_rule},
+	{BOT,
+	 "",
+	 {FIELD("User_Agent", "a Bot")},
+	 NO,
+	 CONSTRAINT_denied_by_rule},
+	{BOT, "", {FIELD("UserAgent", "a Bot")}, YES, CONSTRAINT_none},
 	{BOT, "", {FIELD("User-Agent", "\xff")}, NO, CONSTRAINT_denied_by_rule},
 #undef BOT
 /* a person is asked about what matches whole; what matches in part is

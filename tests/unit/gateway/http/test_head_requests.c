@@ -131,6 +131,8 @@ static const struct twin lines[] = {
 	     POST "Content_Lengths: 3\r\n\r\n"),
 	TWIN("A13 content.length", POST "content.length: 3\r\n\r\n", BAD,
 	     POST "content.size: 3\r\n\r\n"),
+	TWIN("A13 Content_Type", POST "Content_Type: a/b\r\n\r\n", BAD,
+	     POST "Content-Type: a/b\r\n\r\n"),
 	TWIN("A13 Host_", GET "Host_: b\r\n\r\n", BAD,
 	     GET "My_Host: b\r\n\r\n"),
 	TWIN("A13 !authorization", GET "!Authorization: b\r\n\r\n", BAD,
