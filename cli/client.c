@@ -1,6 +1,7 @@
 #include "cli/client.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -17,13 +18,21 @@
 
 int client_open(struct client *client, struct err *err)
 {
+	return client_open_within(client, CLIENT_TIMEOUT_S * 1000, err);
+}
+
+int client_open_within(struct client *client, unsigned ms, struct err *err)
+{
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	char run[sizeof(address.sun_path) - 16];
 	int number;
 	const struct timeval timeout = {.tv_sec = CLIENT_TIMEOUT_S};
+	const struct timeval sooner = {.tv_sec = ms / 1000,
+				       .tv_usec = ms % 1000 * 1000};
 
 	buf_init(&client->in, CLIENT_BODY_MAX);
 	client->fd = -1;
+	client->until = -1;
 	if (cli_run_dir(run, sizeof(run)) < 0)
 		return err_set(err, ERR_TOO_LARGE,
 			       "the run directory's path "
@@ -35,9 +44,14 @@ int client_open(struct client *client, struct err *err)
 		return err_system(err, "make socket");
 	(void)setsockopt(client->fd, SOL_SOCKET, SO_RCVTIMEO, &timeout,
 			 sizeof(timeout));
+	(void)setsockopt(client->fd, SOL_SOCKET, SO_SNDTIMEO, &sooner,
+			 sizeof(sooner));
 	if (connect(client->fd, (const struct sockaddr *)&address,
-		    sizeof(address)) == 0)
+		    sizeof(address)) == 0) {
+		(void)setsockopt(client->fd, SOL_SOCKET, SO_SNDTIMEO, &timeout,
+				 sizeof(timeout));
 		return 0;
+	}
 	number = errno;
 	client_close(client);
 	return err_set(err, ERR_CLOSED,
@@ -97,6 +111,22 @@ int client_send(struct client *client, const struct client_request *request,
 
 /* ---- receive ---- */
 
+/* Has the wait for an answer ended without one? */
+static bool is_over(const struct client *client)
+{
+	struct pollfd fds[] = {
+		{.fd = client->fd, .events = POLLIN},
+		{.fd = client->until, .events = POLLIN},
+	};
+
+	if (client->until < 0)
+		return false;
+	while (poll(fds, ARRAY_SIZE(fds), -1) < 0)
+		if (errno != EINTR)
+			return true;
+	return fds[1].revents != 0;
+}
+
 /* More bytes into client->in. 1; 0 at the end; -1. */
 static int receive(struct client *client, struct err *err)
 {
@@ -105,6 +135,8 @@ static int receive(struct client *client, struct err *err)
 
 	if (!room)
 		return err_set(err, ERR_TOO_LARGE, "the answer is too large");
+	if (is_over(client))
+		return 0;
 	got = recv(client->fd, room, READ_BYTES, 0);
 	if (got < 0 && errno == EAGAIN)
 		return err_set(err, ERR_TIMEOUT, "the gateway says nothing");

@@ -16,6 +16,9 @@
 struct client {
 	int fd;
 	struct buf in;
+	/* -1, or a descriptor that ends every wait for an answer as soon as
+	 * it has something to read or was hung up. */
+	int until;
 };
 
 struct reply {
@@ -27,6 +30,8 @@ struct reply {
 /* Connect to the gateway's control socket. -1 with ERR_CLOSED: nobody is
  * there. */
 int client_open(struct client *client, struct err *err);
+/* The same, waiting only so long for a gateway that accepts nobody. */
+int client_open_within(struct client *client, unsigned ms, struct err *err);
 void client_close(struct client *client);
 
 /* Send a request and read the whole answer. body may be empty; type is its

@@ -13,11 +13,11 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
-#include "cli/denials.h"
 #include "cli/gateway.h"
 #include "cli/policy_file.h"
 #include "cli/recorder.h"
 #include "cli/run_env.h"
+#include "cli/teller.h"
 #include "common/base64.h"
 #include "common/cleanup.h"
 #include "gateway/flow/messages.h"
@@ -52,7 +52,7 @@ struct run {
 	struct reply session;
 	struct attachment attachment;
 	struct sandbox *sandbox;
-	struct denials denials;
+	struct teller teller;
 	bool has_client;
 	bool has_session;
 };
@@ -346,19 +346,19 @@ static int give_listeners(struct run *run,
 
 static int run_sandbox(struct run *run, int *exit_code, struct err *err)
 {
+	const char *id = json_text(run->session.json, "id");
 	struct sandbox_listeners listeners;
 	struct sandbox_spec spec;
 
 	if (make_spec(run, &spec, err) < 0)
 		return -1;
-	recorder_open(&run->recorder, json_text(run->session.json, "id"));
-	run->sandbox = sandbox_start(&spec, err);
-	if (!run->sandbox)
+	recorder_open(&run->recorder, id);
+	/* It removes what is left of the sandbox when we are killed. */
+	if (teller_start(&run->teller, id, run->events, err) < 0)
 		return -1;
+	run->sandbox = sandbox_start(&spec, err);
 	/* While it is built. */
-	if (denials_start(&run->denials, json_text(run->session.json, "id"),
-			  run->events, err) < 0 ||
-	    attachment_open(&run->attachment, err) < 0)
+	if (!run->sandbox || attachment_open(&run->attachment, err) < 0)
 		return -1;
 	if (sandbox_ready(run->sandbox, &listeners, err) < 0 ||
 	    give_listeners(run, &listeners, err) < 0)
@@ -405,8 +405,10 @@ static void end_session(struct run *run)
 	if (gateway_end(&run->client, id, "ended", &err) == 0)
 		return;
 	client_close(&run->client);
-	if (client_open(&run->client, &err) < 0 ||
-	    gateway_end(&run->client, id, "ended", &err) < 0)
+	if (err.code != ERR_MISSING &&
+	    (client_open(&run->client, &err) < 0 ||
+	     gateway_end(&run->client, id, "ended", &err) < 0) &&
+	    err.code != ERR_MISSING)
 		(void)fprintf(stderr, "sallyport: end the session: %s\n",
 			      err.text);
 }
@@ -416,7 +418,7 @@ static void run_release(struct run *run)
 	if (run->sandbox)
 		sandbox_free(run->sandbox);
 	recorder_close(&run->recorder);
-	denials_stop(&run->denials);
+	teller_stop(&run->teller);
 	if (run->events)
 		(void)fclose(run->events);
 	if (run->has_session)

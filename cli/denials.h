@@ -1,31 +1,32 @@
 /*
- * The session's denials on stderr as they happen, one line each, and all of
- * its events in a file: read from control by a process of its own, which
- * ends with the command.
+ * What was denied, in lines for people.
  */
 #ifndef CLI_DENIALS_H
 #define CLI_DENIALS_H
 
-#include <stdio.h>
-#include <sys/types.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
 
-#include "cli/client.h"
+#define DENIALS_LINE_BYTES 1024
+#define DENIALS_REMEMBERED 64
 
-struct denials {
-	pid_t teller; /* 0: none */
-	struct client stream;
+/* What was told: of the last connection or push, since the request on it
+ * that fails for the same reason says nothing new; and the last lines, since
+ * a program that tries again says nothing new either. */
+struct told {
+	char host[256];
+	char constraint[64];
+	uint64_t lines[DENIALS_REMEMBERED]; /* their digests */
+	unsigned next;
 };
 
-/* Start telling; events may be NULL. 0, or -1. */
-int denials_start(struct denials *denials, const char *session, FILE *events,
-		  struct err *err);
+/* The line for a row of the record, if it says something new. */
+bool denials_tell(struct told *told, const json_t *row, char *out, size_t size);
 /* A denied row's line for people, without a line feed. */
 void denials_line(const json_t *row, char *out, size_t size);
 /* The line of a row that asks for an approval, with the command that gives
  * it. */
 void denials_wanted_line(const json_t *row, char *out, size_t size);
-/* Let it tell what it has not yet, and end it. The session must still be:
- * whoever is no administrator sees no rows of one that has ended. */
-void denials_stop(struct denials *denials);
 
 #endif

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,7 +18,9 @@
 #include "common/clock.h"
 #include "gateway/flow/messages.h"
 
-#define POLL_MS 10
+#define POLL_MS		  10
+#define ATTACH_TIMEOUT_MS 5000
+#define ATTACH_CONNECT_S  10
 
 /* ---- start one ---- */
 
@@ -179,6 +182,7 @@ static int connect_attach(struct err *err)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	char run[sizeof(address.sun_path) - 16];
+	const struct timeval timeout = {.tv_sec = ATTACH_CONNECT_S};
 	auto_fd int fd = -1;
 
 	if (cli_run_dir(run, sizeof(run)) < 0)
@@ -189,6 +193,8 @@ static int connect_attach(struct err *err)
 		       "%s/attach.sock", run);
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0 ||
+	    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) <
+		    0 ||
 	    connect(fd, (const struct sockaddr *)&address, sizeof(address)) <
 		    0 ||
 	    fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
@@ -196,9 +202,19 @@ static int connect_attach(struct err *err)
 	return take_fd(&fd);
 }
 
+static void on_closed(struct rpc *rpc, const char *why, void *owner)
+{
+	struct attachment *attachment = owner;
+
+	(void)rpc;
+	(void)why;
+	attachment->rpc = NULL;
+}
+
 int attachment_open(struct attachment *attachment, struct err *err)
 {
-	static const struct rpc_config config;
+	const struct rpc_config config = {.owner = attachment,
+					  .on_closed = on_closed};
 	int fd;
 
 	*attachment = (struct attachment){.loop = io_loop_new(err)};
@@ -236,6 +252,23 @@ static void on_given(struct rpc_outcome *outcome, void *owner)
 		attachment->err = *outcome->err;
 }
 
+static int ask(struct attachment *attachment, const struct rpc_call *wanted,
+	       struct err *err)
+{
+	struct rpc_call call = *wanted;
+
+	call.reply_schema = &wire_empty_schema;
+	call.timeout_ms = ATTACH_TIMEOUT_MS;
+	call.on_outcome = on_given;
+	call.owner = attachment;
+	if (!attachment->rpc)
+		return err_set(err, ERR_CLOSED, "the gateway hung up");
+	if (rpc_ask(attachment->rpc, &call, NULL, err) < 0)
+		return -1;
+	attachment->waiting++;
+	return 0;
+}
+
 int attachment_give(struct attachment *attachment, const char *id,
 		    unsigned kind, int fd, struct err *err)
 {
@@ -248,16 +281,32 @@ int attachment_give(struct attachment *attachment, const char *id,
 		.schema = &msg_attach_schema,
 		.message = &message,
 		.fd = fd,
-		.reply_schema = &wire_empty_schema,
-		.timeout_ms = 5000,
-		.on_outcome = on_given,
-		.owner = attachment,
 	};
 
-	if (rpc_ask(attachment->rpc, &call, NULL, err) < 0)
-		return -1;
-	attachment->waiting++;
-	return 0;
+	return ask(attachment, &call, err);
+}
+
+int attachment_hold(struct attachment *attachment, const char *id,
+		    struct err *err)
+{
+	const struct msg_session_hold message = {.id = bytes_str(id)};
+	const struct rpc_call call = {
+		.type = MSG_SESSION_HOLD,
+		.schema = &msg_session_hold_schema,
+		.message = &message,
+		.fd = -1,
+	};
+
+	return ask(attachment, &call, err);
+}
+
+bool attachment_is_open(struct attachment *attachment)
+{
+	struct err err;
+
+	if (!attachment->loop || !attachment->rpc)
+		return false;
+	return io_loop_turn(attachment->loop, 0, &err) == 0 && attachment->rpc;
 }
 
 int attachment_wait(struct attachment *attachment, struct err *err)

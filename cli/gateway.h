@@ -43,10 +43,11 @@ int gateway_take_created(struct client *client, struct reply *reply,
 int gateway_end(struct client *client, const char *id, const char *reason,
 		struct err *err);
 
-/* The attach channel: as long as it is open the session lives. */
+/* The attach channel: as long as it is open the session lives. It stays where
+ * it is while it is open; all zero is a closed one. */
 struct attachment {
 	struct io_loop *loop;
-	struct rpc *rpc;
+	struct rpc *rpc;  /* NULL: it was closed */
 	unsigned waiting; /* so many answers */
 	struct err err;	  /* of the first that was refused */
 };
@@ -56,6 +57,12 @@ void attachment_close(struct attachment *attachment);
  * listener_kind. 0, or -1 when it could not be sent. */
 int attachment_give(struct attachment *attachment, const char *id,
 		    unsigned kind, int fd, struct err *err);
+/* Let the session live as long as this channel, without a listener: for one
+ * that was attached over another. 0, or -1 when it could not be sent. */
+int attachment_hold(struct attachment *attachment, const char *id,
+		    struct err *err);
+/* Is there still somebody at its other end? */
+bool attachment_is_open(struct attachment *attachment);
 /* Wait until all that were given have been taken. 0, or -1. */
 int attachment_wait(struct attachment *attachment, struct err *err);
 

@@ -1,18 +1,15 @@
 #include "cli/recorder.h"
 
-#include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/client.h"
+#include "cli/reap.h"
 #include "common/cleanup.h"
 
 #define EVENT_TEXT_MAX 2048
@@ -165,19 +162,11 @@ void recorder_on_event(void *owner, const struct sandbox_event *event)
 
 void recorder_close(struct recorder *recorder)
 {
-	struct pollfd poster = {.events = POLLIN};
-
 	if (recorder->queue < 0)
 		return;
 	put_dropped(recorder);
 	(void)close(recorder->queue);
 	recorder->queue = -1;
-	poster.fd = (int)syscall(SYS_pidfd_open, recorder->poster, 0);
-	if (poster.fd < 0 || poll(&poster, 1, RECORDER_LAST_MS) != 1)
-		(void)kill(recorder->poster, SIGKILL);
-	while (waitpid(recorder->poster, NULL, 0) < 0 && errno == EINTR)
-		;
-	if (poster.fd >= 0)
-		(void)close(poster.fd);
+	reap_within(recorder->poster, RECORDER_LAST_MS);
 	recorder->poster = 0;
 }

@@ -21,13 +21,14 @@ struct attached {
 	struct attached *next, *prev;
 };
 
-/* One attach under way: first whose the session is, then the listener. */
+/* One attach under way: first whose the session is, then the listener, if
+ * one came. */
 struct attach {
 	struct attached *attached;
 	struct rpc_ticket ticket;
 	char id[SESSION_ID_MAX + 1];
 	uint8_t kind;
-	int fd;
+	int fd; /* -1: it is only held */
 };
 
 static bool is_held(const struct attached *attached, const char *id)
@@ -153,17 +154,22 @@ static void refuse_outcome(struct attach *attach,
 	attach_done(attach);
 }
 
-static void on_attached(struct rpc_outcome *outcome, void *owner)
+static void reply(struct attach *attach)
 {
 	const struct wire_empty empty = {0};
-	struct attach *attach = owner;
 
-	if (outcome->err) {
-		refuse_outcome(attach, outcome);
-		return;
-	}
 	rpc_reply(attach->ticket, &wire_empty_schema, &empty, -1);
 	attach_done(attach);
+}
+
+static void on_attached(struct rpc_outcome *outcome, void *owner)
+{
+	struct attach *attach = owner;
+
+	if (outcome->err)
+		refuse_outcome(attach, outcome);
+	else
+		reply(attach);
 }
 
 static void ask_attach(struct attach *attach)
@@ -210,7 +216,10 @@ static void on_session(struct rpc_outcome *outcome, void *owner)
 		 * the session must end all the same. */
 		hold(attached, attach->id);
 		conns_unhold(attached->control, attach->id);
-		ask_attach(attach);
+		if (attach->fd >= 0)
+			ask_attach(attach);
+		else
+			reply(attach);
 	}
 }
 
@@ -235,29 +244,27 @@ static const char *check_listener(uint8_t kind, int fd)
 	return NULL;
 }
 
-static void answer_attach(struct rpc_ticket ticket, const void *message,
-			  int *fd, void *owner)
+/* Whose is it? The descriptor (-1: none) is taken. */
+static void begin(struct attached *attached, struct rpc_ticket ticket,
+		  const struct msg_attach *wanted, int fd)
 {
-	const struct msg_attach *wanted = message;
-	struct attached *attached = owner;
 	const struct msg_session_query query = {.id = wanted->id};
 	struct question question = session_question(&query);
-	const char *wrong = check_listener(wanted->kind, *fd);
-	struct attach *attach;
+	struct attach *attach = calloc(1, sizeof(*attach));
 	struct err err;
 
-	if (wanted->id.len == 0)
-		wrong = "no session is named";
-	attach = wrong ? NULL : calloc(1, sizeof(*attach));
-	if (!attach) {
+	if (!attach || wanted->id.len == 0) {
 		rpc_refuse(ticket, CONSTRAINT_request_malformed, "%s",
-			   wrong ? wrong : "no memory");
+			   attach ? "no session is named" : "no memory");
+		free(attach);
+		if (fd >= 0)
+			(void)close(fd);
 		return;
 	}
 	*attach = (struct attach){.attached = attached,
 				  .ticket = ticket,
 				  .kind = wanted->kind,
-				  .fd = take_fd(fd)};
+				  .fd = fd};
 	memcpy(attach->id, wanted->id.data, wanted->id.len);
 	rpc_ticket_hold(ticket);
 	attached->pending++;
@@ -265,6 +272,28 @@ static void answer_attach(struct rpc_ticket ticket, const void *message,
 	question.owner = attach;
 	if (!ask_send(attached->control, &question, &err))
 		refuse(attach, CONSTRAINT_limit_rate, err.text);
+}
+
+static void answer_attach(struct rpc_ticket ticket, const void *message,
+			  int *fd, void *owner)
+{
+	const struct msg_attach *wanted = message;
+	const char *wrong = check_listener(wanted->kind, *fd);
+
+	if (wrong)
+		rpc_refuse(ticket, CONSTRAINT_request_malformed, "%s", wrong);
+	else
+		begin(owner, ticket, wanted, take_fd(fd));
+}
+
+static void answer_hold(struct rpc_ticket ticket, const void *message, int *fd,
+			void *owner)
+{
+	const struct msg_session_hold *wanted = message;
+	const struct msg_attach attach = {.id = wanted->id};
+
+	(void)fd;
+	begin(owner, ticket, &attach, -1);
 }
 
 /* ---- the beginning ---- */
@@ -285,6 +314,8 @@ void attach_accept(struct control *control, int fd)
 {
 	static const struct rpc_permit permits[] = {
 		{MSG_SESSION_ATTACH, &msg_attach_schema, answer_attach, true,
+		 ATTACHES_PER_SECOND},
+		{MSG_SESSION_HOLD, &msg_session_hold_schema, answer_hold, false,
 		 ATTACHES_PER_SECOND},
 	};
 	auto_fd int channel = fd;

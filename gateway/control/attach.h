@@ -1,8 +1,10 @@
 /*
  * attach.sock: channels on which the CLI hands over listening sockets of
- * its sandbox (MSG_SESSION_ATTACH). As long as the channel lives the
- * session does: when it closes, every session that was attached over it is
- * ended.
+ * its sandbox (MSG_SESSION_ATTACH), or says that a session is to live as long
+ * as it does itself (MSG_SESSION_HOLD: control was restarted, and the channel
+ * over which it was attached is gone). As long as the channel lives the
+ * session does: when it closes, every session that was attached or held over
+ * it is ended.
  */
 #ifndef GATEWAY_CONTROL_ATTACH_H
 #define GATEWAY_CONTROL_ATTACH_H

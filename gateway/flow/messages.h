@@ -37,6 +37,8 @@ enum msg_type {
 	MSG_SESSION_RENEW,  /* msg_session_renew -> empty */
 	/* edge -> warden, request */
 	MSG_SCRIPT_START, /* empty -> empty + fd: channel to a script */
+	/* the CLI -> control, request */
+	MSG_SESSION_HOLD, /* msg_session_hold -> empty */
 
 	/* edge -> minter */
 	MSG_MINT = 40, /* msg_mint -> msg_minted */

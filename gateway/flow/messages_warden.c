@@ -22,6 +22,12 @@ static const struct wire_field msg_session_renew_fields[] = {
 const struct wire_schema msg_session_renew_schema = WIRE_SCHEMA(
 	"session-renew", struct msg_session_renew, msg_session_renew_fields);
 
+static const struct wire_field msg_session_hold_fields[] = {
+	WIRE_TEXT(struct msg_session_hold, id, SESSION_ID_MAX),
+};
+const struct wire_schema msg_session_hold_schema = WIRE_SCHEMA(
+	"session-hold", struct msg_session_hold, msg_session_hold_fields);
+
 static const struct wire_field msg_listener_fields[] = {
 	WIRE_ENUM(struct msg_listener, kind, LISTENER_KIND_MAX),
 };

@@ -26,6 +26,12 @@ struct msg_session_renew {
 };
 extern const struct wire_schema msg_session_renew_schema;
 
+/* Let a session live as long as the channel that says this. */
+struct msg_session_hold {
+	struct bytes id;
+};
+extern const struct wire_schema msg_session_hold_schema;
+
 enum listener_kind {
 	LISTENER_TCP, /* explicit proxy and redirected TCP, v4 or v6 */
 	LISTENER_DNS_UDP,

@@ -78,6 +78,29 @@ static enum err_code attach(struct rig *rig, struct rpc *rpc,
 	return outcome.code;
 }
 
+/* Hold the session and return how it ended. */
+static enum err_code hold(struct rig *rig, struct rpc *rpc, const char *id)
+{
+	struct outcome outcome = {0};
+	const struct msg_session_hold message = {bytes_str(id)};
+	const struct rpc_call call = {
+		.type = MSG_SESSION_HOLD,
+		.schema = &msg_session_hold_schema,
+		.message = &message,
+		.fd = -1,
+		.reply_schema = &wire_empty_schema,
+		.timeout_ms = 5000,
+		.on_outcome = on_outcome,
+		.owner = &outcome,
+	};
+	struct err err;
+
+	assert_int_equal(rpc_ask(rpc, &call, NULL, &err), 0);
+	rig_turns(rig);
+	assert_true(outcome.is_done);
+	return outcome.code;
+}
+
 static void attach_hands_a_listener_to_the_session(void **state)
 {
 	struct rig rig;
@@ -140,6 +163,44 @@ static void attach_takes_a_held_session_from_its_connection(void **state)
 	rpc_close(rpc);
 	rig_turns(&rig);
 	assert_int_equal(rig.revocations, 1);
+	rig_release(&rig);
+}
+
+/* Control was restarted: the channel over which it was attached is gone. */
+static void a_session_that_is_held_ends_with_the_channel(void **state)
+{
+	struct rig rig;
+	struct rpc *rpc;
+
+	(void)state;
+	rig_init(&rig, 0, true);
+	rig.owner_uid = getuid() == 0 ? 12345 : getuid();
+	rpc = connect_as(&rig, 12345);
+	assert_int_equal(hold(&rig, rpc, RIG_ID), ERR_NONE);
+	assert_int_equal(rig.attaches, 0);
+	assert_int_equal(rig.revocations, 0);
+	rpc_close(rpc);
+	rig_turns(&rig);
+	assert_int_equal(rig.revocations, 1);
+	assert_string_equal(rig.reason, "ended");
+	assert_null(rig.control.attached);
+	rig_release(&rig);
+}
+
+static void hold_refuses_a_session_of_somebody_else_and_none(void **state)
+{
+	struct rig rig;
+	struct rpc *rpc;
+
+	(void)state;
+	rig_init(&rig, 0, true);
+	rig.owner_uid = 12346;
+	rpc = connect_as(&rig, 12345);
+	assert_int_equal(hold(&rig, rpc, RIG_ID), ERR_DENIED);
+	assert_int_equal(hold(&rig, rpc, ""), ERR_DENIED);
+	rpc_close(rpc);
+	rig_turns(&rig);
+	assert_int_equal(rig.revocations, 0);
 	rig_release(&rig);
 }
 
@@ -220,6 +281,9 @@ int main(void)
 			attach_ends_the_session_when_its_channel_closes),
 		cmocka_unit_test(
 			attach_takes_a_held_session_from_its_connection),
+		cmocka_unit_test(a_session_that_is_held_ends_with_the_channel),
+		cmocka_unit_test(
+			hold_refuses_a_session_of_somebody_else_and_none),
 		cmocka_unit_test(attach_refuses_a_session_of_somebody_else),
 		cmocka_unit_test(attach_refuses_what_is_no_such_listener),
 		cmocka_unit_test(attach_ends_later_what_cannot_be_ended_now),
