@@ -34,6 +34,9 @@ struct proposal approval_question(const struct conn *conn,
 		.expires_ms = conn->edge->expires_ms,
 	};
 
+	/* Who lets a page be read has not let somebody talk to it. */
+	if (conn->request.is_websocket)
+		question.method = bytes_str("WEBSOCKET");
 	if (is_tunnel(conn)) {
 		question.method = bytes_str("CONNECT");
 		question.scheme = SCHEME_TCP;

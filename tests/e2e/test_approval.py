@@ -8,6 +8,7 @@ import threading
 import time
 
 import pytest
+import websocket
 from gateway import ApiError, CLI, wait_until
 
 OTHER_UID = 54321
@@ -98,6 +99,27 @@ def test_a_held_request_goes_on_once_it_is_approved(
     # The twin: what the policy allows is asked of nobody.
     assert session.curl(origin.url("/release/1")).status == 200
     assert not approvals(gateway, session)
+
+
+def test_who_allowed_a_get_has_not_allowed_a_websocket(
+        gateway, make_session, origin, policies):
+    session = make_session(policies.make([policies.rule(
+        "plain.example", action="ask", hold="1ms", websocket={})]))
+    host = f"plain.example{origin.plain_suffix}"
+    url = origin.plain_url("/ws/echo")
+
+    def dial():
+        with session.connect() as stream:
+            return websocket.Client(stream, host, url)
+    assert session.curl(url).json["constraint"] == "approval_pending"
+    decide(gateway, pending(gateway, session)["id"], "approve")
+    # The origin answers with a WebSocket that was not asked for.
+    assert session.curl(url).json["constraint"] == "response_malformed"
+    assert "approval_pending" in dial().head
+    wanted = pending(gateway, session)
+    assert wanted["method"] == "WEBSOCKET" and wanted["path"] == "/ws/echo"
+    decide(gateway, wanted["id"], "approve")
+    assert dial().status == 101
 
 
 def test_a_denied_request_is_refused_and_stays_so(
