@@ -11,6 +11,8 @@ set -uo pipefail
 
 cd "$(dirname "$0")/.." || exit 1
 readonly logs=build/test-logs fuzz_seconds_in_all=160
+# Lines that say nothing about what failed: ctest's and ninja's progress.
+readonly went_well='^ +Start +[0-9]+: |Passed +[0-9.]+ sec$|^\[[0-9/]+\] (B|L)'
 passed=0 failed=0 began=$SECONDS
 
 # say STATUS STEP WHAT
@@ -48,7 +50,8 @@ finish() {
 		say ok "$name" "${counts[0]:-0} passed"
 	else
 		say FAILED "$name" "${counts[0]:-0} passed, ${counts[1]} failed"
-		sed 's/^/         | /' "$log" | tail -n 40
+		grep -vE "$went_well" "$log" | tail -n 60 |
+			sed 's/^/         | /'
 	fi
 }
 
