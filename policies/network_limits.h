@@ -30,7 +30,13 @@ enum network_limit_kind { LIMIT_COUNT, LIMIT_BYTES, LIMIT_MS };
 	X(dns_names, "dns-names", LIMIT_COUNT, 600, 1, 6000,                   \
 	  "new names a minute that are looked up or connected to")             \
 	X(minted_names, "minted-names", LIMIT_COUNT, 600, 1, 6000,             \
-	  "new names a minute that get a certificate")
+	  "new names a minute that get a certificate")                         \
+	X(wildcard_names, "wildcard-names", LIMIT_COUNT, 120, 1, 6000,         \
+	  "of the new names those that a wildcard alone allows, a minute")     \
+	X(wildcard_bits, "wildcard-bits", LIMIT_COUNT, 8192, 64, 1 << 20,      \
+	  "bits of entropy a minute that those names may tell")                \
+	X(wildcard_label_bits, "wildcard-label-bits", LIMIT_COUNT, 160, 32,    \
+	  512, "bits of entropy in one of their labels")
 
 struct network_limits {
 #define X(field, ...) uint64_t field;

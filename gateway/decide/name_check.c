@@ -1,18 +1,9 @@
 #include "gateway/decide/name_check.h"
 
+#include <math.h>
+
 #include "gateway/flow/limits.h"
-
-static bool is_short(struct bytes name)
-{
-	size_t label = 0;
-
-	for (size_t i = 0; i < name.len; i++) {
-		label = name.data[i] == '.' ? 0 : label + 1;
-		if (label > WILDCARD_LABEL_MAX)
-			return false;
-	}
-	return name.len <= WILDCARD_NAME_MAX;
-}
+#include "policies/host.h"
 
 static bool rule_names(const struct policy_rule *rule, struct bytes name)
 {
@@ -22,10 +13,8 @@ static bool rule_names(const struct policy_rule *rule, struct bytes name)
 	return false;
 }
 
-bool name_check(const struct policy *policy, struct bytes name)
+static bool is_named(const struct policy *policy, struct bytes name)
 {
-	if (is_short(name))
-		return true;
 	for (size_t i = 0; i < policy->repo_count; i++)
 		if (bytes_equal(policy->repos[i].host, name))
 			return true;
@@ -33,4 +22,95 @@ bool name_check(const struct policy *policy, struct bytes name)
 		if (rule_names(&policy->rules[i], name))
 			return true;
 	return false;
+}
+
+/* The bytes of the longest wildcard's suffix that name has, with its dot. */
+static size_t fixed_len(const struct policy *policy, struct bytes name)
+{
+	size_t longest = 0;
+
+	for (size_t i = 0; i < policy->rule_count; i++) {
+		const struct policy_rule *rule = &policy->rules[i];
+
+		if (rule->action == POLICY_DENY)
+			continue;
+		for (size_t j = 0; j < rule->hosts.count; j++) {
+			struct bytes host = rule->hosts.items[j];
+
+			/* "*.a.b" is longer than ".a.b" by its star. */
+			if (host.len > longest + 1 && host.data[0] == '*' &&
+			    host_matches(host, name))
+				longest = host.len - 1;
+		}
+	}
+	return longest;
+}
+
+static double bits_of(struct bytes text)
+{
+	unsigned counts[256] = {0};
+	double bits = 0;
+
+	for (size_t i = 0; i < text.len; i++)
+		counts[text.data[i]]++;
+	for (size_t c = 0; c < 256; c++)
+		if (counts[c] > 0)
+			bits -= counts[c] *
+				log2((double)counts[c] / (double)text.len);
+	return bits;
+}
+
+static struct bytes open_part(const struct policy *policy, struct bytes name)
+{
+	return bytes_slice(name, 0, name.len - fixed_len(policy, name));
+}
+
+static bool is_short(struct bytes name)
+{
+	struct bytes label;
+
+	if (name.len > WILDCARD_NAME_MAX)
+		return false;
+	while (name.len > 0) {
+		(void)bytes_split(&name, '.', &label);
+		if (label.len > WILDCARD_LABEL_MAX)
+			return false;
+	}
+	return true;
+}
+
+static bool is_like_words(struct bytes name, uint64_t label_bits_max)
+{
+	struct bytes label;
+
+	while (name.len > 0) {
+		(void)bytes_split(&name, '.', &label);
+		if (bits_of(label) > (double)label_bits_max)
+			return false;
+	}
+	return true;
+}
+
+const char *name_fault(const struct policy *policy, struct bytes name)
+{
+	if (is_named(policy, name))
+		return NULL;
+	if (!is_short(name))
+		return "a name that a wildcard allows may have labels of 48 "
+		       "bytes and 128 bytes in all";
+	if (!is_like_words(open_part(policy, name),
+			   policy->network_limits.wildcard_label_bits))
+		return "a label below a wildcard may not look like data: it "
+		       "has more entropy than wildcard-label-bits";
+	return NULL;
+}
+
+unsigned name_bits(const struct policy *policy, struct bytes name)
+{
+	double bits;
+
+	if (is_named(policy, name))
+		return 0;
+	bits = ceil(bits_of(open_part(policy, name)));
+	return bits > NAME_BITS_MIN ? (unsigned)bits : NAME_BITS_MIN;
 }

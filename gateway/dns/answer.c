@@ -82,13 +82,28 @@ static void give_literals(struct turn *turn, const char *ipv4, const char *ipv6)
 /* May another new name be given an address this minute? (security C5) */
 static bool has_rate(struct dns *dns, struct bytes name, uint64_t now_ms)
 {
+	unsigned bits;
+
+	dns->spent = "new names";
 	if (names_has(dns->names, name))
 		return true;
 	if (now_ms - dns->minute_ms >= MINUTE_MS) {
 		dns->minute_ms = now_ms;
-		dns->new_names = 0;
+		dns->new_names = dns->wild_names = dns->wild_bits = 0;
 	}
-	return dns->new_names++ < dns->names_per_minute;
+	if (dns->new_names >= dns->names_per_minute)
+		return false;
+	bits = dns->weigh ? dns->weigh(name, dns->owner) : 0;
+	if (bits > 0) {
+		dns->spent = "new names below a wildcard";
+		if (dns->wild_names >= dns->wild_names_per_minute ||
+		    dns->wild_bits + bits > dns->wild_bits_per_minute)
+			return false;
+		dns->wild_names++;
+		dns->wild_bits += bits;
+	}
+	dns->new_names++;
+	return true;
 }
 
 int dns_admit(struct dns *dns, struct bytes name, uint64_t now_ms,
@@ -118,6 +133,7 @@ static void answer_name(struct turn *turn, struct bytes name)
 	}
 	if (dns_admit(turn->dns, name, turn->now_ms, &turn->ipv4, &turn->ipv6) <
 	    0) {
+		turn->outcome->reason = bytes_str(turn->dns->spent);
 		deny(turn, ns_r_refused, CONSTRAINT_limit_rate);
 		return;
 	}

@@ -24,15 +24,22 @@
 
 /* May the session reach this canonical name, at any port? */
 typedef struct verdict dns_decide_fn(struct bytes name, void *owner);
+/* How many bits does an allowed name tell that a wildcard alone allows? 0
+ * when the policy names it. */
+typedef unsigned dns_weigh_fn(struct bytes name, void *owner);
 
 struct dns {
 	struct names *names; /* stays the caller's */
 	dns_decide_fn *decide;
 	void *owner;
 	uint64_t minute_ms; /* of the rate: since when */
-	uint64_t new_names;
-	/* Distinct new names that get an address (C5): the owner's to set. */
-	uint64_t names_per_minute;
+	uint64_t new_names, wild_names, wild_bits;
+	/* Distinct new names that get an address, and of those the ones below
+	 * a wildcard, and what they tell (C5): the owner's to set. Without
+	 * weigh no name is below one. */
+	uint64_t names_per_minute, wild_names_per_minute, wild_bits_per_minute;
+	dns_weigh_fn *weigh;
+	const char *spent; /* after a refusal: which budget, a literal */
 };
 
 /* What was asked and answered, for the record. Borrows from this struct and
@@ -57,7 +64,8 @@ size_t dns_answer(struct dns *dns, struct bytes query, uint64_t now_ms,
 		  uint8_t out[DNS_ANSWER_MAX], struct dns_outcome *outcome);
 
 /* The addresses of an allowed canonical name, given now if it has none. 0, or
- * -1: the minute has had its new names, or the table is full. */
+ * -1: the minute has had its new names (dns->spent says which), or the table
+ * is full. */
 int dns_admit(struct dns *dns, struct bytes name, uint64_t now_ms,
 	      struct in_addr *ipv4, struct in6_addr *ipv6);
 /* When the next minute begins, in milliseconds. */

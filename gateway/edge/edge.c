@@ -54,6 +54,7 @@ static struct verdict decide_name(struct bytes name, void *owner)
 	static const uint16_t ports[] = {443, 80};
 	struct edge *edge = owner;
 	struct verdict verdict = {.constraint = edge_over(edge)};
+	const char *fault;
 
 	if (verdict.constraint != CONSTRAINT_none)
 		return verdict;
@@ -74,13 +75,24 @@ static struct verdict decide_name(struct bytes name, void *owner)
 	if (verdict.kind == VERDICT_ASK ||
 	    verdict.constraint == CONSTRAINT_port_not_allowed)
 		verdict.kind = VERDICT_ALLOW;
-	if (verdict.kind == VERDICT_ALLOW && !name_check(edge->policy, name))
+	if (verdict.kind != VERDICT_ALLOW)
+		return verdict;
+	fault = name_fault(edge->policy, name);
+	if (fault)
 		verdict = (struct verdict){
 			.constraint = CONSTRAINT_host_not_allowed,
 			.rule = verdict.rule,
-			.reason = bytes_str(NAME_CHECK_REASON),
+			.reason = bytes_str(fault),
 		};
 	return verdict;
+}
+
+static unsigned weigh_name(struct bytes name, void *owner)
+{
+	const struct edge *edge = owner;
+
+	return bytes_is(name, INTERNAL_HOST) ? 0
+					     : name_bits(edge->policy, name);
 }
 
 /* ---- life of the session ---- */
@@ -115,6 +127,9 @@ static void limit(struct edge *edge)
 	const struct network_limits *limits = &edge->policy->network_limits;
 
 	edge->dns.names_per_minute = limits->dns_names;
+	edge->dns.wild_names_per_minute = limits->wildcard_names;
+	edge->dns.wild_bits_per_minute = limits->wildcard_bits;
+	edge->dns.weigh = weigh_name;
 	edge->pool.response_ms = (unsigned)limits->response_ms;
 	if (edge->conns_max > limits->connections)
 		edge->conns_max = limits->connections;

@@ -147,17 +147,18 @@ static int admit_name(struct conn *conn)
 	struct dns *dns = &conn->edge->dns;
 	struct in_addr ipv4;
 	struct in6_addr ipv6;
+	const char *fault;
 
 	if (conn->target.kind != HOST_NAME)
 		return 0;
-	if (!name_check(conn->edge->policy, name)) {
-		conn_refuse(conn, CONSTRAINT_host_not_allowed, "%s",
-			    NAME_CHECK_REASON);
+	fault = name_fault(conn->edge->policy, name);
+	if (fault) {
+		conn_refuse(conn, CONSTRAINT_host_not_allowed, "%s", fault);
 		return -1;
 	}
 	if (dns_admit(dns, name, now_of(conn), &ipv4, &ipv6) == 0)
 		return 0;
-	return refuse(conn, "new names", dns_wait_ms(dns, now_of(conn)));
+	return refuse(conn, dns->spent, dns_wait_ms(dns, now_of(conn)));
 }
 
 int rate_mint(struct conn *conn)

@@ -44,7 +44,7 @@ void rates_init(struct rates *rates, const struct policy *policy,
 /* A request or tunnel that conn->verdict allows is about to leave, with a
  * body of upload bytes (0: none, or not known). 0, or -1 with nothing taken:
  * limit_rate (also when its host is one new name too many), or
- * host_not_allowed when its name is too long for a wildcard. */
+ * host_not_allowed when its name tells too much for a wildcard. */
 int rate_begin(struct conn *conn, uint64_t upload);
 /* A certificate is about to be made for conn->target. 0/-1. */
 int rate_mint(struct conn *conn);

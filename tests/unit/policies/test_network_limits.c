@@ -21,7 +21,8 @@ static void network_limits_are_what_the_policy_says(void **state)
 	struct policy *policy = policy_of(
 		LIMITS("connections: 20, header: 16KiB, fields: 50, "
 		       "held: 1MiB, idle: 30s, handshake: 5s, response: 7s, "
-		       "dns-names: 60, minted-names: 30"));
+		       "dns-names: 60, minted-names: 30, wildcard-names: 9, "
+		       "wildcard-bits: 99, wildcard-label-bits: 40"));
 	const struct network_limits *limits = &policy->network_limits;
 
 	(void)state;
@@ -34,6 +35,9 @@ static void network_limits_are_what_the_policy_says(void **state)
 	assert_int_equal(limits->response_ms, 7000);
 	assert_int_equal(limits->dns_names, 60);
 	assert_int_equal(limits->minted_names, 30);
+	assert_int_equal(limits->wildcard_names, 9);
+	assert_int_equal(limits->wildcard_bits, 99);
+	assert_int_equal(limits->wildcard_label_bits, 40);
 	policy_free(policy);
 }
 
@@ -57,6 +61,9 @@ static const struct row {
 	{LIMITS("response: 301s"), "must be from 1000 to 300000 ms"},
 	{LIMITS("dns-names: 6001"), "must be a number from 1 to 6000"},
 	{LIMITS("dns_names: 60"), "did you mean \"dns-names\"?"},
+	{LIMITS("wildcard-names: 0"), "must be a number from 1 to 6000"},
+	{LIMITS("wildcard-bits: 63"), "must be a number from 64 to 1048576"},
+	{LIMITS("wildcard-label-bits: 513"), "must be a number from 32 to 512"},
 	{LIMITS("memory: 1GiB"), "unknown key \"memory\""},
 	{"version: 1\nnetwork:\n  limits: 5\n", "this must be a map"},
 };

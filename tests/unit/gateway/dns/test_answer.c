@@ -360,6 +360,51 @@ static void new_names_are_limited_per_minute(void **state)
 	assert_true(asked.outcome.allowed);
 }
 
+/* Names with an even number are the policy's own. */
+static unsigned weigh(struct bytes name, void *owner)
+{
+	(void)owner;
+	return name.data[1] % 2 ? 30 : 0;
+}
+
+static void names_below_a_wildcard_have_a_budget_of_their_own(void **state)
+{
+	static const struct {
+		uint64_t names, bits;
+		unsigned allowed; /* of the odd ones among the first ten */
+	} rows[] = {{5, 1000, 5}, {2, 1000, 2}, {5, 90, 3}, {5, 89, 2}};
+	struct dns *dns = *state;
+	struct asked asked;
+
+	dns->names_per_minute = 1000;
+	dns->weigh = weigh;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		uint64_t now = (i + 1) * 1000000;
+		unsigned allowed = 0;
+
+		dns->wild_names_per_minute = rows[i].names;
+		dns->wild_bits_per_minute = rows[i].bits;
+		names_free(dns->names);
+		dns->names = names_new();
+		for (unsigned number = 0; number < 10; number++) {
+			ask_at(dns, number, now, &asked);
+			if (number % 2 == 0)
+				assert_true(asked.outcome.allowed);
+			else if (asked.outcome.allowed)
+				allowed++;
+			else
+				assert_int_equal(asked.outcome.constraint,
+						 CONSTRAINT_limit_rate);
+		}
+		assert_int_equal(allowed, rows[i].allowed);
+		/* What was seen costs nothing. */
+		ask_at(dns, 1, now, &asked);
+		assert_true(asked.outcome.allowed);
+		ask_at(dns, 9, now + 60000, &asked);
+		assert_true(asked.outcome.allowed);
+	}
+}
+
 static void tcp_queries_are_cut_by_their_length(void **state)
 {
 	static const uint8_t input[] = {0, 3, 'a', 'b', 'c', 0, 1, 'd'};
@@ -400,6 +445,7 @@ int main(void)
 		DNS_TEST(query_that_breaks_the_protocol_is_refused),
 		DNS_TEST(query_of_any_shorter_length_is_survived),
 		DNS_TEST(new_names_are_limited_per_minute),
+		DNS_TEST(names_below_a_wildcard_have_a_budget_of_their_own),
 		DNS_TEST(tcp_queries_are_cut_by_their_length),
 	};
 
