@@ -9,6 +9,7 @@
  *	grant.c    may this session ask this of that host?
  *	request.c  what goes out, credential included
  *	reflect.c  does it come back?
+ *	upgrade.c  a request for a WebSocket, and the leg that becomes one
  *	opening.c, certificate.c  a client certificate for the handshake
  *	prints.c   what an edge may know of its session's secrets
  *	proxy.c    connections through the operator's upstream proxy
@@ -30,6 +31,9 @@
 #define LEG_HANDSHAKE_MS 15000
 #define LEG_IDLE_MS	 60000
 #define LEG_RESPONSE_MS	 600000
+/* The edge's own bounds of a WebSocket come first, in order. */
+#define LEG_RAW_IDLE_MS	 (WEBSOCKET_IDLE_MS + 15000)
+#define LEG_RAW_TOTAL_MS (WEBSOCKET_TOTAL_MS + 15000)
 #define LEG_ARENA_MAX	 (16 * 1024 * 1024)
 #define BINDING_NAME_MAX 128
 
@@ -50,6 +54,9 @@ enum leg_state {
 	LEG_GRANTING,	/* token and record are asked for */
 	LEG_SENDING,	/* the body is on its way; upstream may answer */
 	LEG_RECEIVING,	/* the request is complete */
+	LEG_UPGRADING,	/* a WebSocket was asked for; nothing was answered */
+	LEG_ANSWERING,	/* it was refused: nothing goes out any more */
+	LEG_RAW,	/* it is one, to the end */
 	LEG_CLOSED
 };
 
@@ -71,6 +78,8 @@ struct leg {
 	enum leg_kind kind;
 	struct leg_request request;
 	struct leg_push push;
+	struct leg_upgrade upgrade; /* request has the rest of it */
+	uint64_t raw_until_ms;	    /* of LEG_RAW */
 	bool has_length;
 	uint64_t body_left;
 	bool is_certificate;	 /* the binding is shown in the handshake */
@@ -130,6 +139,22 @@ void proxy_connect(struct courier *courier,
 /* MSG_PRINTS_GET of an edge. */
 void courier_answer_prints(struct rpc_ticket ticket, const void *message,
 			   int *fd, void *owner);
+
+/* ---- upgrade.c ---- */
+
+/* Check leg->upgrade, and make leg->request of it. 0, or -1 with *err. */
+int upgrade_take(struct leg *leg, struct err *err);
+/* Fields that an upgrade's head has of us alone. */
+bool upgrade_is_ours(struct bytes name);
+/* Write what asks for a WebSocket. 0, or -1. */
+int upgrade_write(const struct leg *leg, struct buf *out);
+/* Upstream's first words came: LEG_RAW or LEG_ANSWERING; or not enough of
+ * them yet. */
+void upgrade_look(struct leg *leg);
+/* Raw bytes of the edge. 0, or -1 with *err. */
+int upgrade_send(struct leg *leg, struct bytes bytes, struct err *err);
+/* Something moved: wait so long for more. False: no longer at all. */
+bool leg_wait(struct leg *leg);
 
 /* ---- grant.c ---- */
 

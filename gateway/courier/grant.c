@@ -298,6 +298,8 @@ static int ask_record(struct leg *leg, struct grant *grant)
 		.port = leg->target.port,
 		.method = is_push ? bytes_str("PUSH") : leg->request.method,
 		.credential = bytes_str(leg->binding),
+		.detail =
+			bytes_str(leg->kind == LEG_UPGRADE ? "websocket" : ""),
 	};
 
 	/* A query may hold secrets. */

@@ -123,11 +123,23 @@ void legs_close_of(struct courier *courier, const struct keeper_peer *peer)
 
 /* ---- from the edge ---- */
 
+static int decode_head(struct leg *leg, struct bytes copy, struct err *err)
+{
+	if (leg->kind == LEG_PUSH)
+		return wire_decode(&leg_push_schema, copy, &leg->arena,
+				   &leg->push, err);
+	if (leg->kind == LEG_REQUEST)
+		return wire_decode(&leg_request_schema, copy, &leg->arena,
+				   &leg->request, err);
+	if (wire_decode(&leg_upgrade_schema, copy, &leg->arena, &leg->upgrade,
+			err) < 0)
+		return -1;
+	return upgrade_take(leg, err);
+}
+
 static int take_head(struct leg *leg, enum leg_kind kind, struct bytes payload,
 		     struct err *err)
 {
-	const struct wire_schema *schema =
-		kind == LEG_PUSH ? &leg_push_schema : &leg_request_schema;
 	struct bytes copy;
 
 	arena_reset(&leg->arena);
@@ -135,12 +147,7 @@ static int take_head(struct leg *leg, enum leg_kind kind, struct bytes payload,
 	if (copy.len != payload.len)
 		return err_set(err, ERR_TOO_LARGE, "take request: too large");
 	leg->kind = kind;
-	if (wire_decode(schema, copy, &leg->arena,
-			kind == LEG_PUSH ? (void *)&leg->push
-					 : (void *)&leg->request,
-			err) < 0)
-		return -1;
-	if (grant_check(leg, err) < 0)
+	if (decode_head(leg, copy, err) < 0 || grant_check(leg, err) < 0)
 		return -1;
 	leg->has_length = kind == LEG_REQUEST && leg->request.has_length;
 	leg->body_left = leg->has_length ? leg->request.body_len : UINT64_MAX;
@@ -166,7 +173,7 @@ static int send_body(struct leg *leg, struct bytes payload, struct err *err)
 	if (payload.len > leg->body_left)
 		return err_set(err, ERR_INVALID, "send body: too long");
 	leg->body_left -= leg->has_length ? payload.len : 0;
-	io_deadline(leg->upstream, LEG_RESPONSE_MS);
+	(void)leg_wait(leg);
 	if (!is_chunked(leg))
 		return io_write(leg->upstream, payload);
 	len = chunk_header(payload.len, header);
@@ -181,7 +188,7 @@ static int end_body(struct leg *leg, struct err *err)
 	if (leg->has_length && leg->body_left != 0)
 		return err_set(err, ERR_INVALID, "end body: too short");
 	leg->state = LEG_RECEIVING;
-	io_deadline(leg->upstream, LEG_RESPONSE_MS);
+	(void)leg_wait(leg);
 	if (!is_chunked(leg))
 		return 0;
 	return io_write(leg->upstream, bytes_str(CHUNK_LAST));
@@ -203,8 +210,11 @@ static int take_frame(struct leg *leg, enum leg_kind kind, struct bytes payload,
 		      struct err *err)
 {
 	(void)err_set(err, ERR_CLOSED, "upstream takes no more");
-	if (leg->state == LEG_IDLE && (kind == LEG_REQUEST || kind == LEG_PUSH))
+	if (leg->state == LEG_IDLE &&
+	    (kind == LEG_REQUEST || kind == LEG_PUSH || kind == LEG_UPGRADE))
 		return take_head(leg, kind, payload, err);
+	if (leg->state == LEG_RAW && kind == LEG_BODY)
+		return upgrade_send(leg, payload, err);
 	if (leg->state == LEG_SENDING && kind == LEG_BODY)
 		return send_body(leg, payload, err);
 	if (leg->state == LEG_SENDING && kind == LEG_END && payload.len == 0)
@@ -299,8 +309,8 @@ void leg_granted(struct leg *leg, const struct msg_token *token)
 		leg_refuse(leg, CONSTRAINT_internal, "%s", err.text);
 		return;
 	}
-	leg->state = LEG_SENDING;
-	io_deadline(leg->upstream, LEG_RESPONSE_MS);
+	leg->state = leg->kind == LEG_UPGRADE ? LEG_UPGRADING : LEG_SENDING;
+	(void)leg_wait(leg);
 	take_frames(leg);
 }
 
@@ -344,7 +354,10 @@ static void pass_back(struct leg *leg)
 {
 	struct buf *in = io_in(leg->upstream);
 
-	io_deadline(leg->upstream, LEG_RESPONSE_MS);
+	if (!leg_wait(leg)) {
+		leg_close(leg);
+		return;
+	}
 	while (buf_len(in) > 0) {
 		struct bytes piece = bytes_slice(buf_view(in), 0, PIECE_BYTES);
 		ssize_t may_pass = reflect_pass(&leg->reflect, piece);
@@ -442,7 +455,10 @@ static void on_upstream(struct io *io, enum io_event event, void *owner)
 		/* Nothing is watched for, and nothing was asked. */
 		leg_close(leg);
 	} else if (event == IO_DATA) {
-		pass_back(leg);
+		if (leg->state == LEG_UPGRADING)
+			upgrade_look(leg);
+		if (leg->state != LEG_UPGRADING)
+			pass_back(leg);
 	} else if (event == IO_EOF) {
 		upstream_ended(leg);
 	} else if (event == IO_DRAINED) {

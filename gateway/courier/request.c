@@ -108,7 +108,15 @@ static bool is_ours(struct bytes name)
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (bytes_is_nocase(name, names[i]))
 			return true;
-	return edit_is_credential(name);
+	return upgrade_is_ours(name) || edit_is_credential(name);
+}
+
+/* The answer that is not a WebSocket comes uncompressed, so that the
+ * credential would be seen in it. */
+static bool is_left_out(const struct leg *leg, struct bytes name)
+{
+	return is_ours(name) || (leg->kind == LEG_UPGRADE &&
+				 bytes_is_nocase(name, "accept-encoding"));
 }
 
 static int write_plain(const struct leg *leg, const struct msg_token *token,
@@ -123,12 +131,14 @@ static int write_plain(const struct leg *leg, const struct msg_token *token,
 			       &leg->target) < 0)
 		return -1;
 	for (size_t i = 0; i < request->fields_count; i++)
-		if (!is_ours(request->fields[i].name) &&
+		if (!is_left_out(leg, request->fields[i].name) &&
 		    write_field(out, request->fields[i].name,
 				request->fields[i].value) < 0)
 			return -1;
 	if (write_credential(out, token, request->path) < 0)
 		return -1;
+	if (leg->kind == LEG_UPGRADE)
+		return upgrade_write(leg, out) < 0 ? -1 : write_end(out);
 	if (framing == FRAMING_NONE && bytes_is(request->method, "POST"))
 		framing = FRAMING_LENGTH;
 	if (write_framing(out, framing, request->body_len) < 0)
@@ -146,6 +156,8 @@ static size_t head_bytes_max(const struct leg *leg)
 	if (leg->kind == LEG_PUSH)
 		return bytes;
 	bytes += request->path.len;
+	if (leg->kind == LEG_UPGRADE)
+		bytes += leg->upgrade.key.len + leg->upgrade.protocols.len;
 	for (size_t i = 0; i < request->fields_count; i++)
 		bytes += request->fields[i].name.len +
 			 request->fields[i].value.len + 4;

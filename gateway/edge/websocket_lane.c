@@ -72,11 +72,6 @@ int websocket_permit(struct conn *conn)
 			    constraint_text(CONSTRAINT_websocket_not_allowed));
 		return -1;
 	}
-	if (conn->verdict.credential.len > 0) {
-		conn_refuse(conn, CONSTRAINT_websocket_not_allowed,
-			    "no credential is attached to a WebSocket");
-		return -1;
-	}
 	return 0;
 }
 
@@ -106,7 +101,7 @@ static enum step agree(struct conn *conn)
 		conn_refuse(conn, fault.constraint, "%s", fault.reason);
 		return STEP_DENY;
 	}
-	edit_response(response, false);
+	edit_response(response, conn->verdict.credential.len > 0);
 	reply = *response;
 	reply.framing = FRAMING_NONE;
 	buf_init(&out, 2 * HEAD_BYTES_MAX);

@@ -26,6 +26,17 @@ static const struct wire_field request_fields[] = {
 const struct wire_schema leg_request_schema =
 	WIRE_SCHEMA("leg-request", struct leg_request, request_fields);
 
+static const struct wire_field upgrade_fields[] = {
+	WIRE_TEXT(struct leg_upgrade, request_id, 32),
+	WIRE_TEXT(struct leg_upgrade, rule, 256),
+	WIRE_TEXT(struct leg_upgrade, path, HEAD_LINE_MAX),
+	WIRE_LIST(struct leg_upgrade, fields, HEAD_FIELDS_MAX, &field_schema),
+	WIRE_TEXT(struct leg_upgrade, key, 24),
+	WIRE_TEXT(struct leg_upgrade, protocols, HEAD_LINE_MAX),
+};
+const struct wire_schema leg_upgrade_schema =
+	WIRE_SCHEMA("leg-upgrade", struct leg_upgrade, upgrade_fields);
+
 static const struct wire_field update_fields[] = {
 	WIRE_TEXT(struct leg_update, old_oid, PUSH_OID_HEX_MAX),
 	WIRE_TEXT(struct leg_update, new_oid, PUSH_OID_HEX_MAX),
@@ -61,8 +72,9 @@ const struct wire_schema leg_refused_schema =
 
 static size_t payload_max(enum leg_kind kind)
 {
-	return kind == LEG_PUSH || kind == LEG_REQUEST ? LEG_HEAD_MAX
-						       : LEG_FRAME_MAX;
+	return kind == LEG_PUSH || kind == LEG_REQUEST || kind == LEG_UPGRADE
+		       ? LEG_HEAD_MAX
+		       : LEG_FRAME_MAX;
 }
 
 int leg_add_frame(struct buf *out, enum leg_kind kind, struct bytes payload)

@@ -13,6 +13,12 @@
  * was not sent (the leg then ends); LEG_EOF is the orderly end of upstream's
  * stream, and an end without it is a truncation. Anything else closes the leg.
  *
+ * LEG_UPGRADE asks for a WebSocket in a request's place, with nothing behind
+ * it: the leg's last request. Only once upstream's first words were "HTTP/1.1
+ * 101" are LEG_BODY frames taken, and passed on raw; whatever else it answers
+ * comes back, and nothing goes out any more. No LEG_END, no LEG_DONE: such a
+ * leg ends by closing.
+ *
  * The courier drops every credential the request brought, adds the real
  * one, writes the head itself, delimits the body itself (chunked unless
  * has_length) and makes the record durable before its first byte goes out.
@@ -35,6 +41,7 @@ enum leg_kind {
 	LEG_REFUSED,	 /* courier -> edge: struct leg_refused */
 	LEG_EOF,	 /* courier -> edge: upstream closed in order; empty */
 	LEG_DONE,	 /* edge -> courier: the response was read; empty */
+	LEG_UPGRADE,	 /* edge -> courier: struct leg_upgrade */
 	LEG_KIND_MAX
 };
 
@@ -55,6 +62,18 @@ struct leg_request {
 	uint64_t body_len;
 };
 extern const struct wire_schema leg_request_schema;
+
+/* GET path, with what asks for a WebSocket written by the courier. */
+struct leg_upgrade {
+	struct bytes request_id;
+	struct bytes rule;
+	struct bytes path;		/* as above */
+	const struct leg_field *fields; /* as above, no Sec-WebSocket-* */
+	size_t fields_count;
+	struct bytes key;	/* of Sec-WebSocket-Key: 16 bytes in base64 */
+	struct bytes protocols; /* tokens, "a, b"; empty: none is offered */
+};
+extern const struct wire_schema leg_upgrade_schema;
 
 struct leg_update {
 	struct bytes old_oid;

@@ -104,33 +104,97 @@ static int send_frame(struct upstream *up, enum leg_kind kind,
 	return 0;
 }
 
+/* A request's parts as both kinds of frame have them. */
+struct parts {
+	char path[2 * HEAD_LINE_MAX];
+	size_t path_len;
+	struct leg_field fields[HEAD_FIELDS_MAX];
+	size_t fields_count;
+};
+
+/* What asks for a WebSocket: the courier writes it itself, and needs the key
+ * and the subprotocols alone. */
+static bool is_handshake(struct bytes name)
+{
+	static const struct bytes prefix = BYTES_LITERAL("Sec-WebSocket-");
+
+	return bytes_is_nocase(name, "Connection") ||
+	       bytes_is_nocase(name, "Upgrade") ||
+	       bytes_equal_nocase(bytes_slice(name, 0, prefix.len), prefix);
+}
+
+static int take_parts(struct parts *parts, const struct request *request,
+		      struct err *err)
+{
+	const struct fields *fields = &request->fields;
+	int len = snprintf(parts->path, sizeof(parts->path), "%.*s%s%.*s",
+			   BYTES_ARGS(request->path),
+			   request->has_query ? "?" : "",
+			   BYTES_ARGS(request->query));
+
+	(void)err_set(err, ERR_TOO_LARGE, "send request: too large");
+	if (len < 0 || (size_t)len >= sizeof(parts->path))
+		return -1;
+	parts->path_len = (size_t)len;
+	parts->fields_count = 0;
+	for (size_t i = 0; i < fields->count; i++) {
+		const struct field *field = &fields->items[i];
+
+		if (request->is_websocket && is_handshake(field->name))
+			continue;
+		if (parts->fields_count == HEAD_FIELDS_MAX)
+			return -1;
+		parts->fields[parts->fields_count++] =
+			(struct leg_field){field->name, field->value};
+	}
+	return 0;
+}
+
+static struct bytes value_of(const struct fields *fields, const char *name)
+{
+	const struct field *field = fields_find(fields, name);
+
+	return field ? field->value : bytes_from(NULL, 0);
+}
+
+static int send_upgrade(struct upstream *up, const struct request *request,
+			const struct parts *parts,
+			const struct upstream_labels *labels, struct err *err)
+{
+	const struct leg_upgrade message = {
+		.request_id = labels->request_id,
+		.rule = labels->rule,
+		.path = bytes_from(parts->path, parts->path_len),
+		.fields = parts->fields,
+		.fields_count = parts->fields_count,
+		.key = value_of(&request->fields, "Sec-WebSocket-Key"),
+		.protocols =
+			value_of(&request->fields, "Sec-WebSocket-Protocol"),
+	};
+
+	return send_frame(up, LEG_UPGRADE, &leg_upgrade_schema, &message, err);
+}
+
 static int leg_send(struct upstream *up, const struct request *request,
 		    const struct upstream_labels *labels, struct err *err)
 {
-	struct leg_field fields[HEAD_FIELDS_MAX];
-	char path[2 * HEAD_LINE_MAX];
+	struct parts parts;
 	struct leg_request message = {
 		.request_id = labels->request_id,
 		.rule = labels->rule,
 		.method = request->method,
-		.fields = fields,
+		.fields = parts.fields,
 		.has_body = request->framing != FRAMING_NONE,
 		.has_length = request->framing == FRAMING_LENGTH,
 		.body_len = request->body_len,
 	};
-	int len = snprintf(
-		path, sizeof(path), "%.*s%s%.*s", BYTES_ARGS(request->path),
-		request->has_query ? "?" : "", BYTES_ARGS(request->query));
 
-	if (len < 0 || (size_t)len >= sizeof(path) ||
-	    request->fields.count > HEAD_FIELDS_MAX)
-		return err_set(err, ERR_TOO_LARGE, "send request: too large");
-	message.path = bytes_from(path, (size_t)len);
-	for (size_t i = 0; i < request->fields.count; i++)
-		fields[message.fields_count++] = (struct leg_field){
-			request->fields.items[i].name,
-			request->fields.items[i].value,
-		};
+	if (take_parts(&parts, request, err) < 0)
+		return -1;
+	if (request->is_websocket)
+		return send_upgrade(up, request, &parts, labels, err);
+	message.path = bytes_from(parts.path, parts.path_len);
+	message.fields_count = parts.fields_count;
 	return send_frame(up, LEG_REQUEST, &leg_request_schema, &message, err);
 }
 
@@ -215,6 +279,7 @@ static int take_frame(struct upstream *up, enum leg_kind kind,
 	case LEG_BODY:
 	case LEG_END:
 	case LEG_DONE:
+	case LEG_UPGRADE:
 	case LEG_KIND_MAX:
 	default:
 		return err_set(err, ERR_INVALID, "the courier sent frame %d",

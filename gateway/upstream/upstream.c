@@ -421,11 +421,12 @@ int upstream_send(struct upstream *up, const struct request *request,
 	if (up->kind->send(up, request, labels, err) < 0)
 		return -1;
 	up->body_is_open = request->framing != FRAMING_NONE;
-	up->may_switch = request->is_websocket && up->kind == &upstream_direct;
+	up->may_switch = request->is_websocket;
 	upstream_expect_response(up, request->method);
 	await(up);
-	/* A leg's request ends with a frame even without a body. */
-	if (!up->body_is_open && up->kind == &upstream_leg &&
+	/* A leg's request ends with a frame even without a body, but for one
+	 * that asks for a WebSocket. */
+	if (!up->body_is_open && !up->may_switch && up->kind == &upstream_leg &&
 	    up->kind->body_end(up) < 0)
 		return err_set(err, ERR_CLOSED, "send request");
 	return 0;
@@ -513,8 +514,8 @@ bool upstream_was_stale(const struct upstream *up)
 static bool is_fit_for_more(const struct upstream *up)
 {
 	return up->state == UP_DONE && up->response.keep_alive && !up->h2 &&
-	       !up->body_is_open && !up->has_ended && !up->is_over &&
-	       !up->is_paused && buf_len(io_in(up->io)) == 0 &&
+	       !up->may_switch && !up->body_is_open && !up->has_ended &&
+	       !up->is_over && !up->is_paused && buf_len(io_in(up->io)) == 0 &&
 	       buf_len(&up->raw) == 0 && io_out_len(up->io) == 0 &&
 	       up->pool->idle_count < UPSTREAM_IDLE_MAX;
 }

@@ -17,7 +17,8 @@
  *
  * A request that is_websocket may be answered with 101 (HEAD): then BODY
  * spans are what upstream sends, and upstream_body() is what it gets, each
- * until its END. Any other answer is as ever.
+ * until its END. Any other answer is as ever, but the connection is never used
+ * again.
  *
  * Response bytes are untrusted: guard, llhttp and framing stand before
  * every event. A connection on which anything was odd is never used again.

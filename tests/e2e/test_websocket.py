@@ -265,17 +265,6 @@ def test_a_server_may_send_binary_messages(web, dial):
     assert dial(web({}), "binary").receive() == (BINARY, b"\0\1")
 
 
-def test_no_credential_goes_with_it(make_session, policies, gateway, dial):
-    gateway.put_secret("other", "not-a-real-token-0123456789")
-    policy = policies.make([policies.rule(HOST, methods=["GET"],
-                                          credential="c", websocket={})])
-    policy["credentials"] = [{"name": "c", "secret": "other",
-                              "attach": "bearer", "hosts": [HOST]}]
-    client = dial(make_session(policy))
-    assert client.status == 403
-    assert "websocket_not_allowed" in client.head
-
-
 def test_the_end_of_the_session_ends_it(web, dial, gateway):
     session = web({})
     client = dial(session)

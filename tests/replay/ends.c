@@ -149,6 +149,15 @@ static void show_body(struct end *end)
 	buf_clear(&end->body);
 }
 
+static void show_fields(struct end *end, const struct leg_field *fields,
+			size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		(void)buf_add_format(&end->in, "field %.*s: %.*s\n",
+				     BYTES_ARGS(fields[i].name),
+				     BYTES_ARGS(fields[i].value));
+}
+
 static void show_request(struct end *end, const struct leg_request *request)
 {
 	struct buf *in = &end->in;
@@ -162,10 +171,16 @@ static void show_request(struct end *end, const struct leg_request *request)
 	else if (request->has_body)
 		(void)buf_add_str(in, " body");
 	(void)buf_add_str(in, "\n");
-	for (size_t i = 0; i < request->fields_count; i++)
-		(void)buf_add_format(in, "field %.*s: %.*s\n",
-				     BYTES_ARGS(request->fields[i].name),
-				     BYTES_ARGS(request->fields[i].value));
+	show_fields(end, request->fields, request->fields_count);
+}
+
+static void show_upgrade(struct end *end, const struct leg_upgrade *upgrade)
+{
+	(void)buf_add_format(&end->in, "upgrade %.*s key=%.*s protocols=%.*s\n",
+			     BYTES_ARGS(upgrade->path),
+			     BYTES_ARGS(upgrade->key),
+			     BYTES_ARGS(upgrade->protocols));
+	show_fields(end, upgrade->fields, upgrade->fields_count);
 }
 
 static void show_push(struct end *end, const struct leg_push *push)
@@ -197,17 +212,27 @@ static void show_head(struct end *end, enum leg_kind kind, struct bytes payload)
 {
 	auto_type(arena_release) struct arena arena;
 	struct leg_request request;
+	struct leg_upgrade upgrade;
 	struct leg_push push;
-	struct err err;
-	bool is_push = kind == LEG_PUSH;
+	struct err err = {.text = "no head"};
+	int result = -1;
 
 	arena_init(&arena, LEG_HEAD_MAX * 4);
-	if (wire_decode(is_push ? &leg_push_schema : &leg_request_schema,
-			payload, &arena,
-			is_push ? (void *)&push : (void *)&request, &err) < 0)
+	if (kind == LEG_PUSH)
+		result = wire_decode(&leg_push_schema, payload, &arena, &push,
+				     &err);
+	else if (kind == LEG_UPGRADE)
+		result = wire_decode(&leg_upgrade_schema, payload, &arena,
+				     &upgrade, &err);
+	else if (kind == LEG_REQUEST)
+		result = wire_decode(&leg_request_schema, payload, &arena,
+				     &request, &err);
+	if (result < 0)
 		bug(err.text);
-	if (is_push)
+	if (kind == LEG_PUSH)
 		show_push(end, &push);
+	else if (kind == LEG_UPGRADE)
+		show_upgrade(end, &upgrade);
 	else
 		show_request(end, &request);
 }

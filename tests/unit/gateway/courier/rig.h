@@ -34,6 +34,7 @@ struct rig {
 	struct rpc *warden, *edge, *vault, *ledger;
 	struct rpc_ticket token, record; /* asked; rpc is NULL when not */
 	char recorded[512];
+	char told[256];	  /* the last record that nobody waits for */
 	int leg;	  /* the edge's end, or -1 */
 	uint16_t refused; /* why there is none */
 	struct io *upstream;
@@ -71,6 +72,20 @@ static inline void rig_on_record(struct rpc_ticket ticket, const void *message,
 		       BYTES_ARGS(record->credential));
 }
 
+static inline void rig_on_told(struct rpc_ticket ticket, const void *message,
+			       int *fd, void *owner)
+{
+	const struct record *record =
+		((const struct msg_records *)message)->records;
+	struct rig *rig = owner;
+
+	(void)ticket;
+	(void)fd;
+	(void)snprintf(rig->told, sizeof(rig->told), "%s %s",
+		       record_kind_name((enum record_kind)record->kind),
+		       constraint_name((enum constraint)record->constraint));
+}
+
 static inline void rig_on_ready(struct rpc_ticket ticket, const void *message,
 				int *fd, void *owner)
 {
@@ -82,27 +97,29 @@ static inline void rig_on_ready(struct rpc_ticket ticket, const void *message,
 
 static const struct rpc_permit rig_vault_permits[] = {
 	{MSG_TOKEN_GET, &msg_token_get_schema, rig_on_token, false, 0},
+	{0},
 };
 static const struct rpc_permit rig_ledger_permits[] = {
 	{MSG_RECORDS_DURABLE, &msg_records_schema, rig_on_record, false, 0},
+	{MSG_RECORDS, &msg_records_schema, rig_on_told, false, 0},
+	{0},
 };
 static const struct rpc_permit rig_warden_permits[] = {
 	{MSG_READY, &wire_empty_schema, rig_on_ready, false, 0},
+	{0},
 };
 
 /* Our end of a new channel; *fd is the courier's. */
 static inline struct rpc *rig_channel(struct rig *rig,
-				      const struct rpc_permit *permit, int *fd)
+				      const struct rpc_permit *permits, int *fd)
 {
-	const struct rpc_config config = {
-		.permits = permit,
-		.permit_count = permit != NULL,
-		.owner = rig,
-	};
+	struct rpc_config config = {.permits = permits, .owner = rig};
 	struct err err;
 	struct rpc *rpc;
 	int fds[2];
 
+	while (permits && permits[config.permit_count].type)
+		config.permit_count++;
 	assert_int_equal(io_message_pair(fds, &err), 0);
 	*fd = fds[0];
 	rpc = rpc_new(rig->loop, fds[1], &config, &err);
@@ -123,14 +140,14 @@ static inline void rig_tell(struct rig *rig, uint16_t type,
 }
 
 static inline struct rpc *rig_peer(struct rig *rig, enum role role,
-				   const struct rpc_permit *permit)
+				   const struct rpc_permit *permits)
 {
 	const struct msg_peer message = {
 		.role = (uint8_t)role,
 		.session = bytes_str(role == ROLE_EDGE ? "s-1" : ""),
 	};
 	int fd;
-	struct rpc *rpc = rig_channel(rig, permit, &fd);
+	struct rpc *rpc = rig_channel(rig, permits, &fd);
 
 	rig_tell(rig, MSG_PEER, &msg_peer_schema, &message, fd);
 	return rpc;

@@ -91,4 +91,25 @@ static inline void assert_arrived(struct rig *rig, const char *text)
 	buf_clear(&rig->arrived);
 }
 
+/* The next frame of the leg: its payload is taken as text. */
+static inline void assert_frame(struct rig *rig, enum leg_kind wanted,
+				const char *text)
+{
+	struct buf *got = fake_received(rig->leg);
+	struct bytes payload;
+	enum leg_kind kind;
+	size_t used;
+
+	assert_int_equal(leg_next(buf_view(got), &kind, &payload, &used), 1);
+	assert_int_equal(kind, wanted);
+	assert_true(bytes_is(payload, text));
+	buf_consume(got, used);
+}
+
+static inline void upstream_says(struct rig *rig, const char *text)
+{
+	assert_int_equal(io_write(rig->upstream, bytes_str(text)), 0);
+	fake_run(rig->loop);
+}
+
 #endif

@@ -4,6 +4,7 @@
 #ifndef TESTS_COURIER_RIG_LEG_H
 #define TESTS_COURIER_RIG_LEG_H
 
+#include "gateway/keeper/records.h"
 #include "tests/unit/gateway/courier/rig.h"
 
 static inline void rig_make_keys(struct rig *rig)
@@ -69,6 +70,7 @@ static inline void rig_tear_down(struct rig *rig)
 		(void)close(rig->leg);
 	fake_run(rig->loop);
 	session_table_release(&rig->keeper.sessions);
+	keeper_records_release(&rig->keeper);
 	tls_client_release(&rig->courier.tls);
 	io_loop_free(rig->loop);
 	buf_release(&rig->arrived);

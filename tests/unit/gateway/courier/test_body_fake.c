@@ -172,27 +172,6 @@ static void leg_waits_with_a_body_while_it_is_granted(void **state)
 
 /* ---- back ---- */
 
-/* The next frame of the leg: its payload is taken as text. */
-static void assert_frame(struct rig *rig, enum leg_kind wanted,
-			 const char *text)
-{
-	struct buf *got = fake_received(rig->leg);
-	struct bytes payload;
-	enum leg_kind kind;
-	size_t used;
-
-	assert_int_equal(leg_next(buf_view(got), &kind, &payload, &used), 1);
-	assert_int_equal(kind, wanted);
-	assert_true(bytes_is(payload, text));
-	buf_consume(got, used);
-}
-
-static void upstream_says(struct rig *rig, const char *text)
-{
-	assert_int_equal(io_write(rig->upstream, bytes_str(text)), 0);
-	fake_run(rig->loop);
-}
-
 static void leg_passes_upstreams_bytes_and_its_end(void **state)
 {
 	struct rig rig;
