@@ -10,7 +10,7 @@ struct repo_nodes {
 };
 
 struct push_nodes {
-	const struct text_node *branches, *verbs, *tags;
+	const struct text_node *branches, *verbs, *tags, *limits;
 };
 
 /* ---- push ---- */
@@ -96,18 +96,20 @@ static void read_push(struct compile *compile, const struct text_node *node,
 		{"verbs", reader_keep, offsetof(struct push_nodes, verbs)},
 		{"tags", reader_keep, offsetof(struct push_nodes, tags)},
 		{"protect", NULL, 0},
-		{"limits", NULL, 0},
+		{"limits", reader_keep, offsetof(struct push_nodes, limits)},
 		{"secrets", NULL, 0},
 		{"sign", NULL, 0},
 	};
 	struct reader *reader = &compile->reader;
-	struct push_nodes nodes = {NULL, NULL, NULL};
+	struct push_nodes nodes = {NULL, NULL, NULL, NULL};
 
 	if (!reader_map(reader, node, fields, ARRAY_SIZE(fields), &nodes))
 		return;
 	repo->verbs = VERB_CREATE | VERB_FAST_FORWARD;
 	if (nodes.verbs)
 		read_verbs(compile, nodes.verbs, repo);
+	if (nodes.limits)
+		compile_push_limits(compile, nodes.limits, &repo->checks);
 	if (nodes.branches)
 		(void)reader_strings(reader, nodes.branches, branch_item,
 				     &repo->branches);

@@ -41,6 +41,9 @@
 	X(push_stale, 409, "the ref moved: fetch first")                       \
 	X(push_malformed, 400, "the push does not follow the protocol")        \
 	X(push_pack_invalid, 400, "the pack is damaged or incomplete")         \
+	X(push_path_protected, 403, "the push changes a protected path")       \
+	X(push_secret, 403, "the push holds a secret or a token")              \
+	X(push_object_unsound, 400, "an object of the push is unsound")        \
 	X(push_too_large, 413, "the push is larger than its limit")            \
 	X(git_not_allowed, 403, "this git endpoint is not open")               \
 	X(git_dumb_http, 403, "dumb HTTP is not served: use smart HTTP")       \

@@ -128,7 +128,7 @@ static int add_pushes(const struct policy_repo *repo, struct buf *out)
 		     0 ||
 	     explain_list(out, &repo->tags) < 0))
 		return -1;
-	return buf_add_str(out, " alone.\n");
+	return buf_add_str(out, " alone.\n") < 0 ? -1 : explain_push(repo, out);
 }
 
 static int add_git(const struct policy *policy, struct buf *out)

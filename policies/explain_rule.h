@@ -11,6 +11,8 @@
 int explain_rule(const struct policy_rule *rule, struct buf *out);
 /* "`a`, `b` and `c`"; of a long list its first ones. */
 int explain_list(struct buf *out, const struct policy_strings *list);
+/* What a push may hold, as lines below its repository. */
+int explain_push(const struct policy_repo *repo, struct buf *out);
 /* "4 GiB". */
 int explain_bytes(struct buf *out, uint64_t bytes);
 /* "2 h". */

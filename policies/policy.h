@@ -19,6 +19,7 @@
 #include "common/err.h"
 #include "policies/network_limits.h"
 #include "policies/policy_rule.h"
+#include "policies/push_checks.h"
 
 #define POLICY_TEXT_MAX	    (1024 * 1024)
 #define POLICY_RULES_MAX    10000
@@ -63,6 +64,7 @@ struct policy_repo {
 	struct policy_strings branches; /* patterns without refs/heads/ */
 	struct policy_strings tags;	/* patterns without refs/tags/ */
 	unsigned verbs;
+	struct push_checks checks;
 	/* The guardrail's word on the same repository; NULL: none. */
 	const struct policy_repo *guard;
 };

@@ -42,6 +42,7 @@ struct git_work {
 	enum commands_result parsed;
 	struct buf held; /* of the pack, arrived with the commands */
 	struct ruling ruling;
+	bool looks;	 /* the policy has rules for the pack's content */
 	bool is_refused; /* for a reason that is not one ref's */
 	struct pack_gate gate;
 	int pack_fd; /* spooled; -1 */
@@ -64,7 +65,8 @@ struct git_work {
 	size_t result_index;
 	struct msg_pack_oid *wants;
 	size_t wants_count;
-	bool wants_bases;
+	enum pack_wants wants_kind;
+	enum constraint against; /* PACK_REFUSED: what */
 	bool has_verdict;
 	bool knows_filter, has_filter;
 	unsigned rounds;

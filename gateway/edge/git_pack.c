@@ -159,15 +159,23 @@ static bool never_full(struct conn *conn)
 	return false;
 }
 
+/* limit 0: none. */
+static uint64_t or_less(uint64_t max, uint64_t limit)
+{
+	return limit > 0 && limit < max ? limit : max;
+}
+
 static int begin_spool(struct conn *conn)
 {
 	struct git_work *work = conn->git;
+	const struct push_checks checks = push_checks_of(work->repo);
 
 	work->pack_fd = new_memory(conn, "sallyport-pack");
 	if (work->pack_fd < 0)
 		return -1;
-	pack_gate_init(&work->gate, &work->commands.push, PUSH_SPOOL_BYTES_MAX,
-		       PUSH_OBJECTS_MAX);
+	pack_gate_init(&work->gate, &work->commands.push,
+		       or_less(PUSH_CHECK_BYTES_MAX, checks.pack_bytes_max),
+		       (uint32_t)or_less(PUSH_OBJECTS_MAX, checks.objects_max));
 	if (sink_spool(conn, buf_view(&work->held)) < 0)
 		return -1;
 	buf_release(&work->held);
@@ -217,7 +225,7 @@ static int keep_wants(struct git_work *work,
 		work->wants[i].oid =
 			arena_copy(&work->arena, verdict->wants[i].oid);
 	work->wants_count = verdict->wants_count;
-	work->wants_bases = verdict->wants_bases;
+	work->wants_kind = (enum pack_wants)verdict->wants_kind;
 	return 0;
 }
 
@@ -237,12 +245,25 @@ static void take_verdict(struct conn *conn, struct rpc_outcome *outcome)
 	}
 	work->result = (enum pack_result)verdict->result;
 	work->result_index = verdict->index;
+	work->against = verdict->constraint < CONSTRAINT_MAX
+				? (enum constraint)verdict->constraint
+				: CONSTRAINT_none;
 	if (keep_wants(work, verdict) < 0) {
 		conn_refuse(conn, CONSTRAINT_internal, "memory is out");
 		return;
 	}
 	conn->refusal.detail = arena_copy(&work->arena, verdict->detail);
 	work->has_verdict = true;
+}
+
+static void ask_content(struct git_work *work)
+{
+	const struct push_checks checks = push_checks_of(work->repo);
+
+	work->proof.objects_max = or_less(PUSH_OBJECTS_MAX, checks.objects_max);
+	work->proof.bytes_max =
+		or_less(PUSH_CHECK_BYTES_MAX, checks.pack_bytes_max);
+	work->proof.file_bytes_max = checks.file_bytes_max;
 }
 
 static int ask_check(struct conn *conn)
@@ -257,14 +278,13 @@ static int ask_check(struct conn *conn)
 		.timeout_ms = PROVE_TIMEOUT_MS,
 	};
 
-	if (push_proof_ask(&work->commands.push, &work->arena, &work->proof,
-			   &work->proof_indexes) < 0) {
+	if (push_proof_ask(&work->commands.push, work->looks, &work->arena,
+			   &work->proof, &work->proof_indexes) < 0) {
 		conn_refuse(conn, CONSTRAINT_push_too_large,
-			    "more than 256 refs need a proof in one push");
+			    "more than 256 refs of one push must be looked at");
 		return -1;
 	}
-	work->proof.objects_max = PUSH_OBJECTS_MAX;
-	work->proof.bytes_max = PUSH_SPOOL_BYTES_MAX;
+	ask_content(work);
 	return conn_ask(conn, work->packcheck, &call, take_verdict);
 }
 
@@ -290,7 +310,7 @@ static enum step disproven(struct conn *conn, enum constraint constraint)
 	struct push *push = &work->commands.push;
 	size_t index = work->result_index < work->proof.updates_count
 			       ? work->proof_indexes[work->result_index]
-			       : 0;
+			       : push->update_count;
 
 	conn->refusal.constraint = constraint;
 	push_disproven(push, index, constraint, conn->refusal.detail,
@@ -353,12 +373,16 @@ enum step git_step_prove(struct conn *conn, enum lane_event event)
 		return STEP_STAY;
 	work->has_verdict = false;
 	switch (work->result) {
-	case PACK_FAST_FORWARD:
+	case PACK_PASSED:
 		return proven(conn);
 	case PACK_UNPROVEN:
 		return unproven(conn);
 	case PACK_REWRITE:
 		return disproven(conn, CONSTRAINT_push_not_fast_forward);
+	case PACK_REFUSED:
+		return disproven(conn, work->against == CONSTRAINT_none
+					       ? CONSTRAINT_push_pack_invalid
+					       : work->against);
 	case PACK_INVALID:
 	case PACK_RESULT_MAX:
 	default:
@@ -419,7 +443,7 @@ enum step git_step_capabilities(struct conn *conn, enum lane_event event)
 
 static struct bytes have_of(const struct git_work *work)
 {
-	if (work->wants_bases ||
+	if (work->wants_kind != WANTS_COMMITS ||
 	    work->result_index >= work->proof.updates_count)
 		return bytes_from(NULL, 0);
 	return work->proof.updates[work->result_index].old_oid;
@@ -433,7 +457,8 @@ static int send_ancestry(struct conn *conn)
 		.wants_count = work->wants_count,
 		.have = have_of(work),
 		.oid_hex_len = work->commands.push.oid_hex_len,
-		.has_filter = work->has_filter && !work->wants_bases,
+		.has_filter =
+			work->has_filter && work->wants_kind == WANTS_COMMITS,
 	};
 	auto_type(buf_release) struct buf body;
 

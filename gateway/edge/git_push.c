@@ -176,7 +176,7 @@ static enum step not_recorded(struct conn *conn)
 	return git_refuse_push(conn);
 }
 
-/* NEXT: send it on; OTHER: its pack must prove something first. */
+/* NEXT: send it on; OTHER: its pack must be looked at first. */
 enum step git_step_decide(struct conn *conn, enum lane_event event)
 {
 	struct git_work *work = conn->git;
@@ -189,7 +189,9 @@ enum step git_step_decide(struct conn *conn, enum lane_event event)
 		(void)git_record_push(conn);
 		return STEP_DENY;
 	}
-	if (work->ruling.needs_proof)
+	work->looks =
+		work->commands.push.has_pack && push_checks_any(work->repo);
+	if (work->ruling.needs_proof || work->looks)
 		return STEP_OTHER;
 	return git_record_push(conn) < 0 ? not_recorded(conn) : STEP_NEXT;
 }

@@ -185,6 +185,8 @@ static int check_reply(struct conn *conn)
  * commit of a thin pack. */
 static bool needs_whole_packs(const struct policy_repo *repo)
 {
+	if (push_checks_any(repo))
+		return true;
 	return (repo->verbs & VERB_FAST_FORWARD) &&
 	       !(repo->verbs & VERB_REWRITE);
 }

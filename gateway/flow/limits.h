@@ -110,6 +110,8 @@
 /* A pack that must be looked at is held whole, and all that are held at one
  * time are no more than one may be. */
 #define PUSH_SPOOL_BYTES_MAX (1024ull * 1024 * 1024)
+/* More than packcheck reads is refused at once. */
+#define PUSH_CHECK_BYTES_MAX (512ull * 1024 * 1024)
 /* One that passes by is only counted. */
 #define PUSH_STREAM_BYTES_MAX (16ull * 1024 * 1024 * 1024)
 #define PUSH_OBJECTS_MAX      20000000u

@@ -53,6 +53,7 @@ const struct wire_schema msg_ledger_verified_schema =
 static const struct wire_field msg_pack_update_fields[] = {
 	WIRE_TEXT(struct msg_pack_update, old_oid, 64),
 	WIRE_TEXT(struct msg_pack_update, new_oid, 64),
+	WIRE_BOOL(struct msg_pack_update, must_forward),
 };
 static const struct wire_schema msg_pack_update_schema = WIRE_SCHEMA(
 	"pack-update", struct msg_pack_update, msg_pack_update_fields);
@@ -61,6 +62,7 @@ static const struct wire_field msg_pack_check_fields[] = {
 	WIRE_LIST(struct msg_pack_check, updates, 256, &msg_pack_update_schema),
 	WIRE_U64(struct msg_pack_check, objects_max),
 	WIRE_U64(struct msg_pack_check, bytes_max),
+	WIRE_U64(struct msg_pack_check, file_bytes_max),
 };
 const struct wire_schema msg_pack_check_schema =
 	WIRE_SCHEMA("pack-check", struct msg_pack_check, msg_pack_check_fields);
@@ -73,9 +75,10 @@ static const struct wire_schema msg_pack_oid_schema =
 
 static const struct wire_field msg_pack_verdict_fields[] = {
 	WIRE_ENUM(struct msg_pack_verdict, result, PACK_RESULT_MAX),
+	WIRE_U16(struct msg_pack_verdict, constraint),
 	WIRE_U32(struct msg_pack_verdict, index),
 	WIRE_LIST(struct msg_pack_verdict, wants, 256, &msg_pack_oid_schema),
-	WIRE_BOOL(struct msg_pack_verdict, wants_bases),
+	WIRE_ENUM(struct msg_pack_verdict, wants_kind, PACK_WANTS_MAX),
 	WIRE_TEXT(struct msg_pack_verdict, detail, 512),
 };
 const struct wire_schema msg_pack_verdict_schema = WIRE_SCHEMA(

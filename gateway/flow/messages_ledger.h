@@ -51,33 +51,43 @@ extern const struct wire_schema msg_ledger_verified_schema;
 struct msg_pack_update {
 	struct bytes old_oid; /* hex */
 	struct bytes new_oid;
+	bool must_forward; /* from the old one to the new one */
 };
 /* The pack is the descriptor. */
 struct msg_pack_check {
-	const struct msg_pack_update *updates; /* each must fast-forward */
-	size_t updates_count;
+	const struct msg_pack_update *updates;
+	size_t updates_count; /* 0 to 256 */
 	uint64_t objects_max;
 	uint64_t bytes_max;
+	uint64_t file_bytes_max; /* of a blob; 0: no limit */
 };
 extern const struct wire_schema msg_pack_check_schema;
 
 enum pack_result {
-	PACK_FAST_FORWARD, /* every update is one */
-	PACK_REWRITE,	   /* update `index` is not a descendant */
-	PACK_UNPROVEN,	   /* update `index` is not proven yet: fetch `wants` */
-	PACK_INVALID,	   /* damaged: detail says how */
+	PACK_PASSED,   /* all that was asked is as it must be */
+	PACK_REWRITE,  /* update `index` is not a descendant */
+	PACK_UNPROVEN, /* update `index` is not proven yet: fetch `wants` */
+	PACK_INVALID,  /* damaged: detail says how */
+	PACK_REFUSED,  /* sound, and against a rule: `constraint`; an index
+			  beyond the updates stands for all of them */
 	PACK_RESULT_MAX
 };
 struct msg_pack_oid {
 	struct bytes oid; /* hex */
 };
+/* How to ask upstream for what is wanted. */
+enum pack_wants {
+	WANTS_COMMITS, /* with their ancestors, less the update's old one's */
+	WANTS_BASES,   /* of deltas, of any type: as they are */
+	PACK_WANTS_MAX
+};
 struct msg_pack_verdict {
 	uint8_t result;
+	uint16_t constraint; /* PACK_REFUSED: enum constraint */
 	uint32_t index;
-	const struct msg_pack_oid *wants; /* parents outside the pack */
+	const struct msg_pack_oid *wants; /* what is not in the pack */
 	size_t wants_count;		  /* <= 256 */
-	bool wants_bases; /* the wants are bases of deltas, any type: fetch
-			     them without "have" */
+	uint8_t wants_kind;		  /* enum pack_wants */
 	struct bytes detail;
 };
 extern const struct wire_schema msg_pack_verdict_schema;

@@ -23,7 +23,7 @@ struct ancestry_ask {
 	size_t wants_count;
 	struct bytes have; /* old tip of the update: its ancestors are not
 			      sent. Empty when the wants are not commits
-			      (msg_pack_verdict.wants_bases) */
+			      (WANTS_BASES) */
 	size_t oid_hex_len;
 	bool has_filter; /* upstream offers it (fetch_advertise) */
 };

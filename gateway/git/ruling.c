@@ -153,8 +153,9 @@ void push_refuse(struct push *push, enum constraint constraint,
 	ruling->verdict = deny(constraint, ruling->verdict.rule, reason);
 }
 
-int push_proof_ask(const struct push *push, struct arena *arena,
-		   struct msg_pack_check *ask_, size_t **indexes)
+int push_proof_ask(const struct push *push, bool is_looked_at,
+		   struct arena *arena, struct msg_pack_check *ask_,
+		   size_t **indexes)
 {
 	struct msg_pack_update *updates;
 	size_t count = 0;
@@ -166,12 +167,14 @@ int push_proof_ask(const struct push *push, struct arena *arena,
 	for (size_t i = 0; i < push->update_count; i++) {
 		const struct push_update *update = &push->updates[i];
 
-		if (!update->needs_proof)
+		if (!update->needs_proof &&
+		    (!is_looked_at || git_oid_is_zero(update->new_oid)))
 			continue;
 		if (count == PROOFS_MAX)
 			return -1;
 		updates[count].old_oid = update->old_oid;
 		updates[count].new_oid = update->new_oid;
+		updates[count].must_forward = update->needs_proof;
 		(*indexes)[count++] = i;
 	}
 	ask_->updates = updates;

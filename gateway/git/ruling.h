@@ -40,10 +40,12 @@ void push_disproven(struct push *push, size_t index, enum constraint constraint,
 void push_refuse(struct push *push, enum constraint constraint,
 		 struct bytes reason, struct ruling *ruling);
 
-/* The question for packcheck: the updates that need proof, in arena;
- * indexes[i] (in arena) is the place in push of its i-th update. 0, or -1
- * when there are more than 256. */
-int push_proof_ask(const struct push *push, struct arena *arena,
-		   struct msg_pack_check *ask, size_t **indexes);
+/* The question for packcheck: the updates that need proof, or all that are
+ * no delete when its content is looked at, in arena; indexes[i] (in arena) is
+ * the place in push of its i-th update. 0, or -1 when there are more than 256.
+ */
+int push_proof_ask(const struct push *push, bool is_looked_at,
+		   struct arena *arena, struct msg_pack_check *ask,
+		   size_t **indexes);
 
 #endif

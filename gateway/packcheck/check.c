@@ -15,6 +15,22 @@ static void invalid(struct pack_check *check, struct msg_pack_verdict *verdict)
 	say(check, verdict, PACK_INVALID, check->err.text);
 }
 
+/* The pushed pack, or what the policy says of it. */
+static void refuse(struct pack_check *check, struct msg_pack_verdict *verdict)
+{
+	if (check->finding.constraint == CONSTRAINT_none) {
+		invalid(check, verdict);
+		/* A pack that is too large may be a sound one. */
+		if (check->err.code != ERR_TOO_LARGE)
+			return;
+		finding_set(&check->finding, CONSTRAINT_push_too_large, "%s",
+			    check->err.text);
+	}
+	say(check, verdict, PACK_REFUSED, check->finding.text);
+	verdict->constraint = (uint16_t)check->finding.constraint;
+	verdict->index = CHECK_UPDATES_MAX;
+}
+
 static bool was_asked(const struct pack_check *check, const git_oid *oid)
 {
 	for (size_t i = 0; i < check->asked_count; i++)
@@ -66,6 +82,19 @@ static enum pack_added add_whole(struct pack_check *check)
 }
 
 /* False: the verdict is set. */
+static bool look_at_pushed(struct pack_check *check,
+			   struct msg_pack_verdict *verdict)
+{
+	check->store.pushed = check->store.last;
+	if (pack_look(&check->store, &check->rules, &check->finding,
+		      &check->err) == 0 &&
+	    check->finding.constraint == CONSTRAINT_none)
+		return true;
+	refuse(check, verdict);
+	return false;
+}
+
+/* False: the verdict is set. */
 static bool add_pushed(struct pack_check *check,
 		       struct msg_pack_verdict *verdict)
 {
@@ -73,13 +102,13 @@ static bool add_pushed(struct pack_check *check,
 	case PACK_ADDED:
 		check->is_pushed_added = true;
 		check->asked_count = 0;
-		return true;
+		return look_at_pushed(check, verdict);
 	case PACK_BROKEN:
 		break;
 	case PACK_LACKS_BASE:
 		say(check, verdict, PACK_UNPROVEN,
 		    "the pack has deltas against objects outside it");
-		verdict->wants_bases = true;
+		verdict->wants_kind = WANTS_BASES;
 		want(check, verdict, &check->store.missing);
 		if (verdict->wants_count > 0)
 			return false;
@@ -87,7 +116,7 @@ static bool add_pushed(struct pack_check *check,
 			      "check the pack: the base of a delta is nowhere");
 		break;
 	}
-	invalid(check, verdict);
+	refuse(check, verdict);
 	return false;
 }
 
@@ -109,6 +138,8 @@ static void want_frontier(struct pack_check *check,
 static void prove(struct pack_check *check, struct msg_pack_verdict *verdict)
 {
 	for (; check->at < check->update_count; check->at++) {
+		if (!check->updates[check->at].must_forward)
+			continue;
 		switch (walk_to(&check->walk, &check->store,
 				&check->updates[check->at].from,
 				&check->updates[check->at].ancestor)) {
@@ -134,7 +165,7 @@ static void prove(struct pack_check *check, struct msg_pack_verdict *verdict)
 			return;
 		}
 	}
-	say(check, verdict, PACK_FAST_FORWARD, "");
+	say(check, verdict, PACK_PASSED, "");
 }
 
 static int read_oid(git_oid *oid, struct bytes hex)
@@ -149,7 +180,8 @@ static int read_ask(struct pack_check *check, const struct msg_pack_check *ask)
 	if (ask->updates_count > CHECK_UPDATES_MAX)
 		return err_set(&check->err, ERR_TOO_LARGE,
 			       "check the push: too many updates");
-	for (size_t i = 0; i < ask->updates_count; i++)
+	for (size_t i = 0; i < ask->updates_count; i++) {
+		check->updates[i].must_forward = ask->updates[i].must_forward;
 		if (read_oid(&check->updates[i].from, ask->updates[i].new_oid) <
 			    0 ||
 		    read_oid(&check->updates[i].ancestor,
@@ -157,6 +189,7 @@ static int read_ask(struct pack_check *check, const struct msg_pack_check *ask)
 			return err_set(&check->err, ERR_UNSUPPORTED,
 				       "check the push: only sha1 "
 				       "repositories can be checked");
+	}
 	check->update_count = ask->updates_count;
 	return 0;
 }
@@ -174,6 +207,9 @@ void pack_check_begin(struct pack_check *check,
 	check->limits = (struct pack_limits){
 		.objects_max = least(ask->objects_max, CHECK_OBJECTS_MAX),
 		.bytes_max = least(ask->bytes_max, CHECK_PACK_MAX),
+	};
+	check->rules = (struct look_rules){
+		.file_bytes_max = ask->file_bytes_max,
 	};
 	if (read_ask(check, ask) < 0 ||
 	    (!check->store.odb &&

@@ -1,5 +1,6 @@
 /*
- * One push's proof: does every update go forward from its old tip? First
+ * One push's check: does every update that must go forward from its old tip,
+ * and is what it brings as the rules of the policy want it? First
  * the pushed pack is asked; what it lacks is named (wants) and comes as
  * further packs from upstream, until the answer is yes or no. Only commits
  * whose bytes were hashed here count; a peer's word never does.
@@ -8,6 +9,7 @@
 #define GATEWAY_PACKCHECK_CHECK_H
 
 #include "gateway/flow/messages.h"
+#include "gateway/packcheck/look.h"
 #include "gateway/packcheck/store.h"
 #include "gateway/packcheck/walk.h"
 
@@ -22,8 +24,10 @@
 struct pack_check {
 	struct pack_store store;
 	struct pack_limits limits;
+	struct look_rules rules;
 	struct {
 		git_oid from, ancestor;
+		bool must_forward;
 	} updates[CHECK_UPDATES_MAX];
 	size_t update_count;
 	size_t at;		  /* updates before it are proven */
@@ -33,6 +37,7 @@ struct pack_check {
 	git_oid asked[CHECK_ASKED_MAX];
 	size_t asked_count;
 	struct walk walk;
+	struct finding finding;
 	char want_text[CHECK_WANTS_MAX][GIT_OID_HEXSZ];
 	struct msg_pack_oid wants[CHECK_WANTS_MAX];
 	struct err err;

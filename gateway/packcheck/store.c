@@ -123,6 +123,7 @@ void pack_store_release(struct pack_store *store)
 void pack_adding_release(struct pack_adding *adding)
 {
 	git_indexer_free(adding->indexer);
+	pack_scan_free(adding->scan);
 	*adding = (struct pack_adding){0};
 }
 
@@ -130,6 +131,10 @@ int pack_store_begin(struct pack_store *store, struct pack_adding *adding,
 		     uint64_t objects_max, struct err *err)
 {
 	*adding = (struct pack_adding){0};
+	adding->scan = pack_scan_new(objects_max);
+	if (!adding->scan)
+		return err_set(err, ERR_LIBRARY,
+			       "index the pack: memory is out");
 	if (git_libgit2_opts(GIT_OPT_SET_PACK_MAX_OBJECTS,
 			     (size_t)objects_max) < 0 ||
 	    git_indexer_new(&adding->indexer, ".", PACK_MODE, store->odb,
@@ -146,6 +151,10 @@ int pack_store_feed(struct pack_adding *adding, struct bytes bytes,
 	for (size_t at = 0; at < bytes.len; at += CHUNK_BYTES) {
 		struct bytes chunk = bytes_slice(bytes, at, at + CHUNK_BYTES);
 
+		adding->is_broken =
+			pack_scan_feed(adding->scan, chunk, err) < 0;
+		if (adding->is_broken)
+			return -1;
 		adding->is_broken =
 			git_indexer_append(adding->indexer, chunk.data,
 					   chunk.len, &adding->progress) < 0;
@@ -200,6 +209,7 @@ static int use_pack(struct pack_store *store, const struct files *files,
 		return failed(err, "use the pack");
 	}
 	store->packs++;
+	store->last = backend;
 	return 0;
 }
 
@@ -212,6 +222,7 @@ static enum pack_added commit(struct pack_store *store, git_indexer *indexer,
 	int status = 0;
 
 	store->missing = none;
+	store->last = NULL;
 	if (git_indexer_commit(indexer, progress) < 0) {
 		if (!git_oid_equal(&store->missing, &none))
 			return PACK_LACKS_BASE;
@@ -252,6 +263,8 @@ static int take_rest(struct pack_adding *adding, struct bytes pack,
 			    bytes_slice(pack, (size_t)adding->fed, pack.len),
 			    err) < 0)
 		return -1;
+	if (!pack_scan_is_whole(adding->scan))
+		return err_set(err, ERR_INVALID, "check the pack: cut short");
 	if (adding->progress.total_objects > limits->objects_max)
 		return err_set(err, ERR_TOO_LARGE,
 			       "check the pack: more than %llu objects",

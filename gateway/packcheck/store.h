@@ -12,10 +12,12 @@
 #define GATEWAY_PACKCHECK_STORE_H
 
 #include <git2.h>
+#include <git2/sys/odb_backend.h>
 #include <stdbool.h>
 
 #include "common/bytes.h"
 #include "common/err.h"
+#include "gateway/packcheck/scan.h"
 
 struct pack_limits {
 	uint64_t objects_max;
@@ -24,8 +26,10 @@ struct pack_limits {
 
 struct pack_store {
 	git_odb *odb;
-	git_repository *repo; /* around odb, without files */
-	git_oid missing;      /* the last object that was not found */
+	git_repository *repo;	 /* around odb, without files */
+	git_oid missing;	 /* the last object that was not found */
+	git_odb_backend *last;	 /* in odb: the pack added last; NULL: empty */
+	git_odb_backend *pushed; /* likewise, the pushed one; set by its user */
 	int packs;
 };
 
@@ -48,6 +52,7 @@ enum pack_added {
 /* A pack that is indexed while it still arrives. */
 struct pack_adding {
 	git_indexer *indexer; /* NULL: none is */
+	struct pack_scan *scan;
 	git_indexer_progress progress;
 	uint64_t fed; /* bytes of it */
 	bool is_broken;

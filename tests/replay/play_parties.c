@@ -126,10 +126,9 @@ static void start_packcheck(struct play *play, const struct cue *step)
 static enum pack_result result_at(const struct cue *step, size_t at)
 {
 	static const char *const names[] = {
-		[PACK_FAST_FORWARD] = "fast-forward",
-		[PACK_REWRITE] = "rewrite",
-		[PACK_UNPROVEN] = "unproven",
-		[PACK_INVALID] = "invalid",
+		[PACK_PASSED] = "passed",     [PACK_REWRITE] = "rewrite",
+		[PACK_UNPROVEN] = "unproven", [PACK_INVALID] = "invalid",
+		[PACK_REFUSED] = "refused",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
@@ -149,12 +148,13 @@ static void answer_check(struct play *play, const struct cue *step)
 		.result = (uint8_t)result_at(step, 3),
 		.index = (uint32_t)strtoul(word_at(step, 4, "0"), NULL, 10),
 		.wants = wants,
+		.constraint = CONSTRAINT_push_path_protected,
 		.detail = bytes_str("as the scenario says"),
 	};
 
 	for (size_t i = 5; i < step->word_count; i++) {
 		if (!strcmp(step->words[i], "bases")) {
-			verdict.wants_bases = true;
+			verdict.wants_kind = WANTS_BASES;
 			continue;
 		}
 		memset(oids[verdict.wants_count], step->words[i][0], 40);

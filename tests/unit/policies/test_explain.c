@@ -56,7 +56,8 @@ static void every_section_has_its_words(void **state)
 		"    credential: gh\n"
 		"    read: true\n"
 		"    push: {branches: [\"${session.branch}\"], verbs: [create, "
-		"fast-forward], tags: [\"v*\"]}\n"
+		"fast-forward], tags: [\"v*\"], limits: {pack: 2MiB, file: "
+		"64KiB, objects: 300}}\n"
 		"  - {repo: \"https://github.com/acme/docs\", read: true}\n"
 		"filesystem: {workspace: {path: ., mode: read}, write: "
 		"[\"~/.cache\"], hide: [\"~/.ssh\"], protect: [\"./x\"]}\n"
@@ -74,6 +75,7 @@ static void every_section_has_its_words(void **state)
 		"https://github.com/acme/widgets: clone and fetch; push "
 		"(create, fast-forward) to branches `agent/42` and tags `v*` "
 		"alone.",
+		"  - At most: a pack of 2 MiB, files of 64 KiB, 300 objects.\n",
 		"https://github.com/acme/docs: clone and fetch; no push.",
 		"you may only read it",
 		"You may also write to `~/.cache`.",

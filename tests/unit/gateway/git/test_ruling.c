@@ -206,7 +206,8 @@ static void push_passes_once_it_is_proven(void **state)
 	refs_of(&refs, OID_A);
 	push_decide(&push, &repo, &refs, &ruling);
 	assert_true(ruling.needs_proof);
-	assert_int_equal(push_proof_ask(&push, &arena, &ask, &indexes), 0);
+	assert_int_equal(push_proof_ask(&push, false, &arena, &ask, &indexes),
+			 0);
 	assert_int_equal(ask.updates_count, 1);
 	assert_true(bytes_is(ask.updates[0].old_oid, OID_A));
 	assert_true(bytes_is(ask.updates[0].new_oid, OID_B));

@@ -35,6 +35,7 @@ static int bench_setup(void **state)
 					     .updates_count = 1,
 					     .objects_max = OBJECTS_MAX,
 					     .bytes_max = BYTES_MAX};
+	bench->updates[0].must_forward = bench->updates[1].must_forward = true;
 	*state = bench;
 	return 0;
 }
@@ -80,7 +81,7 @@ static void pack_of_wants(const struct bench *bench,
 			buf_add_format(&names, "%.*s\n",
 				       BYTES_ARGS(verdict->wants[i].oid)),
 			0);
-	if (!verdict->wants_bases) {
+	if (verdict->wants_kind == WANTS_COMMITS) {
 		assert_int_equal(buf_add_format(&names, "^%s\n", not_these), 0);
 		pack_of(bench, buf_str(&names), NULL, out);
 		return;
@@ -143,7 +144,7 @@ static void check_proves_a_fast_forward_from_the_pack(void **state)
 	commits(bench, 3);
 	push_range(bench, bench->oids[0], bench->oids[2], NULL);
 	begin(bench, bench->oids[0], bench->oids[2]);
-	ASSERT_RESULT(bench, PACK_FAST_FORWARD);
+	ASSERT_RESULT(bench, PACK_PASSED);
 }
 
 static void check_proves_a_merge_of_the_old_tip(void **state)
@@ -158,7 +159,7 @@ static void check_proves_a_merge_of_the_old_tip(void **state)
 	run_oid(bench->repo, "HEAD", merged);
 	push_range(bench, bench->oids[1], merged, NULL);
 	begin(bench, bench->oids[1], merged);
-	ASSERT_RESULT(bench, PACK_FAST_FORWARD);
+	ASSERT_RESULT(bench, PACK_PASSED);
 }
 
 static void check_sees_a_rewrite_when_all_history_is_there(void **state)
@@ -187,10 +188,10 @@ static void check_asks_for_what_lies_between_and_proves_it(void **state)
 	begin(bench, bench->oids[0], bench->oids[3]);
 	ASSERT_RESULT(bench, PACK_UNPROVEN);
 	assert_int_equal(bench->verdict.wants_count, 1);
-	assert_false(bench->verdict.wants_bases);
+	assert_int_equal(bench->verdict.wants_kind, WANTS_COMMITS);
 	assert_true(bytes_is(bench->verdict.wants[0].oid, bench->oids[2]));
 	more(bench, bench->oids[0]);
-	ASSERT_RESULT(bench, PACK_FAST_FORWARD);
+	ASSERT_RESULT(bench, PACK_PASSED);
 }
 
 static void check_proves_a_tip_that_upstream_has_already(void **state)
@@ -204,7 +205,7 @@ static void check_proves_a_tip_that_upstream_has_already(void **state)
 	ASSERT_RESULT(bench, PACK_UNPROVEN);
 	assert_true(bytes_is(bench->verdict.wants[0].oid, bench->oids[2]));
 	more(bench, bench->oids[0]);
-	ASSERT_RESULT(bench, PACK_FAST_FORWARD);
+	ASSERT_RESULT(bench, PACK_PASSED);
 }
 
 static void check_sees_a_rewrite_after_asking(void **state)
@@ -264,10 +265,10 @@ static void check_reads_a_thin_pack_once_it_has_the_bases(void **state)
 	push_range(bench, bench->oids[0], bench->oids[1], "--thin");
 	begin(bench, bench->oids[0], bench->oids[1]);
 	ASSERT_RESULT(bench, PACK_UNPROVEN);
-	assert_true(bench->verdict.wants_bases);
+	assert_int_equal(bench->verdict.wants_kind, WANTS_BASES);
 	while (bench->verdict.result == PACK_UNPROVEN && rounds++ < ROUNDS_MAX)
 		more(bench, bench->oids[0]);
-	ASSERT_RESULT(bench, PACK_FAST_FORWARD);
+	ASSERT_RESULT(bench, PACK_PASSED);
 }
 
 static void check_gives_up_on_a_base_that_is_nowhere(void **state)
@@ -337,14 +338,15 @@ static void check_refuses_a_damaged_pack(void **state)
 		bench->updates[0].new_oid = bytes_str(bench->oids[1]);
 		pack_check_begin(&bench->check, &bench->ask, pack,
 				 &bench->verdict);
-		if (bench->verdict.result != PACK_INVALID)
+		if (bench->verdict.result !=
+		    (kind == 4 ? PACK_REFUSED : PACK_INVALID))
 			fail_msg("kind %d: result %u", kind,
 				 bench->verdict.result);
 		assert_true(bench->verdict.detail.len > 0);
 		pack_check_release(&bench->check);
 	}
 	begin(bench, bench->oids[0], bench->oids[1]);
-	ASSERT_RESULT(bench, PACK_FAST_FORWARD);
+	ASSERT_RESULT(bench, PACK_PASSED);
 }
 
 /* The pack's first bytes in pieces, then the question with all of it. */
@@ -366,7 +368,7 @@ static void check_indexes_a_pack_while_it_arrives(void **state)
 	for (size_t ahead = 1; ahead <= len; ahead += len / 5) {
 		begin_ahead(bench,
 			    bytes_slice(buf_view(&bench->pushed), 0, ahead));
-		ASSERT_RESULT(bench, PACK_FAST_FORWARD);
+		ASSERT_RESULT(bench, PACK_PASSED);
 		pack_check_release(&bench->check);
 	}
 }
@@ -381,7 +383,7 @@ static void check_asks_for_bases_after_indexing_ahead(void **state)
 	for (int i = 0;
 	     i < ROUNDS_MAX && bench->verdict.result == PACK_UNPROVEN; i++)
 		more(bench, bench->oids[0]);
-	ASSERT_RESULT(bench, PACK_FAST_FORWARD);
+	ASSERT_RESULT(bench, PACK_PASSED);
 }
 
 static void check_refuses_what_was_damaged_ahead(void **state)
@@ -408,7 +410,7 @@ static void check_refuses_what_was_damaged_ahead(void **state)
 	pack_check_release(&bench->check);
 	bench->pushed.end += 30;
 	begin_ahead(bench, buf_view(&bench->pushed));
-	ASSERT_RESULT(bench, PACK_FAST_FORWARD);
+	ASSERT_RESULT(bench, PACK_PASSED);
 }
 
 static void check_keeps_its_bounds_ahead(void **state)
@@ -419,11 +421,12 @@ static void check_keeps_its_bounds_ahead(void **state)
 	push_range(bench, bench->oids[0], bench->oids[1], NULL);
 	bench->ask.objects_max = 1;
 	begin_ahead(bench, buf_view(&bench->pushed));
-	ASSERT_RESULT(bench, PACK_INVALID);
+	ASSERT_RESULT(bench, PACK_REFUSED);
+	assert_int_equal(bench->verdict.constraint, CONSTRAINT_push_too_large);
 	pack_check_release(&bench->check);
 	bench->ask.objects_max = OBJECTS_MAX;
 	begin_ahead(bench, buf_view(&bench->pushed));
-	ASSERT_RESULT(bench, PACK_FAST_FORWARD);
+	ASSERT_RESULT(bench, PACK_PASSED);
 }
 
 static void check_keeps_its_bounds(void **state)
@@ -434,16 +437,18 @@ static void check_keeps_its_bounds(void **state)
 	push_range(bench, bench->oids[0], bench->oids[1], NULL);
 	bench->ask.bytes_max = buf_len(&bench->pushed) - 1;
 	begin(bench, bench->oids[0], bench->oids[1]);
-	ASSERT_RESULT(bench, PACK_INVALID);
+	ASSERT_RESULT(bench, PACK_REFUSED);
+	assert_int_equal(bench->verdict.constraint, CONSTRAINT_push_too_large);
 	pack_check_release(&bench->check);
 	bench->ask.bytes_max = buf_len(&bench->pushed);
 	bench->ask.objects_max = 2;
 	begin(bench, bench->oids[0], bench->oids[1]);
-	ASSERT_RESULT(bench, PACK_INVALID);
+	ASSERT_RESULT(bench, PACK_REFUSED);
+	assert_int_equal(bench->verdict.constraint, CONSTRAINT_push_too_large);
 	pack_check_release(&bench->check);
 	bench->ask.objects_max = 3;
 	begin(bench, bench->oids[0], bench->oids[1]);
-	ASSERT_RESULT(bench, PACK_FAST_FORWARD);
+	ASSERT_RESULT(bench, PACK_PASSED);
 }
 
 static void check_wants_commits_at_the_tips(void **state)
@@ -489,7 +494,7 @@ static void check_goes_on_only_while_something_is_open(void **state)
 	commits(bench, 2);
 	push_range(bench, bench->oids[0], bench->oids[1], NULL);
 	begin(bench, bench->oids[0], bench->oids[1]);
-	ASSERT_RESULT(bench, PACK_FAST_FORWARD);
+	ASSERT_RESULT(bench, PACK_PASSED);
 	pack_check_more(&bench->check, buf_view(&bench->pushed),
 			&bench->verdict);
 	ASSERT_RESULT(bench, PACK_INVALID);
