@@ -275,6 +275,40 @@ static void git_is_narrowed_to_what_the_guardrail_says_of_it(void **state)
 	}
 }
 
+static void the_stricter_limit_of_a_push_holds(void **state)
+{
+	static const char own[] =
+		GIT("push: {branches: [x], limits: {pack: 1MiB, file: 9KiB}}");
+	static const char guardrail[] =
+		GIT("push: {branches: [x], limits: {pack: 2MiB, file: 4KiB, "
+		    "objects: 7}}");
+	static const struct {
+		const char *own, *guardrail;
+		uint64_t pack, file, objects;
+	} cases[] = {
+		{own, NULL, 1 << 20, 9 << 10, 0},
+		{own, git, 1 << 20, 9 << 10, 0},
+		{git, own, 1 << 20, 9 << 10, 0},
+		{own, guardrail, 1 << 20, 4 << 10, 7},
+		{guardrail, own, 1 << 20, 4 << 10, 7},
+		{git, git, 0, 0, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct policy *policy =
+			guarded(cases[i].own, cases[i].guardrail);
+		struct push_checks checks = push_checks_of(&policy->repos[0]);
+
+		assert_int_equal(checks.pack_bytes_max, cases[i].pack);
+		assert_int_equal(checks.file_bytes_max, cases[i].file);
+		assert_int_equal(checks.objects_max, cases[i].objects);
+		assert_int_equal(push_checks_any(&policy->repos[0]),
+				 cases[i].pack > 0);
+		policy_free(policy);
+	}
+}
+
 static void git_goes_by_the_guardrails_rules_where_it_names_none(void **state)
 {
 	static const struct {
@@ -414,6 +448,7 @@ int main(void)
 		cmocka_unit_test(
 			a_guardrail_says_what_narrows_and_nothing_else),
 		cmocka_unit_test(a_request_passes_when_both_let_it),
+		cmocka_unit_test(the_stricter_limit_of_a_push_holds),
 		cmocka_unit_test(what_must_be_inspected_is_no_tunnel),
 		cmocka_unit_test(
 			git_is_narrowed_to_what_the_guardrail_says_of_it),
