@@ -1,5 +1,6 @@
-"""The proxies that are measured beside ours, as their own documentation sets
-them up for this job: squid, mitmproxy and HAProxy, each on loopback."""
+"""The proxies that are measured beside ours, each on loopback: a floor of our
+own (floor/), and squid, mitmproxy and HAProxy as their own documentation sets
+them up for this job."""
 import os
 import pathlib
 import shutil
@@ -20,7 +21,9 @@ def free_port():
 class Peer:
     """A process that listens; stopped by its pid."""
 
-    def __init__(self, directory, name, port, command, **env):
+    def __init__(self, directory, name, port, command, host="127.0.0.1",
+                 **env):
+        self.host = host
         self.port = port
         self.name = name
         self.log = directory / f"{name}.out"
@@ -37,7 +40,7 @@ class Peer:
             if self.process.poll() is not None:
                 break
             with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                if probe.connect_ex((self.host, self.port)) == 0:
                     return
             time.sleep(0.05)
         raise bench.Missing(f"{self.name}: {self.log.read_text()[-2000:]}")
@@ -52,6 +55,19 @@ class Peer:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+
+
+def floor(address, directory, _, inspect):
+    port = free_port()
+    return Peer(directory, "floor-tls" if inspect else "floor", port, [
+        directory / "floor", "proxy", port, address, directory,
+        int(inspect)])
+
+
+def sink(directory, address, port):
+    """An origin that reads bodies, and an echo."""
+    return Peer(directory, "sink", port, [
+        directory / "floor", "origin", port, address, directory], address)
 
 
 def squid(directory, hosts, inspect):
@@ -73,6 +89,10 @@ def squid(directory, hosts, inspect):
     conf = directory / f"{name}.conf"
     conf.write_text(bump + f"""
 hosts_file {hosts_file}
+acl denied_path urlpath_regex ^/denied
+http_access deny denied_path
+acl denied_host dstdomain .denied.{next(iter(hosts))}
+http_access deny denied_host
 http_access allow all
 cache deny all
 access_log none
@@ -113,7 +133,11 @@ def mitmproxy(directory, hosts, _):
     script = directory / "mitm.py"
     script.write_text(
         "def server_connect(data):\n"
-        f"    data.server.address = ({address!r}, data.server.address[1])\n")
+        f"    data.server.address = ({address!r}, data.server.address[1])\n"
+        "def request(flow):\n"
+        "    if flow.request.path.startswith('/denied'):\n"
+        "        from mitmproxy import http\n"
+        "        flow.response = http.Response.make(403, b'refused\\n')\n")
     return Peer(directory, "mitmproxy", port, [
         "mitmdump", "-q", "-s", script, "--listen-host", "127.0.0.1",
         "--listen-port", port, "--set", f"confdir={place}",
@@ -137,6 +161,12 @@ def haproxy(directory, hosts, inspect):
               f"verify required ca-file {directory}/ca.pem "
               f"sni str({next(iter(hosts))})"
               if inspect else f"mode tcp\n server o {address}")
+    origin_port = address.split(":")[1]
+    upload = (" use_backend u if { path_beg /upload }\n"
+              " http-request deny if { path_beg /denied }\n"
+              if inspect else "")
+    upload_server = server.replace(f":{origin_port}",
+                                   f":{int(origin_port) + 2}")
     conf.write_text(f"""
 global
  nbthread 1
@@ -147,8 +177,11 @@ defaults
  timeout server 300s
 frontend f
  {bind}
+{upload}
  default_backend b
 backend b
  {server}
+backend u
+ {upload_server}
 """)
     return Peer(directory, name, port, ["haproxy", "-db", "-f", conf])

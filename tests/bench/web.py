@@ -121,10 +121,13 @@ http {{
         self.process.wait(10)
 
 
-def origin(directory, address, port):
+def origin(directory, address, port, clear_port=None):
+    clear = f"listen {address}:{clear_port} backlog=4096;" \
+        if clear_port else ""
     return Nginx(directory, "origin", f"""
 	server {{
 		listen {address}:{port} ssl backlog=4096;
+		{clear}
 		server_name {NAME};
 		default_type text/plain;
 		location / {{ return 200 "{'x' * 127}\\n"; }}
