@@ -413,6 +413,7 @@ static void io_on_ready(unsigned ready, void *owner)
 {
 	struct io *io = owner;
 	struct io_loop *loop = io->loop;
+	bool was_read = false;
 
 	loop->activity++;
 	io_loop_enter(loop);
@@ -427,9 +428,14 @@ static void io_on_ready(unsigned ready, void *owner)
 		if ((ready & io->write_needs) && io_wants_write(io))
 			io_flush(io);
 		if ((ready & io->read_needs) && !io->is_dead &&
-		    io_wants_read(io))
+		    io_wants_read(io)) {
 			io_read(io);
+			was_read = true;
+		}
 	}
+	/* An owner that had enough with these bytes will want the next. */
+	if (was_read && io->is_dry)
+		ready &= ~(unsigned)IO_READABLE;
 	io_update(io, ready);
 	io_loop_leave(loop);
 }

@@ -516,8 +516,7 @@ static bool is_fit_for_more(const struct upstream *up)
 	return up->state == UP_DONE && up->response.keep_alive && !up->h2 &&
 	       !up->may_switch && !up->body_is_open && !up->has_ended &&
 	       !up->is_over && !up->is_paused && buf_len(io_in(up->io)) == 0 &&
-	       buf_len(&up->raw) == 0 && io_out_len(up->io) == 0 &&
-	       up->pool->idle_count < UPSTREAM_IDLE_MAX;
+	       buf_len(&up->raw) == 0 && io_out_len(up->io) == 0;
 }
 
 static void keep_tls_session(struct upstream *up)
@@ -548,7 +547,10 @@ void upstream_put(struct upstream *up)
 	up->owner = NULL;
 	arena_release(&up->arena);
 	buf_release(&up->raw);
-	DL_APPEND(up->pool->idle, up);
+	/* The newest is taken first, and the oldest makes room. */
+	if (up->pool->idle_count == UPSTREAM_IDLE_MAX)
+		upstream_close(up->pool->idle->prev);
+	DL_PREPEND(up->pool->idle, up);
 	up->pool->idle_count++;
 	io_deadline(up->io, UPSTREAM_IDLE_MS);
 	io_read_start(up->io);
