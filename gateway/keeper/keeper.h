@@ -89,6 +89,8 @@ struct keeper {
 		struct batch *first, *last;
 		size_t bytes; /* in all of them */
 		bool is_flush_due;
+		struct io_timer *timer; /* NULL until one waits longer */
+		bool is_timed;
 	} records;
 };
 
@@ -118,6 +120,12 @@ void keeper_drop_peer(struct keeper_peer *peer, const char *why);
  * is recorded must then not happen: audit_unavailable). */
 #define KEEPER_RECORDS_MAX (1 << 20)
 int keeper_record(struct keeper *keeper, const struct record *record);
+
+/* The same for how something ended whose decision was told before: it may
+ * wait KEEPER_OUTCOME_MS for the next record's company, since each message
+ * wakes the ledger. */
+#define KEEPER_OUTCOME_MS 5
+int keeper_record_outcome(struct keeper *keeper, const struct record *record);
 
 /* Tell the ledger and be called (never inside this call) when it is on disk
  * (ok), or could not be (within 5 s). 0, or -1: not called. */

@@ -143,6 +143,9 @@ void keeper_records_release(struct keeper *keeper)
 	}
 	keeper->records.last = NULL;
 	keeper->records.bytes = 0;
+	io_timer_free(keeper->records.timer);
+	keeper->records.timer = NULL;
+	keeper->records.is_timed = false;
 }
 
 static void flush_deferred(void *owner)
@@ -153,7 +156,37 @@ static void flush_deferred(void *owner)
 	keeper_records_flush(keeper);
 }
 
-int keeper_record(struct keeper *keeper, const struct record *record)
+static void flush_at_turn_end(struct keeper *keeper)
+{
+	if (!keeper->records.is_flush_due &&
+	    io_loop_defer(keeper->loop, flush_deferred, keeper) == 0)
+		keeper->records.is_flush_due = true;
+}
+
+static void flush_late(void *owner)
+{
+	struct keeper *keeper = owner;
+
+	keeper->records.is_timed = false;
+	keeper_records_flush(keeper);
+}
+
+static void flush_in_time(struct keeper *keeper)
+{
+	if (keeper->records.is_timed || keeper->records.is_flush_due)
+		return;
+	if (!keeper->records.timer)
+		keeper->records.timer =
+			io_timer_new(keeper->loop, flush_late, keeper);
+	if (!keeper->records.timer) {
+		flush_at_turn_end(keeper);
+		return;
+	}
+	keeper->records.is_timed = true;
+	io_timer_set(keeper->records.timer, KEEPER_OUTCOME_MS);
+}
+
+static int keep(struct keeper *keeper, const struct record *record)
 {
 	struct batch *batch = batch_with_room(keeper);
 	size_t bytes;
@@ -165,9 +198,22 @@ int keeper_record(struct keeper *keeper, const struct record *record)
 	batch->count++;
 	batch->bytes += bytes;
 	keeper->records.bytes += bytes;
-	if (!keeper->records.is_flush_due &&
-	    io_loop_defer(keeper->loop, flush_deferred, keeper) == 0)
-		keeper->records.is_flush_due = true;
+	return 0;
+}
+
+int keeper_record(struct keeper *keeper, const struct record *record)
+{
+	if (keep(keeper, record) < 0)
+		return -1;
+	flush_at_turn_end(keeper);
+	return 0;
+}
+
+int keeper_record_outcome(struct keeper *keeper, const struct record *record)
+{
+	if (keep(keeper, record) < 0)
+		return -1;
+	flush_in_time(keeper);
 	return 0;
 }
 

@@ -38,6 +38,31 @@ static void records_of_a_turn_travel_together(void **state)
 	tear_down(&rig);
 }
 
+static void outcomes_wait_a_moment_for_company(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	rig_set_up(&rig);
+	rig.ledger = rig_peer(&rig, ROLE_LEDGER);
+	assert_int_equal(keeper_record_outcome(&rig.keeper, &small), 0);
+	fake_run(rig.keeper.loop);
+	assert_int_equal(rig.messages, 0);
+	assert_int_equal(keeper_record(&rig.keeper, &small), 0);
+	fake_run(rig.keeper.loop);
+	assert_int_equal(rig.messages, 1);
+	assert_int_equal(rig.records, 2);
+	/* Nobody came: it goes alone. */
+	assert_int_equal(keeper_record_outcome(&rig.keeper, &small), 0);
+	fake_advance(rig.keeper.loop, KEEPER_OUTCOME_MS);
+	assert_int_equal(rig.messages, 2);
+	assert_int_equal(keeper_record_outcome(&rig.keeper, &small), 0);
+	fake_advance(rig.keeper.loop, KEEPER_OUTCOME_MS);
+	assert_int_equal(rig.messages, 3);
+	assert_int_equal(rig.records, 4);
+	tear_down(&rig);
+}
+
 static void records_are_split_into_messages_that_fit(void **state)
 {
 	static char path[2048];
@@ -241,6 +266,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(records_of_a_turn_travel_together),
+		cmocka_unit_test(outcomes_wait_a_moment_for_company),
 		cmocka_unit_test(records_are_split_into_messages_that_fit),
 		cmocka_unit_test(records_wait_for_a_ledger_that_is_away),
 		cmocka_unit_test(records_wait_within_a_bound),
