@@ -58,7 +58,8 @@ const struct command commands[] = {
 	 "\n"
 	 "It ends SECONDS from now, instead of when it would have: at most "
 	 "seven\n"
-	 "days. A session that has ended cannot be renewed.\n"},
+	 "days, and at most 30 days after it was created. A session that has\n"
+	 "ended cannot be renewed.\n"},
 	{"session", "revoke", cmd_session_revoke, "end a session everywhere",
 	 "Usage: sallyport session revoke ID\n"
 	 "\n"

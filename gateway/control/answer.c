@@ -166,7 +166,7 @@ static unsigned status_of(const struct rpc_outcome *outcome)
 	return constraint_status(constraint);
 }
 
-static void refuse_outcome(struct conn *conn, const struct rpc_outcome *outcome)
+void conn_refuse_outcome(struct conn *conn, const struct rpc_outcome *outcome)
 {
 	char detail[DETAIL_MAX];
 
@@ -189,7 +189,7 @@ static void on_outcome(struct rpc_outcome *outcome, void *owner)
 
 	conn->ask = NULL;
 	if (outcome->err)
-		refuse_outcome(conn, outcome);
+		conn_refuse_outcome(conn, outcome);
 	else
 		conn->on_answer(conn, outcome->message);
 }

@@ -80,6 +80,10 @@ void conn_refuse(struct conn *conn, unsigned status, const char *format, ...)
 void conn_refuse_errors(struct conn *conn, unsigned status, const char *detail,
 			struct bytes errors);
 
+/* The question to another process failed, or was refused: say so, or break
+ * the stream off. */
+void conn_refuse_outcome(struct conn *conn, const struct rpc_outcome *outcome);
+
 /* Ask another process (question->fn and owner are ours). A failure or a
  * refusal answers the request, or breaks the stream off; a stream that asks
  * too often is called later, by its on_room. */

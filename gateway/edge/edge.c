@@ -19,9 +19,10 @@
 
 enum constraint edge_over(struct edge *edge)
 {
+	/* Not kept: a renewal may be on its way. The warden's word is. */
 	if (edge->over == CONSTRAINT_none &&
 	    clock_wall_ms() >= edge->expires_ms)
-		edge->over = CONSTRAINT_lease_expired;
+		return CONSTRAINT_lease_expired;
 	return edge->over;
 }
 
@@ -182,6 +183,7 @@ static void on_session_open(struct keeper *keeper, struct session *session)
 
 	if (edge->policy && !strcmp(edge->session_id, session->id)) {
 		edge->expires_ms = session->package->session.expires_ms;
+		edge->has_ended = edge_over(edge) != CONSTRAINT_none;
 		return;
 	}
 	if (edge->policy) {

@@ -12,6 +12,8 @@
 
 #define PACKAGE_BYTES_MAX (8 * 1024 * 1024)
 #define SESSION_ID_MAX	  32 /* "s-" and 26 base32 characters */
+/* How long after its creation it ends, however often it is renewed. */
+#define SESSION_LIFETIME_MAX_S (30 * 24 * 60 * 60)
 
 struct session_package {
 	struct bytes id;     /* "s-..." */

@@ -267,6 +267,13 @@ static bool has_room_for(const struct warden *warden, uid_t owner)
 	return own < (warden->config.sessions_max + 1) / 2;
 }
 
+static bool lives_too_long(const struct session_package *of,
+			   uint64_t expires_ms)
+{
+	return expires_ms >
+	       of->created_ms + SESSION_LIFETIME_MAX_S * UINT64_C(1000);
+}
+
 int warden_session_create(struct warden *warden, int package_fd,
 			  struct err *err)
 {
@@ -318,6 +325,10 @@ int warden_session_renew(struct warden_session *session, uint64_t expires_ms,
 
 	if (session->is_revoked || clock_wall_ms() >= before)
 		return err_set(err, ERR_DENIED, "the session has ended");
+	if (lives_too_long(of, expires_ms))
+		return err_set(err, ERR_TOO_LARGE,
+			       "a session may not last longer than %d days",
+			       SESSION_LIFETIME_MAX_S / (24 * 60 * 60));
 	of->expires_ms = expires_ms;
 	sealed = package_seal(of, err);
 	if (sealed < 0) {

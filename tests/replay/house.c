@@ -450,17 +450,16 @@ void house_open(struct house *house)
 		house_party_joins(house, peers[i]);
 }
 
-void house_give_session(struct house *house, const struct cue *step,
-			struct bytes policy)
+static void give_package(struct house *house, const struct cue *step,
+			 struct bytes policy, uint64_t ms)
 {
 	static const uint8_t lease[DIGEST_LEN] = {1};
 	const struct wire_empty empty = {0};
-	const struct msg_listener listener = {.kind = LISTENER_TCP};
 	const struct session_package package = {
 		.id = bytes_str(SESSION_ID),
 		.branch = bytes_str("agent/42"),
 		.policy_name = bytes_str("replay"),
-		.expires_ms = __wrap_clock_wall_ms() + house->expires_in_ms,
+		.expires_ms = __wrap_clock_wall_ms() + ms,
 		.lease_hash = bytes_from(lease, sizeof(lease)),
 		.policy_text = policy,
 	};
@@ -470,11 +469,24 @@ void house_give_session(struct house *house, const struct cue *step,
 	if (fd < 0)
 		script_fail(step, "%s", err.text);
 	tell(house, MSG_SESSION_OPEN, &wire_empty_schema, &empty, fd);
+}
+
+void house_give_session(struct house *house, const struct cue *step,
+			struct bytes policy)
+{
+	const struct msg_listener listener = {.kind = LISTENER_TCP};
+
+	give_package(house, step, policy, house->expires_in_ms);
 	if (!house->edge.policy)
 		script_fail(step, "the edge did not take the session");
 	house->listener = fake_listener();
 	tell(house, MSG_LISTENER, &msg_listener_schema, &listener,
 	     dup(house->listener));
+}
+
+void house_renew(struct house *house, const struct cue *step, uint64_t ms)
+{
+	give_package(house, step, bytes_str("version: 1\nname: other\n"), ms);
 }
 
 static void on_revoked(struct rpc_outcome *outcome, void *owner)

@@ -52,6 +52,8 @@ void house_random_zeros(void);
 /* Give it its session, and its listener. */
 void house_give_session(struct house *house, const struct cue *step,
 			struct bytes policy);
+/* Let it end so long from now. */
+void house_renew(struct house *house, const struct cue *step, uint64_t ms);
 void house_revoke(struct house *house, const struct cue *step);
 /* A peer goes away, or comes (again). */
 void house_party_leaves(struct house *house, enum role role);

@@ -270,6 +270,10 @@ static bool play_world(struct play *play, const struct cue *step)
 		house_random_zeros();
 	} else if (!strcmp(word, "edge") && step->word_count > 2) {
 		check_queues(play, step);
+	} else if (!strcmp(word, "session") && is_word(step, 2, "renewed") &&
+		   step->word_count > 3) {
+		house_renew(&play->house, step,
+			    milliseconds(step, step->words[3]));
 	} else if (!strcmp(word, "session")) {
 		house_revoke(&play->house, step);
 	} else if (!strcmp(word, "ledger") && is_word(step, 1, "receives")) {

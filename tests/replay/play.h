@@ -23,7 +23,7 @@
  * ROLE is idle | ROLE leaves | ROLE joins
  * ledger receives, block        all records since the last look
  * edge holds N                  at most that many bytes wait for each client
- * session is revoked
+ * session is revoked | session is renewed 60s
  * time passes 30s
  */
 #ifndef TESTS_REPLAY_PLAY_H

@@ -40,12 +40,17 @@ struct rig {
 	/* What the fakes answer. */
 	uint32_t owner_uid; /* of the session RIG_ID */
 	bool has_no_session;
+	uint64_t created_ms;  /* it was */
 	uint16_t refuse_with; /* the next request, with this constraint */
-	uint64_t rows;	      /* how many the ledger has */
+	uint16_t refuse_renewal;
+	bool closes_before_renewal;
+	uint64_t rows; /* how many the ledger has */
 	uint64_t verify_steps;
 	/* What they were asked. */
 	char reason[32]; /* of the last revocation */
-	unsigned revocations, attaches, creations, queries;
+	unsigned revocations, attaches, creations, queries, renewals;
+	uint64_t renewed_to_ms;
+	char records[1024]; /* those of people: "allowed METHOD, " */
 	char secret[64];
 	struct msg_proposal_decide decided; /* the last; without its id */
 	unsigned decisions;
@@ -69,6 +74,28 @@ static inline void rig_reply_empty(struct rpc_ticket ticket)
 	rpc_reply(ticket, &wire_empty_schema, &empty, -1);
 }
 
+/* ---- the ledger's ear ---- */
+
+static inline void rig_on_records(struct rpc_ticket ticket, const void *message,
+				  int *fd, void *owner)
+{
+	const struct msg_records *records = message;
+	struct rig *rig = owner;
+
+	(void)ticket;
+	(void)fd;
+	for (size_t i = 0; i < records->records_count; i++) {
+		const struct record *record = &records->records[i];
+		size_t used = strlen(rig->records);
+
+		if (record->kind == RECORD_ADMIN)
+			(void)snprintf(rig->records + used,
+				       sizeof(rig->records) - used, "%s %.*s, ",
+				       record->allowed ? "allowed" : "denied",
+				       BYTES_ARGS(record->method));
+	}
+}
+
 /* ---- the warden ---- */
 
 static inline void rig_on_list(struct rpc_ticket ticket, const void *message,
@@ -80,8 +107,8 @@ static inline void rig_on_list(struct rpc_ticket ticket, const void *message,
 		.id = bytes_str(RIG_ID),
 		.repo = bytes_str("https://forge.example/o/r"),
 		.owner_uid = rig->owner_uid,
-		.created_ms = 1763751600000,
-		.expires_ms = 1763755200000,
+		.created_ms = rig->created_ms,
+		.expires_ms = rig->created_ms + 3600000,
 	};
 	bool matches = !rig->has_no_session &&
 		       (!query->id.len || bytes_is(query->id, RIG_ID)) &&
@@ -104,6 +131,23 @@ static inline void rig_on_revoke(struct rpc_ticket ticket, const void *message,
 	(void)snprintf(rig->reason, sizeof(rig->reason), "%.*s",
 		       BYTES_ARGS(ref->reason));
 	if (!rig_refuses(rig, ticket))
+		rig_reply_empty(ticket);
+}
+
+static inline void rig_on_renew(struct rpc_ticket ticket, const void *message,
+				int *fd, void *owner)
+{
+	const struct msg_session_renew *renew = message;
+	struct rig *rig = owner;
+
+	(void)fd;
+	rig->renewals++;
+	rig->renewed_to_ms = renew->expires_ms;
+	if (rig->closes_before_renewal)
+		conns_close(&rig->control);
+	if (rig->refuse_renewal)
+		rpc_refuse(ticket, rig->refuse_renewal, "refused by the rig");
+	else
 		rig_reply_empty(ticket);
 }
 

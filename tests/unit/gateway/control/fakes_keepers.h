@@ -159,20 +159,12 @@ static inline void rig_on_decide(struct rpc_ticket ticket, const void *message,
 	rpc_reply(ticket, &msg_proposal_found_schema, &found, -1);
 }
 
-static inline void rig_on_records(struct rpc_ticket ticket, const void *message,
-				  int *fd, void *owner)
-{
-	(void)ticket;
-	(void)message;
-	(void)fd;
-	(void)owner;
-}
-
 static const struct rpc_permit rig_permits[] = {
 	{MSG_SESSION_LIST, &msg_session_query_schema, rig_on_list, false, 0},
 	{MSG_SESSION_REVOKE, &msg_session_ref_schema, rig_on_revoke, false, 0},
 	{MSG_SESSION_CREATE, &wire_empty_schema, rig_on_create, true, 0},
 	{MSG_SESSION_ATTACH, &msg_attach_schema, rig_on_attach, true, 0},
+	{MSG_SESSION_RENEW, &msg_session_renew_schema, rig_on_renew, false, 0},
 	{MSG_SECRET_PUT, &msg_secret_schema, rig_on_put, false, 0},
 	{MSG_CA_GET, &wire_empty_schema, rig_on_ca, false, 0},
 	{MSG_LEDGER_QUERY, &msg_ledger_query_schema, rig_on_query, false, 0},

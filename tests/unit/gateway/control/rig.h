@@ -63,7 +63,7 @@ static inline void rig_init(struct rig *rig, uid_t uid, bool is_admin)
 	static const struct keeper_spec spec;
 	struct err err;
 
-	*rig = (struct rig){.owner_uid = 1000};
+	*rig = (struct rig){.owner_uid = 1000, .created_ms = 1763751600000};
 	rig->loop = io_loop_new(&err);
 	assert_non_null(rig->loop);
 	rig->keeper.spec = &spec;

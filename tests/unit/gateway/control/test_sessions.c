@@ -1,3 +1,4 @@
+#include "common/clock.h"
 #include "tests/unit/gateway/control/rig.h"
 
 #define H      "Host: localhost\r\n"
@@ -234,6 +235,71 @@ static void session_record_wants_a_known_constraint(void **state)
 	rig_release(&rig);
 }
 
+/* ---- renewal ---- */
+
+#define RENEW "/v1/sessions/" RIG_ID "/renew"
+
+static void session_renew_is_recorded_as_it_went(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig, 1000, false);
+	rig.created_ms = clock_wall_ms();
+	assert_status(post(&rig, RENEW, "{\"ttl_s\":60}"), 200);
+	assert_int_equal(rig.renewals, 1);
+	assert_string_equal(rig.records, "allowed session.renew, ");
+	rig_release(&rig);
+}
+
+static void session_renew_that_the_warden_refuses_is_recorded_so(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig, 1000, false);
+	rig.created_ms = clock_wall_ms();
+	rig.refuse_renewal = CONSTRAINT_session_revoked;
+	assert_status(post(&rig, RENEW, "{\"ttl_s\":60}"), 404);
+	assert_string_equal(rig.records, "denied session.renew, ");
+	rig_release(&rig);
+}
+
+static void session_renew_is_recorded_though_nobody_waits(void **state)
+{
+	static const char request[] =
+		"POST " RENEW " HTTP/1.1\r\n" H "Content-Length: 12\r\n\r\n"
+		"{\"ttl_s\":60}";
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig, 1000, false);
+	rig.created_ms = clock_wall_ms();
+	rig.closes_before_renewal = true;
+	assert_int_equal(send(rig.client, request, strlen(request), 0),
+			 (int)strlen(request));
+	rig_turns(&rig);
+	assert_int_equal(rig.renewals, 1);
+	assert_string_equal(rig.records, "allowed session.renew, ");
+	rig_release(&rig);
+}
+
+static void session_renew_has_a_bound_in_all(void **state)
+{
+	const uint64_t life_ms = SESSION_LIFETIME_MAX_S * 1000ull;
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig, 1000, false);
+	rig.created_ms = clock_wall_ms() - life_ms + 600000;
+	assert_status(post(&rig, RENEW, "{\"ttl_s\":3600}"), 422);
+	assert_int_equal(rig.renewals, 0);
+	assert_string_equal(rig.records, "denied session.renew, ");
+	assert_status(post(&rig, RENEW, "{\"ttl_s\":60}"), 200);
+	assert_int_equal(rig.renewals, 1);
+	rig_release(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -249,6 +315,11 @@ int main(void)
 		cmocka_unit_test(session_of_somebody_else_is_out_of_reach),
 		cmocka_unit_test(session_list_shows_an_ordinary_user_their_own),
 		cmocka_unit_test(session_record_wants_a_known_constraint),
+		cmocka_unit_test(session_renew_is_recorded_as_it_went),
+		cmocka_unit_test(
+			session_renew_that_the_warden_refuses_is_recorded_so),
+		cmocka_unit_test(session_renew_is_recorded_though_nobody_waits),
+		cmocka_unit_test(session_renew_has_a_bound_in_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
