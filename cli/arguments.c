@@ -46,6 +46,12 @@ static bool is_output(const struct cli *cli, int *at, const char **value)
 	return true;
 }
 
+/* What is printed is no table: -o is a file there. */
+static bool writes_a_file(const struct command *command)
+{
+	return command->verb && !strcmp(command->verb, "learn");
+}
+
 enum arguments_common arguments_take_common(struct cli *cli)
 {
 	int kept = 1;
@@ -60,7 +66,8 @@ enum arguments_common arguments_take_common(struct cli *cli)
 		if (!ended && (!strcmp(cli->argv[i], "--help") ||
 			       !strcmp(cli->argv[i], "-h")))
 			return ARGUMENTS_HELP;
-		if (ended || !is_output(cli, &i, &value))
+		if (ended || writes_a_file(cli->command) ||
+		    !is_output(cli, &i, &value))
 			cli->argv[kept++] = cli->argv[i];
 		else if (!set_output(cli, value))
 			return ARGUMENTS_WRONG;

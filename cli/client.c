@@ -336,8 +336,9 @@ int client_follow(struct client *client, const char *path, client_line_fn *fn,
 	    receive_head(client, &arena, "GET", &response, err) < 0)
 		return -1;
 	if (response.status != 200)
-		return err_set(err, ERR_DENIED, "the gateway answered %u",
-			       response.status);
+		return err_set(
+			err, response.status == 404 ? ERR_MISSING : ERR_DENIED,
+			"the gateway answered %u", response.status);
 	result = receive_body(client, &response, take_lines, &follow, err);
 	buf_release(&follow.line);
 	return result;

@@ -71,7 +71,7 @@ const struct command commands[] = {
 	 "Prints each error as file:line:col with the line and a caret. "
 	 "Exits 3\n"
 	 "when there is one. FILE may be - for stdin.\n"},
-	{"policy", "test", cmd_policy_test, "what would be decided?",
+	{"policy", "test", cmd_policy_other, "what would be decided?",
 	 "Usage: sallyport policy test --policy FILE [--repo URL] [--branch "
 	 "BRANCH]\n"
 	 "                             [--header 'NAME: VALUE']... [--body "
@@ -86,6 +86,34 @@ const struct command commands[] = {
 	 "Example:\n"
 	 "  sallyport policy test --policy agent.yaml GET "
 	 "https://api.github.com/zen\n"},
+	{"policy", "learn", cmd_policy_other, "rules from what was done",
+	 "Usage: sallyport policy learn SESSION [--policy FILE] [--denied] [-o "
+	 "FILE]\n"
+	 "\n"
+	 "Print the narrowest policy under which what is on record of SESSION "
+	 "would\n"
+	 "pass: its hosts, ports, methods, paths, branches, and nothing else. "
+	 "Where more\n"
+	 "than 8 paths differ in one segment alone, that becomes a *, and a "
+	 "comment says\n"
+	 "so. Read it before you use it: who was inside could choose what is "
+	 "in it.\n"
+	 "\n"
+	 "  --policy FILE  the policy that the session ran with: its "
+	 "credentials, what its\n"
+	 "                 rules ask for and deny, addresses, files and limits "
+	 "are kept\n"
+	 "  --denied       also what was refused because no rule allowed it\n"
+	 "  -o FILE        write it there\n"
+	 "\n"
+	 "What was tunnelled is on record as a connection: run the session "
+	 "with\n"
+	 "tls: {inspect: always} to learn its requests. Exits 6 when nothing "
+	 "is on\n"
+	 "record.\n"
+	 "\n"
+	 "Example:\n"
+	 "  sallyport policy learn s-7q3k --policy wide.yaml -o narrow.yaml\n"},
 	{"policy", "diff", cmd_policy_diff, "what differs between two?",
 	 "Usage: sallyport policy diff OLD NEW [-o json]\n"
 	 "\n"

@@ -13,7 +13,7 @@ int cmd_session_show(struct cli *cli);
 int cmd_session_renew(struct cli *cli);
 int cmd_session_revoke(struct cli *cli);
 int cmd_policy_check(struct cli *cli);
-int cmd_policy_test(struct cli *cli);
+int cmd_policy_other(struct cli *cli);
 int cmd_policy_diff(struct cli *cli);
 int cmd_policy_explain(struct cli *cli);
 int cmd_secret_put(struct cli *cli);

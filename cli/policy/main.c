@@ -1,24 +1,48 @@
 /*
- * sallyport-policy: `sallyport policy test`, a program of its own. What looks
- * into bodies brings libraries along that `sallyport run` need not wait for.
+ * sallyport-policy VERB: `sallyport policy test` and `policy learn`, a
+ * program of its own. What looks into bodies brings libraries along that
+ * `sallyport run` need not wait for.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/arguments.h"
+#include "cli/policy/learn.h"
 #include "cli/policy/test.h"
+#include "common/cleanup.h"
 #include "common/log.h"
+
+static int run(struct cli *cli)
+{
+	static const struct {
+		const char *verb;
+		int (*run)(struct cli *cli);
+	} verbs[] = {
+		{"test", policy_test},
+		{"learn", policy_learn},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
+		if (!strcmp(cli->command->verb, verbs[i].verb))
+			return verbs[i].run(cli);
+	return EXIT_USAGE;
+}
 
 int main(int argc, char **argv)
 {
-	char *words[] = {argv[0], (char[]){"policy"}, (char[]){"test"}};
+	char *words[] = {argv[0], (char[]){"policy"},
+			 argc > 1 ? argv[1] : NULL};
 	int used = 0;
 	struct cli cli = {
-		.command = arguments_find(3, words, &used),
-		.argc = argc,
-		.argv = argv,
+		.command = arguments_find(argc > 1 ? 3 : 2, words, &used),
+		.argc = argc - 1,
+		.argv = argv + 1,
 	};
 
 	log_open("sallyport", NULL);
+	if (!cli.command)
+		return EXIT_USAGE;
+	argv[1] = argv[0];
 	switch (arguments_take_common(&cli)) {
 	case ARGUMENTS_HELP:
 		(void)fputs(cli.command->help, stdout);
@@ -27,6 +51,6 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	case ARGUMENTS_GO_ON:
 	default:
-		return policy_test(&cli);
+		return run(&cli);
 	}
 }

@@ -1,3 +1,6 @@
+/*
+ * sallyport policy test, policy learn: a program of its own does them.
+ */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,10 +10,10 @@
 #include "cli/gateway.h"
 #include "common/cleanup.h"
 
-/* A program of its own decides (cli/policy). */
-int cmd_policy_test(struct cli *cli)
+int cmd_policy_other(struct cli *cli)
 {
-	auto_free char **words = calloc((size_t)cli->argc + 3, sizeof(*words));
+	auto_free char **words = calloc((size_t)cli->argc + 4, sizeof(*words));
+	char verb[16];
 	char path[PATH_MAX];
 	size_t count = 0;
 	struct err err;
@@ -19,7 +22,9 @@ int cmd_policy_test(struct cli *cli)
 		return cli_fail(EXIT_FAILED, "memory is out");
 	if (gateway_find_program("sallyport-policy", path, &err) < 0)
 		return cli_fail_err(&err);
+	(void)snprintf(verb, sizeof(verb), "%s", cli->command->verb);
 	words[count++] = cli->argv[0];
+	words[count++] = verb;
 	if (cli->json) {
 		words[count++] = (char[]){"-o"};
 		words[count++] = (char[]){"json"};
