@@ -40,10 +40,9 @@ static void check_requests(const struct learned *learned,
 	     request = request->hh.next) {
 		const struct request_facts facts = {
 			.target = {request->host, request->port},
-			.method = bytes_str(
-				request->method < LEARNED_METHOD_MAX
-					? methods[request->method]
-					: "GET"),
+			.method = bytes_str(request->method < LEARNED_METHOD_MAX
+						    ? methods[request->method]
+						    : "GET"),
 			.path = request->path,
 		};
 
