@@ -300,13 +300,15 @@ static int take_response(struct learned *learned, struct row *row,
 	row->path = is_tunnel ? "" : row->path;
 	if (is_tunnel && row->allowed)
 		return take_as(learned, row, LEARNED_TUNNEL, err);
-	row->allowed = true;
 	if (!is_websocket || !is_target(learned, row) || !is_path(learned, row))
 		return 0;
-	request = request_of(learned, row, LEARNED_GET, err);
-	if (!request)
-		return -1;
-	request->is_websocket = request->was_allowed = true;
+	/* The row does not say with which credential. */
+	for (request = learned->requests; request; request = request->hh.next)
+		if (request->method == LEARNED_GET &&
+		    request->port == row->port && request->was_allowed &&
+		    bytes_is(request->host, row->host) &&
+		    bytes_is(request->path, row->path))
+			request->is_websocket = true;
 	return 0;
 }
 

@@ -169,9 +169,55 @@ static void put_verbs(struct yaml *yaml, const struct learned_repo *repo)
 				   : "");
 }
 
+/* Of the policy that the session ran with: the same repository, or the one
+ * that is the session's. */
+static const struct text_node *source_repo(const struct learned *learned,
+					   const struct learned_repo *repo)
+{
+	static const struct bytes variable = BYTES_LITERAL("${session.repo}");
+	const struct policy *policy =
+		learned->source ? learned->source->policy : NULL;
+	const struct text_node *at =
+		policy ? text_child(learned->source->root, "git") : NULL;
+	const struct text_node *found = NULL;
+
+	at = at ? at->first : NULL;
+	for (size_t i = 0; at && i < policy->repo_count; i++, at = at->next) {
+		const struct policy_repo *own = &policy->repos[i];
+
+		if (own->port == repo->port &&
+		    bytes_equal(own->host, repo->host) &&
+		    bytes_equal_nocase(own->path, repo->path))
+			return at;
+		if (bytes_starts_with(text_child(at, "repo")->value, variable))
+			found = at;
+	}
+	return found;
+}
+
+/* What else was asked of it, or of pushes to it. */
+static void put_rest(struct yaml *yaml, int indent, const struct text_node *map,
+		     const char *const *ours)
+{
+	for (const struct text_node *item = map ? map->first : NULL; item;
+	     item = item->next) {
+		size_t i = 0;
+
+		while (ours[i] && !bytes_is(item->key, ours[i]))
+			i++;
+		if (!ours[i])
+			yaml_node(yaml, indent, item);
+	}
+}
+
 static void put_repo(struct learned *learned, struct yaml *yaml,
 		     const struct learned_repo *repo)
 {
+	static const char *const ours[] = {"repo", "credential", "read", "push",
+					   NULL};
+	static const char *const push_ours[] = {"branches", "tags", "verbs",
+						NULL};
+	const struct text_node *source = source_repo(learned, repo);
 	bool reads = repo->has_fetched || !repo->refs;
 
 	yaml_put(yaml, "  - repo: ");
@@ -190,12 +236,15 @@ static void put_repo(struct learned *learned, struct yaml *yaml,
 	}
 	if (reads)
 		yaml_put(yaml, "    read: true\n");
+	put_rest(yaml, 4, source, ours);
 	if (!repo->refs)
 		return;
 	yaml_put(yaml, "    push:\n");
 	put_refs(yaml, repo, false);
 	put_refs(yaml, repo, true);
 	put_verbs(yaml, repo);
+	put_rest(yaml, 6, source ? text_child(source, "push") : NULL,
+		 push_ours);
 }
 
 static int by_url(const void *a, const void *b)

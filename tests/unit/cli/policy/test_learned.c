@@ -396,6 +396,34 @@ static void repositories_are_learnt_with_their_refs_and_verbs(void **state)
 	}
 }
 
+static void bounds_of_pushes_are_kept(void **state)
+{
+	static const char *const repos[] = {"https://git.example/o/r",
+					    "${session.repo}"};
+	char text[512];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(repos); i++) {
+		auto_type(ran_release) struct ran ran = {0};
+		struct learned *learned;
+		struct buf out;
+
+		(void)snprintf(text, sizeof(text),
+			       "version: 1\ngit:\n  - repo: %s\n    push: "
+			       "{branches: [\"**\"], limits: {pack: 1MiB}}\n",
+			       repos[i]);
+		ran_with(&ran, text);
+		learned = learned_open(&ran, false);
+		take(learned, "{\"activity\":\"push\",\"allowed\":true," GIT(
+				      "\"method\":\"create\",\"path\":"
+				      "\"refs/heads/a\""));
+		close_into(learned, &out);
+		assert_has(&out, "      verbs: [create]\n      limits:\n"
+				 "        pack: 1MiB\n");
+		buf_release(&out);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -416,6 +444,7 @@ int main(void)
 		cmocka_unit_test(a_credential_that_nobody_defines_is_a_comment),
 		cmocka_unit_test(
 			repositories_are_learnt_with_their_refs_and_verbs),
+		cmocka_unit_test(bounds_of_pushes_are_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
