@@ -7,32 +7,75 @@
 #include <stdlib.h>
 
 #define ARENA_BLOCK_MIN 4096
+/* Blocks that wait for the next request, of all arenas of the process: so
+ * one at rest holds none, and a busy one does not call malloc. */
+#ifdef __SANITIZE_ADDRESS__
+#define ARENA_SPARE_MAX 0 /* what points into a released one is to be found */
+#else
+#define ARENA_SPARE_MAX 16
+#endif
 
 struct arena_block {
 	struct arena_block *next;
 	size_t size;
-	size_t used;
+	size_t used; /* beyond it all is zero */
 	alignas(max_align_t) uint8_t data[];
 };
+
+static struct arena_block *spare;
+static size_t spare_count;
 
 void arena_init(struct arena *arena, size_t max)
 {
 	*arena = (struct arena){.max = max};
 }
 
-static void free_blocks(struct arena_block *block)
+static void block_clear(struct arena_block *block)
+{
+	memset(block->data, 0, block->used);
+	block->used = 0;
+}
+
+static void block_give(struct arena_block *block)
+{
+	if (block->size != ARENA_BLOCK_MIN || spare_count == ARENA_SPARE_MAX) {
+		free(block);
+		return;
+	}
+	block_clear(block);
+	block->next = spare;
+	spare = block;
+	spare_count++;
+}
+
+static struct arena_block *block_take(size_t size)
+{
+	struct arena_block *block = spare;
+
+	if (size == ARENA_BLOCK_MIN && block) {
+		spare = block->next;
+		spare_count--;
+		return block;
+	}
+	block = calloc(1, sizeof(*block) + size);
+	if (block)
+		block->size = size;
+	return block;
+}
+
+static void give_blocks(struct arena_block *block)
 {
 	while (block) {
 		struct arena_block *next = block->next;
 
-		free(block);
+		block_give(block);
 		block = next;
 	}
 }
 
 void arena_release(struct arena *arena)
 {
-	free_blocks(arena->blocks);
+	give_blocks(arena->blocks);
 	arena_init(arena, arena->max);
 }
 
@@ -47,11 +90,10 @@ void arena_reset(struct arena *arena)
 	while (first->next) {
 		struct arena_block *next = first->next;
 
-		free(first);
+		block_give(first);
 		first = next;
 	}
-	memset(first->data, 0, first->used);
-	first->used = 0;
+	block_clear(first);
 	arena->blocks = first;
 }
 
@@ -62,10 +104,9 @@ static struct arena_block *arena_block(struct arena *arena, size_t len)
 
 	if (block && block->size - block->used >= len)
 		return block;
-	block = calloc(1, sizeof(*block) + size);
+	block = block_take(size);
 	if (!block)
 		return NULL;
-	block->size = size;
 	block->next = arena->blocks;
 	arena->blocks = block;
 	return block;

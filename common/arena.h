@@ -20,7 +20,9 @@ struct arena {
 
 /* An empty arena that may hand out max bytes in all. */
 void arena_init(struct arena *arena, size_t max);
-/* Free everything. The arena is then as after arena_init. */
+/* Give everything back (a few blocks of the common size are kept, zeroed, for
+ * whichever arena of the process wants one next). The arena is then as after
+ * arena_init: so an owner that rests holds nothing. */
 void arena_release(struct arena *arena);
 /* Take everything back, keep the first block for the next use. */
 void arena_reset(struct arena *arena);

@@ -25,7 +25,7 @@ struct io_backend {
 
 struct io_poll {
 	struct event readable;
-	struct event writable;
+	struct event *writable; /* NULL: was never waited for */
 	io_poll_fn *fn;
 	void *owner;
 	unsigned wanted;
@@ -143,10 +143,9 @@ struct io_poll *io_poll_new(struct io_backend *backend, int fd, io_poll_fn *fn,
 	poll->fn = fn;
 	poll->owner = owner;
 	poll->wanted = 0;
+	poll->writable = NULL;
 	(void)event_assign(&poll->readable, backend->base, fd,
 			   EV_READ | EV_PERSIST, poll_on_readable, poll);
-	(void)event_assign(&poll->writable, backend->base, fd,
-			   EV_WRITE | EV_PERSIST, poll_on_writable, poll);
 	return poll;
 }
 
@@ -162,11 +161,27 @@ static int poll_set_one(struct io_poll *poll, struct event *event, unsigned bit,
 	return 0;
 }
 
+/* Most descriptors never make a writer wait. */
+static int poll_make_writable(struct io_poll *poll)
+{
+	poll->writable = event_new(
+		event_get_base(&poll->readable), event_get_fd(&poll->readable),
+		EV_WRITE | EV_PERSIST, poll_on_writable, poll);
+	errno = ENOMEM;
+	return poll->writable ? 0 : -1;
+}
+
 int io_poll_set(struct io_poll *poll, unsigned wanted)
 {
 	if (poll_set_one(poll, &poll->readable, IO_READABLE, wanted) < 0)
 		return -1;
-	return poll_set_one(poll, &poll->writable, IO_WRITABLE, wanted);
+	if (!poll->writable) {
+		if (!(wanted & IO_WRITABLE))
+			return 0;
+		if (poll_make_writable(poll) < 0)
+			return -1;
+	}
+	return poll_set_one(poll, poll->writable, IO_WRITABLE, wanted);
 }
 
 void io_poll_free(struct io_poll *poll)
@@ -174,6 +189,8 @@ void io_poll_free(struct io_poll *poll)
 	if (!poll)
 		return;
 	(void)io_poll_set(poll, 0);
+	if (poll->writable)
+		event_free(poll->writable);
 	free(poll);
 }
 

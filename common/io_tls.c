@@ -26,6 +26,8 @@ static int bio_read(BIO *bio, char *out, int size)
 
 		memcpy(out, head.data, head.len);
 		buf_consume(initial, head.len);
+		if (buf_len(initial) == 0)
+			buf_release(initial);
 		return (int)head.len;
 	}
 	n = io_raw_read(io, out, (size_t)size);

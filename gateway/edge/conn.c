@@ -22,11 +22,20 @@ static const struct io_limits limits = {
 
 static void conn_free(struct conn *conn)
 {
-	hello_release(&conn->hello);
+	conn_forget_opening(conn);
 	arena_release(&conn->arena);
 	DL_DELETE(conn->edge->conns, conn);
 	conn->edge->conn_count--;
 	free(conn);
+}
+
+void conn_forget_opening(struct conn *conn)
+{
+	if (!conn->opening)
+		return;
+	hello_release(&conn->opening->hello);
+	free(conn->opening);
+	conn->opening = NULL;
 }
 
 static void let_go(struct conn *conn)
@@ -144,7 +153,6 @@ struct conn *conn_new(struct edge *edge, struct io *client)
 		return NULL;
 	conn->edge = edge;
 	arena_init(&conn->arena, CONN_ARENA_MAX);
-	hello_init(&conn->hello);
 	conn->client = client;
 	io_set_owner(client, on_client, conn);
 	DL_APPEND(edge->conns, conn);
@@ -168,6 +176,14 @@ static struct conn *conn_on(struct edge *edge, int fd)
 
 	if (client && !conn)
 		io_close(client);
+	if (!conn)
+		return NULL;
+	conn->opening = calloc(1, sizeof(*conn->opening));
+	if (!conn->opening) {
+		conn_close(conn);
+		return NULL;
+	}
+	hello_init(&conn->opening->hello);
 	return conn;
 }
 
@@ -183,16 +199,17 @@ void conn_accept(int fd, const struct sockaddr_storage *peer,
 	if (!conn)
 		return;
 	conn_reset_request(conn);
-	if (arrival_from(original, was_redirected, &conn->arrival) < 0) {
+	if (arrival_from(original, was_redirected, &conn->opening->arrival) <
+	    0) {
 		conn_close(conn);
 		return;
 	}
-	if (conn->arrival.kind == ARRIVAL_REDIRECTED) {
+	if (conn->opening->arrival.kind == ARRIVAL_REDIRECTED) {
 		name = names_behind(edge->names,
 				    (const struct sockaddr *)original,
 				    io_loop_now_ms(edge->keeper->loop));
 		if (name.len)
-			arrival_set_name(&conn->arrival, name);
+			arrival_set_name(&conn->opening->arrival, name);
 	}
 	lane_begin(conn);
 }
@@ -204,8 +221,8 @@ void conn_take(struct edge *edge, int fd, struct bytes read)
 	if (!conn)
 		return;
 	conn->is_outside = true;
-	conn->socks.needs_password = true;
-	conn->arrival.kind = ARRIVAL_PROXY;
+	conn->opening->socks.needs_password = true;
+	conn->opening->arrival.kind = ARRIVAL_PROXY;
 	conn_reset_request(conn);
 	if (buf_add(io_in(conn->client), read) < 0)
 		conn_close(conn);
@@ -228,7 +245,7 @@ void conn_reset_request(struct conn *conn)
 	rate_end(conn);
 	approval_release(conn);
 	internal_release(conn);
-	arena_reset(&conn->arena);
+	arena_release(&conn->arena);
 	guard_init(&conn->guard, GUARD_REQUEST);
 	conn->guard.bytes_max = limits_of(conn)->header_bytes;
 	conn->guard.fields_max = limits_of(conn)->fields;
@@ -241,6 +258,7 @@ void conn_reset_request(struct conn *conn)
 	conn->on_record = RECORD_IS_DUE;
 	conn->reply_status = 0;
 	conn->request_id[0] = '\0';
+	conn->body = NULL;
 	conn->body_done = false;
 	conn->bytes_up = conn->bytes_down = 0;
 	conn->is_ready = conn->has_replied = conn->close_after = false;

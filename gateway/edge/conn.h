@@ -45,6 +45,15 @@ struct look;	       /* look.c */
 struct approval;       /* approval.h */
 struct internal;       /* internal.h */
 
+/* How a connection came and what it first said: until it is known where it
+ * goes, and what it speaks. */
+struct opening {
+	struct arrival arrival;
+	struct wanted wanted;
+	struct hello hello;
+	struct socks socks;
+};
+
 struct conn {
 	struct edge *edge;
 	struct io *client;
@@ -60,10 +69,7 @@ struct conn {
 	struct http_fault stream_fault;
 
 	/* where to */
-	struct arrival arrival;
-	struct wanted wanted;
-	struct hello hello;
-	struct socks socks;
+	struct opening *opening; /* NULL: it is over */
 	struct target target;
 	bool has_target; /* decided: TARGET was passed */
 	bool is_unheard; /* tunnel: the client has said nothing yet */
@@ -83,7 +89,7 @@ struct conn {
 	unsigned reply_status; /* 0: no response head went to the client */
 	char request_id[REQUEST_ID_SIZE];
 	unsigned requests;
-	struct body_decoder body; /* of the request */
+	struct body_decoder *body; /* of the request; in arena */
 	bool body_done;
 	uint64_t bytes_up, bytes_down;
 	struct rate_charge rate;
@@ -122,6 +128,8 @@ struct conn *conn_new(struct edge *edge, struct io *client);
 void conn_close(struct conn *conn);
 /* Close once what is queued was sent. */
 void conn_finish(struct conn *conn);
+/* Nothing wants to know any more how it came. */
+void conn_forget_opening(struct conn *conn);
 /* Forget the last request, for the next one on this connection. */
 void conn_reset_request(struct conn *conn);
 /* Let go of the upstream (kept for others if it is fit). */

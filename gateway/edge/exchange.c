@@ -67,11 +67,11 @@ static int pump_span(struct conn *conn, body_sink_fn *sink)
 	struct bytes input = buf_view(in);
 	size_t before = input.len;
 	struct bytes payload;
-	enum body_result result = body_decode(&conn->body, &input, &payload);
+	enum body_result result = body_decode(conn->body, &input, &payload);
 	int fed;
 
 	if (result == BODY_INVALID)
-		return body_invalid(conn, conn->body.reason);
+		return body_invalid(conn, conn->body->reason);
 	conn->bytes_up += payload.len;
 	fed = rate_up(conn, payload.len);
 	if (fed == 0 && payload.len)

@@ -20,7 +20,6 @@ static int on_stream(void *owner, struct io *io, const struct http_fault *fault)
 
 	if (!conn)
 		return -1;
-	conn->arrival = outer->arrival;
 	conn->is_outside = outer->is_outside;
 	conn->target = outer->target;
 	conn->target_verdict = outer->target_verdict;
@@ -72,8 +71,11 @@ static void set_deadline(struct conn *conn)
 
 enum step h2_step(struct conn *conn, enum lane_event event)
 {
-	if (event == EV_ENTER && begin(conn) != STEP_STAY)
-		return STEP_NEXT;
+	if (event == EV_ENTER) {
+		conn_forget_opening(conn);
+		if (begin(conn) != STEP_STAY)
+			return STEP_NEXT;
+	}
 	if (event == EV_EOF)
 		return STEP_NEXT;
 	if (event == EV_DRAINED)

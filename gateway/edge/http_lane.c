@@ -19,12 +19,12 @@
 static enum step step_arrive(struct conn *conn, enum lane_event event)
 {
 	(void)event;
-	if (conn->arrival.kind == ARRIVAL_PROXY)
+	if (conn->opening->arrival.kind == ARRIVAL_PROXY)
 		return STEP_NEXT;
-	conn->wanted = (struct wanted){
-		.host = conn->arrival.host,
-		.kind = conn->arrival.host_kind,
-		.port = conn->arrival.port,
+	conn->opening->wanted = (struct wanted){
+		.host = conn->opening->arrival.host,
+		.kind = conn->opening->arrival.host_kind,
+		.port = conn->opening->arrival.port,
 	};
 	return STEP_OTHER;
 }
@@ -40,10 +40,10 @@ static enum step step_connect(struct conn *conn, enum lane_event event)
 	}
 	/* target is filled in again from what stands in wanted: they share no
 	 * memory. */
-	memcpy(conn->arrival.host, conn->target.host,
-	       sizeof(conn->arrival.host));
-	conn->wanted = (struct wanted){
-		.host = conn->arrival.host,
+	memcpy(conn->opening->arrival.host, conn->target.host,
+	       sizeof(conn->opening->arrival.host));
+	conn->opening->wanted = (struct wanted){
+		.host = conn->opening->arrival.host,
 		.kind = conn->target.kind,
 		.port = conn->target.port,
 		.from_connect = true,
@@ -66,7 +66,7 @@ static enum step step_peek(struct conn *conn, enum lane_event event)
 		return STEP_OTHER;
 	if (event == EV_EOF && buf_len(in) == 0)
 		return STEP_END;
-	if (hello_look(&conn->hello, buf_view(in)) != HELLO_MORE)
+	if (hello_look(&conn->opening->hello, buf_view(in)) != HELLO_MORE)
 		return STEP_NEXT;
 	return event == EV_EOF ? STEP_END : STEP_STAY;
 }
@@ -87,7 +87,7 @@ static bool may_tunnel(const struct conn *conn)
 
 static struct verdict check_target(const struct conn *conn)
 {
-	if (conn->hello.kind == HELLO_HTTP &&
+	if (conn->opening->hello.kind == HELLO_HTTP &&
 	    internal_is_host(bytes_str(conn->target.host), conn->target.port))
 		return (struct verdict){
 			.kind = VERDICT_ALLOW,
@@ -103,10 +103,11 @@ static void decide_the_target(struct conn *conn)
 	struct target target;
 	enum constraint mismatch, over = edge_over(conn->edge);
 
-	conn->is_unheard = conn->hello.kind == HELLO_MORE;
+	conn->is_unheard = conn->opening->hello.kind == HELLO_MORE;
 	if (conn->is_unheard)
-		conn->hello.kind = HELLO_OTHER;
-	mismatch = target_from(&conn->wanted, &conn->hello, &target);
+		conn->opening->hello.kind = HELLO_OTHER;
+	mismatch = target_from(&conn->opening->wanted, &conn->opening->hello,
+			       &target);
 	conn->target = target;
 	conn->target_verdict = check_target(conn);
 	if (over != CONSTRAINT_none || mismatch != CONSTRAINT_none)
@@ -117,13 +118,13 @@ static void decide_the_target(struct conn *conn)
 		};
 	/* Where requests are seen, they are asked about, one by one. */
 	if (conn->target_verdict.kind == VERDICT_ASK &&
-	    conn->hello.kind == HELLO_HTTP) {
+	    conn->opening->hello.kind == HELLO_HTTP) {
 		conn->target_verdict.kind = VERDICT_ALLOW;
 		conn->target_verdict.constraint = CONSTRAINT_none;
 		conn->target_verdict.inspect = true;
 	}
 	/* What cannot be looked into does not pass where a look is needed. */
-	if (conn->hello.kind == HELLO_OTHER &&
+	if (conn->opening->hello.kind == HELLO_OTHER &&
 	    conn->target_verdict.kind == VERDICT_ALLOW &&
 	    conn->target_verdict.inspect)
 		conn->target_verdict = (struct verdict){
@@ -148,9 +149,10 @@ static enum step step_target(struct conn *conn, enum lane_event event)
 			.constraint = CONSTRAINT_audit_unavailable,
 			.rule = bytes_str("gateway"),
 		};
-	if (may_tunnel(conn) && conn->hello.kind != HELLO_HTTP)
+	if (may_tunnel(conn) && conn->opening->hello.kind != HELLO_HTTP)
 		return STEP_OTHER;
-	if (conn->hello.kind == HELLO_TLS || conn->hello.kind == HELLO_HTTP)
+	if (conn->opening->hello.kind == HELLO_TLS ||
+	    conn->opening->hello.kind == HELLO_HTTP)
 		return STEP_NEXT;
 	return STEP_END;
 }
@@ -159,10 +161,11 @@ static enum step step_target(struct conn *conn, enum lane_event event)
 static enum step step_inspect(struct conn *conn, enum lane_event event)
 {
 	(void)event;
-	conn->target.scheme =
-		conn->hello.kind == HELLO_TLS ? SCHEME_HTTPS : SCHEME_HTTP;
+	conn->target.scheme = conn->opening->hello.kind == HELLO_TLS
+				      ? SCHEME_HTTPS
+				      : SCHEME_HTTP;
 	conn_reset_request(conn);
-	return conn->hello.kind == HELLO_TLS ? STEP_NEXT : STEP_OTHER;
+	return conn->opening->hello.kind == HELLO_TLS ? STEP_NEXT : STEP_OTHER;
 }
 
 /* ---- MINT, TLS ---- */
@@ -238,16 +241,10 @@ static enum step step_mint(struct conn *conn, enum lane_event event)
 
 static enum step begin_tls(struct conn *conn)
 {
-	struct buf *in = io_in(conn->client);
-	auto_type(buf_release) struct buf hello;
 	struct err err;
 
-	buf_init(&hello, CONN_IN_MAX);
-	if (buf_add(&hello, buf_view(in)) < 0)
-		return STEP_END;
-	buf_clear(in);
 	return io_tls_server(conn->client, conn->edge->server.ctx,
-			     buf_view(&hello), &err) < 0
+			     buf_view(io_in(conn->client)), &err) < 0
 		       ? STEP_END
 		       : STEP_STAY;
 }
@@ -305,6 +302,21 @@ static bool is_lease_wrong(const struct conn *conn)
 		session, lease_of_field(conn->proxy_authorization, room));
 }
 
+static int begin_body(struct conn *conn)
+{
+	struct request *request = &conn->request;
+
+	/* An empty body is none: nothing is waited for. */
+	if (request->framing == FRAMING_LENGTH && request->body_len == 0)
+		request->framing = FRAMING_NONE;
+	conn->body = arena_alloc(&conn->arena, sizeof(*conn->body));
+	if (!conn->body)
+		return -1;
+	body_decoder_init(conn->body, request->framing, request->body_len);
+	conn->body_done = request->framing == FRAMING_NONE;
+	return 0;
+}
+
 /* NEXT: a request; OTHER: CONNECT to a proxy. */
 static enum step parse_head(struct conn *conn, size_t head_len)
 {
@@ -321,13 +333,11 @@ static enum step parse_head(struct conn *conn, size_t head_len)
 	}
 	buf_consume(in, head_len);
 	conn->requests++;
-	/* An empty body is none: nothing is waited for. */
-	if (conn->request.framing == FRAMING_LENGTH &&
-	    conn->request.body_len == 0)
-		conn->request.framing = FRAMING_NONE;
-	body_decoder_init(&conn->body, conn->request.framing,
-			  conn->request.body_len);
-	conn->body_done = conn->request.framing == FRAMING_NONE;
+	if (begin_body(conn) < 0) {
+		conn_refuse(conn, CONSTRAINT_internal, "memory is out");
+		conn->close_after = true;
+		return STEP_DENY;
+	}
 	if (is_lease_wrong(conn)) {
 		conn_refuse(conn, CONSTRAINT_lease_invalid, "%s",
 			    constraint_text(CONSTRAINT_lease_invalid));
@@ -356,8 +366,11 @@ static enum step step_head(struct conn *conn, enum lane_event event)
 	struct buf *in = io_in(conn->client);
 	size_t head_len;
 
-	if (event == EV_ENTER)
+	if (event == EV_ENTER) {
 		conn_reset_request(conn);
+		if (conn->is_inner)
+			conn_forget_opening(conn);
+	}
 	if (conn->stream_fault.constraint != CONSTRAINT_none)
 		return refuse_head(conn, &conn->stream_fault);
 	/* Who does not read what it was answered is asked for no more. */

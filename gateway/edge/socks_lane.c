@@ -59,7 +59,7 @@ static bool is_lease_right(const struct conn *conn, const struct socks *socks)
 
 static enum step take_password(struct conn *conn)
 {
-	bool is_right = is_lease_right(conn, &conn->socks);
+	bool is_right = is_lease_right(conn, &conn->opening->socks);
 	uint8_t answer[2];
 
 	socks_answer_password(is_right, answer);
@@ -125,8 +125,9 @@ static enum step answer(struct conn *conn, enum socks_code code)
 
 static enum step take_request(struct conn *conn)
 {
-	if (target_named(bytes_str(conn->socks.host), conn->socks.port,
-			 SCHEME_TCP, &conn->target) < 0) {
+	if (target_named(bytes_str(conn->opening->socks.host),
+			 conn->opening->socks.port, SCHEME_TCP,
+			 &conn->target) < 0) {
 		deny_target(conn, CONSTRAINT_request_malformed,
 			    "the request names no host that can exist");
 		return answer(conn, SOCKS_FAILED);
@@ -138,10 +139,10 @@ static enum step take_request(struct conn *conn)
 		return answer(conn, SOCKS_NOT_ALLOWED);
 	/* target is filled in again from what stands in wanted: they share no
 	 * memory. */
-	memcpy(conn->arrival.host, conn->target.host,
-	       sizeof(conn->arrival.host));
-	conn->wanted = (struct wanted){
-		.host = conn->arrival.host,
+	memcpy(conn->opening->arrival.host, conn->target.host,
+	       sizeof(conn->opening->arrival.host));
+	conn->opening->wanted = (struct wanted){
+		.host = conn->opening->arrival.host,
 		.kind = conn->target.kind,
 		.port = conn->target.port,
 		.from_connect = true,
@@ -158,7 +159,7 @@ static enum step take_methods(struct conn *conn)
 	/* The door has answered: it had to, to be told the lease. */
 	if (conn->is_outside)
 		return STEP_STAY;
-	socks_answer_method(&conn->socks, out);
+	socks_answer_method(&conn->opening->socks, out);
 	return io_write(conn->client, bytes_from(out, sizeof(out))) < 0
 		       ? STEP_END
 		       : STEP_STAY;
@@ -166,9 +167,10 @@ static enum step take_methods(struct conn *conn)
 
 static enum step take_invalid(struct conn *conn)
 {
-	deny_target(conn, CONSTRAINT_request_malformed, conn->socks.reason);
-	return refuse(conn,
-		      bytes_from(conn->socks.refusal, conn->socks.refusal_len));
+	deny_target(conn, CONSTRAINT_request_malformed,
+		    conn->opening->socks.reason);
+	return refuse(conn, bytes_from(conn->opening->socks.refusal,
+				       conn->opening->socks.refusal_len));
 }
 
 /* One message. *is_more: there was none. */
@@ -177,7 +179,7 @@ static enum step take_message(struct conn *conn, bool *is_more)
 	struct buf *in = io_in(conn->client);
 	struct bytes input = buf_view(in);
 	size_t before = input.len;
-	enum socks_result result = socks_take(&conn->socks, &input);
+	enum socks_result result = socks_take(&conn->opening->socks, &input);
 	enum step step = STEP_STAY;
 
 	switch (result) {

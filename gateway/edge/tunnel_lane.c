@@ -26,8 +26,8 @@ bool tunnel_is_web_port(uint16_t port)
 bool tunnel_may_wait(const struct conn *conn)
 {
 	const struct target_facts facts = {
-		.host = bytes_str(conn->wanted.host),
-		.port = conn->wanted.port,
+		.host = bytes_str(conn->opening->wanted.host),
+		.port = conn->opening->wanted.port,
 	};
 	struct verdict verdict =
 		decide_target(conn->edge->policy, &facts, NULL);
@@ -102,7 +102,7 @@ static enum step step_dial(struct conn *conn, enum lane_event event)
 		io_read_start(conn->peer);
 		return STEP_NEXT;
 	}
-	if (conn->hello.kind != HELLO_TLS)
+	if (conn->opening->hello.kind != HELLO_TLS)
 		return STEP_END;
 	conn->target_verdict = (struct verdict){
 		.kind = VERDICT_DENY,
@@ -136,23 +136,40 @@ static int move(struct io *from, struct io *to, uint64_t *count)
 static int hear(struct conn *conn)
 {
 	struct bytes input = buf_view(io_in(conn->client));
+	struct opening *opening = conn->opening;
 	struct target target;
 
 	if (!conn->is_unheard)
 		return 1;
-	if (conn->hello.kind == HELLO_OTHER)
-		hello_init(&conn->hello);
-	if (hello_look(&conn->hello, input) == HELLO_MORE)
+	if (opening->hello.kind == HELLO_OTHER)
+		hello_init(&opening->hello);
+	if (hello_look(&opening->hello, input) == HELLO_MORE)
 		return conn->is_eof ? 1 : 0;
 	conn->is_unheard = false;
-	if ((conn->hello.kind != HELLO_HTTP || conn->bytes_down > 0) &&
-	    target_from(&conn->wanted, &conn->hello, &target) ==
+	if ((opening->hello.kind != HELLO_HTTP || conn->bytes_down > 0) &&
+	    target_from(&opening->wanted, &opening->hello, &target) ==
 		    CONSTRAINT_none &&
-	    !strcmp(target.host, conn->target.host))
+	    !strcmp(target.host, conn->target.host)) {
+		conn_forget_opening(conn);
 		return 1;
+	}
 	conn_refuse(conn, CONSTRAINT_protocol_not_allowed,
 		    "the client spoke late, and not what was decided on");
 	return -1;
+}
+
+/* A tunnel may rest for an hour: what its end on record says is kept. */
+static void forget_the_way(struct conn *conn)
+{
+	bool was_asked = conn->request.method.len > 0;
+
+	memset(&conn->request, 0, sizeof(conn->request));
+	if (was_asked)
+		conn->request.method = bytes_str("CONNECT");
+	conn->proxy_authorization = bytes_from(NULL, 0);
+	arena_release(&conn->arena);
+	if (!conn->is_unheard)
+		conn_forget_opening(conn);
 }
 
 static int move_up(struct conn *conn)
@@ -178,6 +195,8 @@ static enum step step_relay(struct conn *conn, enum lane_event event)
 {
 	int result = 0;
 
+	if (event == EV_ENTER)
+		forget_the_way(conn);
 	switch ((unsigned)event) {
 	case EV_ENTER:
 	case EV_DATA:
