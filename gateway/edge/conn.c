@@ -9,6 +9,7 @@
 #include "gateway/edge/git_lane.h"
 #include "gateway/edge/h2_lane.h"
 #include "gateway/edge/internal.h"
+#include "gateway/edge/opening.h"
 #include "gateway/edge/websocket_lane.h"
 #include "gateway/upstream/dial.h"
 

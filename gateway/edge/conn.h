@@ -21,8 +21,6 @@
 #include "gateway/http/head.h"
 #include "gateway/http/problem.h"
 #include "gateway/http/write.h"
-#include "gateway/listen/accept.h"
-#include "gateway/listen/socks.h"
 
 #define CONN_ARENA_MAX	(HEAD_ARENA_BYTES + ADVICE_ARENA_BYTES + 16 * 1024)
 #define REQUEST_ID_SIZE 24
@@ -39,20 +37,12 @@ struct filter {
 	void *state;
 };
 
+struct opening;	       /* opening.h */
 struct git_work;       /* git_lane.c */
 struct websocket_work; /* websocket_lane.c */
 struct look;	       /* look.c */
 struct approval;       /* approval.h */
 struct internal;       /* internal.h */
-
-/* How a connection came and what it first said: until it is known where it
- * goes, and what it speaks. */
-struct opening {
-	struct arrival arrival;
-	struct wanted wanted;
-	struct hello hello;
-	struct socks socks;
-};
 
 struct conn {
 	struct edge *edge;

@@ -7,6 +7,7 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "gateway/edge/conn.h"
+#include "gateway/edge/opening.h"
 #include "gateway/session/session.h"
 
 /* NEXT: HTTP; OTHER: SOCKS. */

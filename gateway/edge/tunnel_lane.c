@@ -5,6 +5,7 @@
  */
 #include "common/cleanup.h"
 #include "gateway/edge/approval.h"
+#include "gateway/edge/opening.h"
 #include "gateway/upstream/dial.h"
 
 static const struct io_limits limits = {
