@@ -7,6 +7,7 @@
 #include "common/log.h"
 #include "gateway/courier/certificate.h"
 #include "gateway/courier/courier.h"
+#include "gateway/flow/share.h"
 #include "gateway/http/framing.h"
 #include "gateway/tls/verify.h"
 
@@ -535,11 +536,10 @@ static bool has_room_for(const struct courier *courier, const char *session)
 	const struct leg *leg;
 	size_t own = 0;
 
-	if (courier->leg_count >= LEGS_MAX)
-		return false;
 	DL_FOREACH(courier->legs, leg)
 	own += !strcmp(leg->session, session);
-	return own < LEGS_OF_SESSION_MAX;
+	return share_has_room(own, LEGS_OF_SESSION_MAX, courier->leg_count,
+			      LEGS_MAX);
 }
 
 void leg_open(struct courier *courier, const struct keeper_peer *peer,

@@ -8,6 +8,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "gateway/dialer/proxy.h"
+#include "gateway/flow/share.h"
 #include "policies/host.h"
 
 struct dial {
@@ -393,8 +394,8 @@ void dialer_dial(struct dialer *dialer, struct dial_client *client,
 	struct dial *dial;
 
 	if (constraint == CONSTRAINT_none &&
-	    (client->count >= DIALS_OF_CLIENT_MAX ||
-	     dialer->count >= DIALS_MAX))
+	    !share_has_room(client->count, DIALS_OF_CLIENT_MAX, dialer->count,
+			    DIALS_MAX))
 		constraint = CONSTRAINT_limit_connections;
 	if (constraint != CONSTRAINT_none) {
 		refuse(dialer, ticket, constraint, "%.*s port %u: %s",

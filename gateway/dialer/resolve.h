@@ -19,7 +19,7 @@
 #include "gateway/dialer/resolved.h"
 #include "gateway/flow/config.h"
 
-#define RESOLVE_NAMES_MAX    1024 /* in the cache, or being asked for */
+#define RESOLVE_NAMES_MAX    3072 /* known or asked for: > DIALS_MAX */
 #define RESOLVE_TRY_MS	     1500 /* one try; the second takes twice that */
 #define RESOLVE_TRIES	     2
 #define RESOLVE_TOTAL_MS     4500 /* then it failed (security C9: < 5 s) */

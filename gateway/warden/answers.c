@@ -4,6 +4,7 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "gateway/flow/share.h"
 #include "gateway/warden/warden.h"
 
 /* In every answer channel_owner is the child that asks: which requests it
@@ -113,9 +114,10 @@ static void answer_packcheck_start(struct rpc_ticket ticket,
 	(void)fd;
 	if (!has_session(edge, ticket))
 		return;
-	if (count_of(warden, ROLE_PACKCHECK, NULL) >= PACKCHECKS_MAX ||
-	    count_of(warden, ROLE_PACKCHECK, edge->session) >=
-		    PACKCHECKS_OF_SESSION_MAX)
+	if (!share_has_room(count_of(warden, ROLE_PACKCHECK, edge->session),
+			    PACKCHECKS_OF_SESSION_MAX,
+			    count_of(warden, ROLE_PACKCHECK, NULL),
+			    PACKCHECKS_MAX))
 		rpc_refuse(ticket, CONSTRAINT_limit_rate,
 			   "too many packs are being checked");
 	else
