@@ -7,7 +7,7 @@
 #include <utlist.h>
 
 #include "common/cleanup.h"
-#include "gateway/dialer/resolved.h"
+#include "gateway/dialer/lookup.h"
 #include "gateway/dialer/servers.h"
 #include "policies/host.h"
 
@@ -196,36 +196,26 @@ static void tell_waiters(struct name *name)
 	name->is_telling = false;
 }
 
-static void take_addresses(struct name *name, const struct ares_addrinfo *found)
+static void take_addresses(struct name *name,
+			   const struct lookup_answer *answer)
 {
-	const struct ares_addrinfo_node *node;
-
-	for (node = found->nodes; node; node = node->ai_next) {
-		union address address = {0};
-
-		if (node->ai_family != AF_INET && node->ai_family != AF_INET6)
-			continue;
-		memcpy(&address, node->ai_addr,
-		       node->ai_family == AF_INET ? sizeof(address.v4)
-						  : sizeof(address.v6));
-		resolved_add(&name->resolved, &address);
-		if (node->ai_ttl < (int)name->ttl_s)
-			name->ttl_s = node->ai_ttl < RESOLVE_TTL_MIN_S
-					      ? RESOLVE_TTL_MIN_S
-					      : (unsigned)node->ai_ttl;
-	}
+	for (size_t i = 0; i < answer->resolved.count; i++)
+		resolved_add(&name->resolved, &answer->resolved.addresses[i]);
+	if (answer->ttl_s < (int)name->ttl_s)
+		name->ttl_s = answer->ttl_s < RESOLVE_TTL_MIN_S
+				      ? RESOLVE_TTL_MIN_S
+				      : (unsigned)answer->ttl_s;
 }
 
-static void set_answer(struct name *name, int status,
-		       const struct ares_addrinfo *found)
+static void set_answer(struct name *name, const struct lookup_answer *answer)
 {
-	if (status == ARES_SUCCESS && found)
-		take_addresses(name, found);
+	take_addresses(name, answer);
 	/* What one family's failure says counts when there is no other. */
-	if (status != ARES_ENODATA || name->why[0] == '\0')
+	if (answer->status != ARES_ENODATA || name->why[0] == '\0')
 		(void)snprintf(name->why, sizeof(name->why), "%s",
-			       status == ARES_SUCCESS ? "it has no address"
-						      : ares_strerror(status));
+			       answer->status == ARES_SUCCESS
+				       ? "it has no address"
+				       : ares_strerror(answer->status));
 }
 
 /* Nobody has to wait any longer; tells nobody. */
@@ -271,8 +261,8 @@ static void end_late(struct name *name)
 		free(name);
 }
 
-static void take_answer(struct name *name, int family, int status,
-			struct ares_addrinfo *found)
+static void take_answer(struct name *name, int family,
+			const struct lookup_answer *answer)
 {
 	name->pending--;
 	name->resolver->pending--;
@@ -280,30 +270,24 @@ static void take_answer(struct name *name, int family, int status,
 		end_late(name);
 	} else if (name->state == NAME_KNOWN) {
 		/* For whoever asks next; its end of life stays. */
-		if (status == ARES_SUCCESS && found)
-			take_addresses(name, found);
+		take_addresses(name, answer);
 	} else {
-		set_answer(name, status, found);
+		set_answer(name, answer);
 		if (name->pending == 0)
 			settle_and_tell(name);
 		else if (name->resolved.count > 0)
 			hurry(name, family);
 	}
-	ares_freeaddrinfo(found);
 }
 
-static void on_ipv4(void *owner, int status, int timeouts,
-		    struct ares_addrinfo *found)
+static void on_ipv4(void *owner, const struct lookup_answer *answer)
 {
-	(void)timeouts;
-	take_answer(owner, AF_INET, status, found);
+	take_answer(owner, AF_INET, answer);
 }
 
-static void on_ipv6(void *owner, int status, int timeouts,
-		    struct ares_addrinfo *found)
+static void on_ipv6(void *owner, const struct lookup_answer *answer)
 {
-	(void)timeouts;
-	take_answer(owner, AF_INET6, status, found);
+	take_answer(owner, AF_INET6, answer);
 }
 
 /* A question took too long: what is there must do. */
@@ -376,20 +360,11 @@ static void join(struct name *name, struct resolve_waiter *waiter)
  * silent about one holds the other back no longer than hurry() says. */
 static void ask_both(struct resolver *resolver, struct name *name)
 {
-	struct ares_addrinfo_hints hints = {
-		.ai_flags = ARES_AI_NOSORT,
-		.ai_family = AF_INET6,
-		.ai_socktype = SOCK_STREAM,
-	};
-
 	name->pending = 2;
 	resolver->pending += 2;
 	name->is_in_ask = true;
-	ares_getaddrinfo(resolver->channel, name->text, NULL, &hints, on_ipv6,
-			 name);
-	hints.ai_family = AF_INET;
-	ares_getaddrinfo(resolver->channel, name->text, NULL, &hints, on_ipv4,
-			 name);
+	lookup_ask(resolver->channel, name->text, AF_INET6, on_ipv6, name);
+	lookup_ask(resolver->channel, name->text, AF_INET, on_ipv4, name);
 	name->is_in_ask = false;
 }
 
