@@ -69,8 +69,9 @@ def test_an_upload_without_a_length_is_cut(rated, origin):
     session = rated(rate={"upload": "1MiB/1h"})
     body = session.dir / "body"
     body.write_bytes(bytes(4 << 20))
-    limited(session.curl(origin.url("/echo"), "-H", "Expect:", "-H",
-                         "Transfer-Encoding: chunked", "--data-binary",
+    # Over HTTP/2 some versions of curl say the length all the same.
+    limited(session.curl(origin.url("/echo"), "--http1.1", "-H", "Expect:",
+                         "-H", "Transfer-Encoding: chunked", "--data-binary",
                          f"@{body}"))
     assert session.row("response")["constraint"] == "limit_rate"
 
