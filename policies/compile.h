@@ -60,6 +60,9 @@ void compile_matches(struct compile *compile, const struct text_node *node,
 const struct policy_body *compile_body(struct compile *compile,
 				       const struct text_node *node);
 /* body.json. */
+/* secrets: deny */
+void compile_deny_secrets(struct compile *compile, const struct text_node *node,
+			  bool *deny);
 void compile_json(struct compile *compile, const struct text_node *node,
 		  struct policy_body *body);
 /* Of a rule or of the session; node may be NULL. */

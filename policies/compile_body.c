@@ -144,15 +144,15 @@ static void read_max(struct compile *compile, const struct text_node *node,
 		body->max = bytes;
 }
 
-static void read_secrets(struct compile *compile, const struct text_node *node,
-			 struct policy_body *body)
+void compile_deny_secrets(struct compile *compile, const struct text_node *node,
+			  bool *deny)
 {
 	static const struct choice choices[] = {{"deny", 1}};
 	int value;
 
 	if (reader_choice(&compile->reader, node, choices, ARRAY_SIZE(choices),
 			  &value))
-		body->deny_secrets = true;
+		*deny = true;
 }
 
 static void read_parts(struct compile *compile, const struct body_nodes *nodes,
@@ -168,7 +168,8 @@ static void read_parts(struct compile *compile, const struct body_nodes *nodes,
 		compile_matches(compile, nodes->multipart, false,
 				&body->multipart);
 	if (nodes->secrets)
-		read_secrets(compile, nodes->secrets, body);
+		compile_deny_secrets(compile, nodes->secrets,
+				     &body->deny_secrets);
 	if (nodes->graphql)
 		read_graphql(compile, nodes->graphql, body);
 }

@@ -201,14 +201,18 @@ static void check_websocket(struct compile *compile,
 
 /* What a guardrail's rule would add, and what only one rule can say. */
 static void check_guardrail(struct compile *compile,
-			    const struct rule_nodes *nodes)
+			    const struct rule_nodes *nodes,
+			    const struct policy_rule *rule)
 {
+	size_t known = rule->websocket && rule->websocket->deny_secrets;
+
 	if (nodes->credential)
 		text_error(&compile->reader.source, nodes->credential->key_at,
 			   "a guardrail's rule has no \"credential\"");
-	if (nodes->websocket && nodes->websocket->count)
+	if (nodes->websocket && nodes->websocket->count > known)
 		text_error(&compile->reader.source, nodes->websocket->at,
-			   "a guardrail allows WebSockets by {} alone");
+			   "a guardrail allows WebSockets by {} or "
+			   "{secrets: deny} alone");
 }
 
 static void check_rule(struct compile *compile, const struct text_node *node,
@@ -223,7 +227,7 @@ static void check_rule(struct compile *compile, const struct text_node *node,
 			   "a rule that asks needs \"hosts\"; for every host "
 			   "say hosts: [\"*\"]");
 	if (compile->policy->is_guardrail)
-		check_guardrail(compile, nodes);
+		check_guardrail(compile, nodes, rule);
 	if (nodes->credential)
 		check_credential(compile, nodes, rule);
 	if (nodes->hold)

@@ -2,7 +2,7 @@
 #include "policies/compile_rule.h"
 
 struct websocket_nodes {
-	const struct text_node *message, *text, *binary;
+	const struct text_node *message, *text, *binary, *secrets;
 };
 
 void compile_websocket(struct compile *compile, const struct text_node *node,
@@ -14,6 +14,8 @@ void compile_websocket(struct compile *compile, const struct text_node *node,
 		{"text", reader_keep, offsetof(struct websocket_nodes, text)},
 		{"binary", reader_keep,
 		 offsetof(struct websocket_nodes, binary)},
+		{"secrets", reader_keep,
+		 offsetof(struct websocket_nodes, secrets)},
 	};
 	struct policy_websocket *websocket =
 		arena_alloc(compile->reader.arena, sizeof(*websocket));
@@ -22,8 +24,12 @@ void compile_websocket(struct compile *compile, const struct text_node *node,
 	if (!websocket || !reader_map(&compile->reader, node, fields,
 				      ARRAY_SIZE(fields), &nodes))
 		return;
+	/* A guardrail leaves to each policy what it does not speak of. */
 	*websocket = (struct policy_websocket){
-		.message_max = POLICY_WEBSOCKET_MESSAGE_DEFAULT};
+		.message_max = compile->policy->is_guardrail
+				       ? POLICY_WEBSOCKET_MESSAGE_MAX
+				       : POLICY_WEBSOCKET_MESSAGE_DEFAULT,
+		.allow_binary = compile->policy->is_guardrail};
 	if (nodes.message &&
 	    reader_size(&compile->reader, nodes.message,
 			&websocket->message_max) &&
@@ -36,5 +42,8 @@ void compile_websocket(struct compile *compile, const struct text_node *node,
 	if (nodes.binary)
 		(void)reader_bool(&compile->reader, nodes.binary,
 				  &websocket->allow_binary);
+	if (nodes.secrets)
+		compile_deny_secrets(compile, nodes.secrets,
+				     &websocket->deny_secrets);
 	rule->websocket = websocket;
 }

@@ -180,6 +180,9 @@ static int add_websocket(struct buf *out,
 	    buf_add_format(out, " like `%.*s`",
 			   BYTES_ARGS(pattern_text(websocket->text))) < 0)
 		return -1;
+	if (websocket->deny_secrets &&
+	    buf_add_str(out, ", without a secret or token") < 0)
+		return -1;
 	return buf_add_str(out, "\n");
 }
 

@@ -76,6 +76,7 @@ struct policy_websocket {
 	uint64_t message_max;	    /* bytes, a whole message */
 	const struct pattern *text; /* every text message; NULL: any */
 	bool allow_binary;
+	bool deny_secrets; /* in any message of the client */
 };
 #define POLICY_WEBSOCKET_MESSAGE_DEFAULT (1024 * 1024)
 #define POLICY_WEBSOCKET_MESSAGE_MAX	 (16 * 1024 * 1024)

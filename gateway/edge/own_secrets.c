@@ -11,11 +11,16 @@
 #define PRINTS_TIMEOUT_MS 10000
 #define PRINTS_KEPT_MS	  60000
 
+static bool denies_secrets(const struct policy_rule *rule)
+{
+	return (rule->body && rule->body->deny_secrets) ||
+	       (rule->websocket && rule->websocket->deny_secrets);
+}
+
 static bool has_such_a_rule(const struct policy *policy)
 {
 	for (size_t i = 0; i < policy->rule_count; i++)
-		if (policy->rules[i].body &&
-		    policy->rules[i].body->deny_secrets)
+		if (denies_secrets(&policy->rules[i]))
 			return true;
 	return false;
 }

@@ -17,7 +17,7 @@ struct way {
 struct websocket_work {
 	struct websocket_handshake handshake;
 	/* The policy's, and the guardrail's if there is one: both hold. */
-	const struct policy_websocket *rules[2];
+	const struct policy_rule *rules[2];
 	size_t rule_count;
 	struct websocket_end client, upstream;
 	struct way up, down;
@@ -58,8 +58,17 @@ static bool add_rule(struct websocket_work *work,
 {
 	if (!rule || !rule->websocket)
 		return false;
-	work->rules[work->rule_count++] = rule->websocket;
+	work->rules[work->rule_count++] = rule;
 	return true;
+}
+
+/* The rule that lets no secret out, or NULL. */
+static const struct policy_rule *secret_rule(const struct websocket_work *work)
+{
+	for (size_t i = 0; i < work->rule_count; i++)
+		if (work->rules[i]->websocket->deny_secrets)
+			return work->rules[i];
+	return NULL;
 }
 
 int websocket_permit(struct conn *conn)
@@ -72,6 +81,9 @@ int websocket_permit(struct conn *conn)
 			    constraint_text(CONSTRAINT_websocket_not_allowed));
 		return -1;
 	}
+	if (secret_rule(work) && websocket_search(conn, conn->request.query,
+						  bytes_from(NULL, 0)) < 0)
+		return -1;
 	return 0;
 }
 
@@ -140,19 +152,29 @@ static enum step end_with(struct conn *conn, uint16_t code)
 	return STEP_NEXT;
 }
 
+/* conn->refusal says why, to the client as well. */
+static enum step end_refused(struct conn *conn, uint16_t code)
+{
+	struct websocket_work *work = conn->websocket;
+
+	conn_record_end(conn);
+	work->reason_len = (size_t)snprintf(
+		work->reason, sizeof(work->reason), "egress denied: %s",
+		constraint_name(conn->refusal.constraint));
+	return end_with(conn, code);
+}
+
 static enum step violate(struct conn *conn, enum constraint constraint,
 			 uint16_t code, const char *reason)
 {
 	conn_refuse(conn, constraint, "%s", reason);
-	conn_record_end(conn);
-	return end_with(conn, code);
+	return end_refused(conn, code);
 }
 
 /* What the session may not hold, or use up. */
 static enum step overrun(struct conn *conn)
 {
-	conn_record_end(conn);
-	return end_with(conn, WEBSOCKET_LATER);
+	return end_refused(conn, WEBSOCKET_LATER);
 }
 
 /* ---- messages ---- */
@@ -224,13 +246,38 @@ static bool is_allowed_by(const struct policy_websocket *rule,
 		       PATTERN_MATCHES;
 }
 
-static bool is_allowed(const struct websocket_work *work,
-		       const struct websocket_end *from)
+/* The rule that does not allow it, or NULL. */
+static const struct policy_rule *broken_rule(const struct websocket_work *work,
+					     const struct websocket_end *from)
 {
 	for (size_t i = 0; i < work->rule_count; i++)
-		if (!is_allowed_by(work->rules[i], from))
-			return false;
-	return true;
+		if (!is_allowed_by(work->rules[i]->websocket, from))
+			return work->rules[i];
+	return NULL;
+}
+
+/* What the client said, whole. */
+static enum step check_message(struct conn *conn)
+{
+	struct websocket_work *work = conn->websocket;
+	const struct websocket_end *from = &work->client;
+	const struct policy_rule *rule = broken_rule(work, from);
+
+	if (rule) {
+		conn->verdict.rule = rule->name;
+		return violate(conn, CONSTRAINT_websocket_message,
+			       WEBSOCKET_POLICY,
+			       from->opcode == WEBSOCKET_BINARY
+				       ? "no rule allows binary messages here"
+				       : "no rule allows this message here");
+	}
+	rule = secret_rule(work);
+	if (rule && websocket_search(conn, bytes_from(NULL, 0),
+				     buf_view(&from->message)) < 0) {
+		conn->verdict.rule = rule->name;
+		return end_refused(conn, WEBSOCKET_POLICY);
+	}
+	return STEP_STAY;
 }
 
 static enum step take_message(struct conn *conn, bool is_up)
@@ -240,12 +287,8 @@ static enum step take_message(struct conn *conn, bool is_up)
 
 	if ((is_up ? rate_up : rate_down)(conn, buf_len(&from->message)) < 0)
 		return overrun(conn);
-	if (is_up && !is_allowed(work, from))
-		return violate(conn, CONSTRAINT_websocket_message,
-			       WEBSOCKET_POLICY,
-			       from->opcode == WEBSOCKET_BINARY
-				       ? "no rule allows binary messages here"
-				       : "no rule allows this message here");
+	if (is_up && check_message(conn) != STEP_STAY)
+		return STEP_NEXT;
 	*(is_up ? &work->up : &work->down) = (struct way){.is_pending = true};
 	return STEP_STAY;
 }
@@ -422,8 +465,8 @@ static enum step begin_relay(struct conn *conn)
 	size_t max = SIZE_MAX;
 
 	for (size_t i = 0; i < work->rule_count; i++)
-		if (work->rules[i]->message_max < max)
-			max = (size_t)work->rules[i]->message_max;
+		if (work->rules[i]->websocket->message_max < max)
+			max = (size_t)work->rules[i]->websocket->message_max;
 	buf_init(&work->arrived, WEBSOCKET_ARRIVED_MAX);
 	work->began_ms = io_loop_now_ms(conn->edge->keeper->loop);
 	if (websocket_end_init(&work->client, WEBSOCKET_CLIENT, max) < 0 ||

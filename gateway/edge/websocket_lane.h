@@ -7,6 +7,8 @@
 #ifndef GATEWAY_EDGE_WEBSOCKET_LANE_H
 #define GATEWAY_EDGE_WEBSOCKET_LANE_H
 
+#include "common/bytes.h"
+
 struct conn;
 
 /* A request that is_websocket was read: check the handshake. 0, or -1:
@@ -16,5 +18,14 @@ int websocket_begin(struct conn *conn);
 int websocket_permit(struct conn *conn);
 /* Forget it. */
 void websocket_release(struct conn *conn);
+
+/* ---- websocket_secret.c ---- */
+
+/* Look for a token or a secret of the session's own in the handshake's query
+ * or in a whole message (untrusted; the other one is empty), as in a body:
+ * as it is, percent-decoded, and in the strings of what may be read as JSON.
+ * 0, or -1: refusal set, also when it cannot be looked for. */
+int websocket_search(struct conn *conn, struct bytes query,
+		     struct bytes message);
 
 #endif

@@ -90,6 +90,8 @@ static const struct row {
 	{ALLOW("websocket: {}"), NULL},
 	{ALLOW("websocket: {message: 64KiB, text: '[a-z]*', binary: true}"),
 	 NULL},
+	{ALLOW("websocket: {secrets: deny}"), NULL},
+	{ALLOW("websocket: {secrets: allow}"), "must be deny"},
 	{ALLOW("websocket: {message: 17MiB}"), "more than 16 MiB"},
 	{ALLOW("websocket: {binary: perhaps}"), "true or false"},
 	{ALLOW("websocket: true"), "this must be a map"},

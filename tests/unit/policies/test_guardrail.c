@@ -46,7 +46,10 @@ static void a_guardrail_says_what_narrows_and_nothing_else(void **state)
 		 NULL},
 		{RULES("  - {hosts: [a.example], action: allow, websocket: "
 		       "{binary: true}}\n"),
-		 "allows WebSockets by {} alone"},
+		 "allows WebSockets by {} or {secrets: deny} alone"},
+		{RULES("  - {hosts: [a.example], action: allow, websocket: "
+		       "{secrets: deny, message: 1KiB}}\n"),
+		 "allows WebSockets by {} or {secrets: deny} alone"},
 	};
 
 	(void)state;
