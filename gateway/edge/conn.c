@@ -291,7 +291,7 @@ int conn_get_upstream(struct conn *conn, struct bytes binding)
 
 	conn_put_upstream(conn);
 	conn->is_ready = false;
-	if (conn->is_stream && binding.len == 0)
+	if (conn->is_stream && binding.len == 0 && !conn->websocket)
 		conn->up = upstream_get_h2(&conn->edge->pool, &conn->target,
 					   on_upstream, conn, &err);
 	else

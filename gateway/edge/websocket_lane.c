@@ -125,6 +125,18 @@ static enum step agree(struct conn *conn)
 	return STEP_NEXT;
 }
 
+/* To a client of HTTP/2 every 2xx would be a WebSocket (RFC 8441). */
+static enum step answered(struct conn *conn)
+{
+	unsigned status = upstream_response(conn->up)->status;
+
+	if (!conn->is_stream || status < 200 || status > 299)
+		return exchange_step(conn, EV_UP_HEAD);
+	conn_refuse(conn, CONSTRAINT_response_malformed,
+		    "the upstream answers, but opens no WebSocket");
+	return STEP_DENY;
+}
+
 /* NEXT: both sides have agreed; OTHER: upstream answered as to any request,
  * and the answer was passed on. */
 static enum step step_open(struct conn *conn, enum lane_event event)
@@ -138,8 +150,10 @@ static enum step step_open(struct conn *conn, enum lane_event event)
 			return STEP_DENY;
 		}
 	}
-	if (event == EV_UP_HEAD && upstream_response(conn->up)->is_websocket)
-		return agree(conn);
+	if (event == EV_UP_HEAD)
+		return upstream_response(conn->up)->is_websocket
+			       ? agree(conn)
+			       : answered(conn);
 	return exchange_step(conn, event);
 }
 

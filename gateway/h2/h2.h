@@ -15,8 +15,9 @@
  * in lower case, nothing that belongs to a connection) in it. Bodies flow
  * as far as their reader takes them: a window is given back only when the
  * io has passed the bytes on. Trailers pass as gateway/http/trailers.h says.
- * No push, no extended CONNECT, no priorities. Floods of frames that carry
- * no work end the connection with ENHANCE_YOUR_CALM (budget.h).
+ * No push, no priorities; extended CONNECT for WebSockets alone, as a handshake
+ * of HTTP/1.1 whose 101 is the 200 of HTTP/2 (RFC 8441). Floods of frames that
+ *carry no work end the connection with ENHANCE_YOUR_CALM (budget.h).
  *
  *	session = h2_server_new(loop, client, &limits, &events, conn);
  *	IO_DATA of client: h2_session_receive(session)

@@ -49,6 +49,7 @@ struct h2_stream {
 	enum framing in_framing;
 	bool in_began; /* its (final) head was passed on */
 	bool in_ended;
+	bool is_websocket; /* server: asked for; bytes both ways after 101 */
 	bool has_data;
 	bool was_reset; /* by the peer */
 	size_t held;	/* bytes whose window was not given back */

@@ -152,6 +152,7 @@ void h2_stream_expect_head(struct h2_stream *stream)
 	stream->out = OUT_HEAD;
 	guard_init(&stream->guard,
 		   stream->session->is_server ? GUARD_RESPONSE : GUARD_REQUEST);
+	stream->guard.may_switch = stream->is_websocket;
 }
 
 static bool has_body(enum framing framing, uint64_t len)
@@ -174,22 +175,36 @@ static void expect_body(struct h2_stream *stream, enum framing framing,
 static bool must_wait(struct h2_stream *stream, const struct response *response)
 {
 	if (response->framing != FRAMING_LENGTH || !stream->has_data ||
-	    stream->in_ended || stream->is_late || io_pair_is_alone(stream->io))
+	    stream->is_websocket || stream->in_ended || stream->is_late ||
+	    io_pair_is_alone(stream->io))
 		return false;
 	io_deadline(stream->io, H2_LINGER_MS);
 	return true;
 }
 
+/* RFC 8441 section 5: 200 stands for 101, so no other answer may be one. */
+static int open_websocket(struct response *response)
+{
+	if (!response->is_websocket)
+		return response->status >= 200 && response->status < 300 ? -1
+									 : 0;
+	response->status = 200;
+	response->framing = FRAMING_TO_CLOSE;
+	fields_remove(&response->fields, "Sec-WebSocket-Accept");
+	return 0;
+}
+
 /* 0; 1: later; -1. */
-static int respond(struct h2_stream *stream, const struct response *response)
+static int respond(struct h2_stream *stream, struct response *response)
 {
 	nghttp2_session *ng = stream->session->ng;
 	nghttp2_data_provider body = {{.ptr = stream}, read_body};
-	bool is_interim = response->status < 200;
 	struct lines lines;
 
 	if (must_wait(stream, response))
 		return 1;
+	if (stream->is_websocket && open_websocket(response) < 0)
+		return -1;
 	lines_begin(&lines, &stream->arena_out, response->fields.count);
 	lines_add_number(&lines, ":status", response->status);
 	lines_add_fields(&lines, &response->fields);
@@ -198,7 +213,7 @@ static int respond(struct h2_stream *stream, const struct response *response)
 		lines_add_number(&lines, "content-length", response->body_len);
 	if (lines.is_short)
 		return -1;
-	if (is_interim) {
+	if (response->status < 200) {
 		h2_stream_expect_head(stream);
 		return nghttp2_submit_headers(ng, NGHTTP2_FLAG_NONE, stream->id,
 					      NULL, lines.items, lines.count,

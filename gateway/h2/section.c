@@ -8,6 +8,9 @@
 #define FIELD_OVERHEAD 32 /* RFC 9113 6.5.2 */
 /* Pseudo-fields and those we add. */
 #define FIELDS_SPARE 8
+/* Of the handshake in HTTP/1.1, between us and our own lane: RFC 8441 has
+ * none. */
+#define INNER_KEY "AAAAAAAAAAAAAAAAAAAAAA=="
 
 static const struct {
 	struct bytes name;
@@ -17,6 +20,7 @@ static const struct {
 	[PSEUDO_SCHEME] = {BYTES_LITERAL(":scheme"), SECTION_REQUEST},
 	[PSEUDO_AUTHORITY] = {BYTES_LITERAL(":authority"), SECTION_REQUEST},
 	[PSEUDO_PATH] = {BYTES_LITERAL(":path"), SECTION_REQUEST},
+	[PSEUDO_PROTOCOL] = {BYTES_LITERAL(":protocol"), SECTION_REQUEST},
 	[PSEUDO_STATUS] = {BYTES_LITERAL(":status"), SECTION_RESPONSE},
 };
 
@@ -156,6 +160,21 @@ void section_add(struct section *section, struct bytes name, struct bytes value)
 
 /* ---- a request ---- */
 
+/* RFC 8441 section 4 and 5. */
+static void check_protocol(struct section *section, bool is_whole)
+{
+	const struct bytes *pseudo = section->pseudo;
+
+	if (!bytes_is(pseudo[PSEUDO_METHOD], "CONNECT"))
+		malformed(section, ":protocol is CONNECT's alone");
+	else if (!bytes_is(pseudo[PSEUDO_PROTOCOL], "websocket"))
+		section_refuse(section, CONSTRAINT_upgrade_not_supported,
+			       "of all protocols a WebSocket alone is served");
+	else if (is_whole || section->has_length)
+		malformed(section, "a WebSocket has no length");
+	section->is_websocket = true;
+}
+
 static void check_method(struct section *section, struct bytes method)
 {
 	if (bytes_is(method, "CONNECT"))
@@ -165,12 +184,15 @@ static void check_method(struct section *section, struct bytes method)
 		malformed(section, "the method is not one");
 }
 
-static void check_request(struct section *section)
+static void check_request(struct section *section, bool is_whole)
 {
 	const struct bytes *pseudo = section->pseudo;
 	struct bytes path = pseudo[PSEUDO_PATH];
 
-	check_method(section, pseudo[PSEUDO_METHOD]);
+	if (pseudo[PSEUDO_PROTOCOL].data)
+		check_protocol(section, is_whole);
+	else
+		check_method(section, pseudo[PSEUDO_METHOD]);
 	if (!bytes_is(pseudo[PSEUDO_SCHEME], "https"))
 		malformed(section, "the scheme is not https");
 	if (!http_is_target(path) || path.data[0] != '/')
@@ -210,6 +232,9 @@ static int write_fields(const struct section *section, struct buf *out)
 		if (section->kind == SECTION_REQUEST &&
 		    bytes_is(field->name, "cookie"))
 			continue;
+		if (section->is_websocket &&
+		    bytes_is(field->name, "sec-websocket-key"))
+			continue;
 		if (write_field(out, field->name, field->value) < 0)
 			return -1;
 	}
@@ -219,32 +244,44 @@ static int write_fields(const struct section *section, struct buf *out)
 static int write_request_start(const struct section *section, struct buf *out)
 {
 	static const struct bytes host = BYTES_LITERAL("host");
+	struct bytes method = section->is_websocket
+				      ? bytes_str("GET")
+				      : section->pseudo[PSEUDO_METHOD];
 
-	if (buf_add(out, section->pseudo[PSEUDO_METHOD]) < 0 ||
-	    buf_add_byte(out, ' ') < 0 ||
+	if (buf_add(out, method) < 0 || buf_add_byte(out, ' ') < 0 ||
 	    buf_add(out, section->pseudo[PSEUDO_PATH]) < 0 ||
 	    buf_add_str(out, " HTTP/1.1\r\n") < 0)
 		return -1;
 	return write_field(out, host, section->pseudo[PSEUDO_AUTHORITY]);
 }
 
+/* What the head says of what comes behind it. */
+static int write_rest(const struct section *section, enum framing framing,
+		      struct buf *out)
+{
+	if (section->is_websocket)
+		return buf_add_str(out, "connection: Upgrade\r\n"
+					"upgrade: websocket\r\n"
+					"sec-websocket-key: " INNER_KEY "\r\n");
+	if (section->takes_trailers && buf_add_str(out, "te: trailers\r\n") < 0)
+		return -1;
+	return framing == FRAMING_CHUNKED ? write_framing(out, framing, 0) : 0;
+}
+
 int section_write_request(struct section *section, bool is_whole,
 			  struct buf *out, enum framing *framing)
 {
-	*framing = section->has_length ? FRAMING_LENGTH
-		   : is_whole	       ? FRAMING_NONE
-				       : FRAMING_CHUNKED;
 	if (section->fault.constraint == CONSTRAINT_none)
-		check_request(section);
+		check_request(section, is_whole);
+	*framing = section->is_websocket ? FRAMING_TO_CLOSE
+		   : section->has_length ? FRAMING_LENGTH
+		   : is_whole		 ? FRAMING_NONE
+					 : FRAMING_CHUNKED;
 	if (section->fault.constraint != CONSTRAINT_none)
 		return -1;
 	if (write_request_start(section, out) < 0 ||
 	    write_fields(section, out) < 0 || write_cookies(section, out) < 0 ||
-	    (section->takes_trailers &&
-	     buf_add_str(out, "te: trailers\r\n") < 0) ||
-	    (*framing == FRAMING_CHUNKED &&
-	     write_framing(out, *framing, 0) < 0) ||
-	    write_end(out) < 0) {
+	    write_rest(section, *framing, out) < 0 || write_end(out) < 0) {
 		section_refuse(section, CONSTRAINT_request_too_large,
 			       "the head is longer than its bound");
 		return -1;

@@ -3,6 +3,10 @@
  * collected field by field as HPACK gives them (all untrusted), then checked
  * and written by our own serialisation. What the lane's guard checks anyway
  * (lengths, hosts, paths, look-alikes) is left to it.
+ *
+ * A CONNECT with :protocol (RFC 8441) is a request for a WebSocket, or refused:
+ * it becomes the GET that HTTP/1.1 has for it, with a key that nobody else
+ * sees.
  */
 #ifndef GATEWAY_H2_SECTION_H
 #define GATEWAY_H2_SECTION_H
@@ -18,6 +22,7 @@ enum pseudo {
 	PSEUDO_SCHEME,
 	PSEUDO_AUTHORITY,
 	PSEUDO_PATH,
+	PSEUDO_PROTOCOL,
 	PSEUDO_STATUS,
 	PSEUDO_MAX
 };
@@ -29,6 +34,7 @@ struct section {
 	struct bytes host; /* of a Host field */
 	bool takes_trailers;
 	bool has_length;
+	bool is_websocket;	 /* written as RFC 6455 would ask for it */
 	size_t bytes;		 /* by the count of 6.5.2 */
 	struct http_fault fault; /* the first; none when constraint is */
 	struct arena *arena;
@@ -45,7 +51,8 @@ void section_refuse(struct section *section, enum constraint constraint,
 		    const char *reason);
 
 /* Write a request's head; is_whole: there is no body behind it. *framing is
- * how the body must follow. 0, or -1 with section->fault. */
+ * how the body must follow; FRAMING_TO_CLOSE for a WebSocket's bytes. 0, or -1
+ * with section->fault. */
 int section_write_request(struct section *section, bool is_whole,
 			  struct buf *out, enum framing *framing);
 /* Write a response's head; method is the request's. 0, or -1 as above. */

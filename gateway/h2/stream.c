@@ -181,16 +181,20 @@ static void take_request(struct h2_stream *stream, bool is_whole)
 	struct h2_session *session = stream->session;
 	struct section *section = &stream->section;
 	auto_type(buf_release) struct buf head;
-	struct bytes method = bytes_slice(section->pseudo[PSEUDO_METHOD], 0,
-					  GUARD_METHOD_MAX);
+	struct bytes method;
 	struct io *far;
 	bool is_good;
 
-	if (method.len > 0)
-		memcpy(stream->method, method.data, method.len);
 	buf_init(&head, 2 * HEAD_BYTES_MAX);
 	is_good = section_write_request(section, is_whole, &head,
 					&stream->in_framing) == 0;
+	stream->is_websocket = section->is_websocket;
+	method = stream->is_websocket ? bytes_str("GET")
+				      : section->pseudo[PSEUDO_METHOD];
+	method = bytes_slice(method, 0, GUARD_METHOD_MAX);
+	if (method.len > 0)
+		memcpy(stream->method, method.data, method.len);
+	h2_stream_expect_head(stream);
 	if (h2_stream_open_io(stream, &session->stream_limits, &far) < 0) {
 		refuse_stream(stream);
 		return;
@@ -277,6 +281,9 @@ void h2_stream_take_end(struct h2_stream *stream)
 	if (stream->io && stream->in_began &&
 	    stream->in_framing == FRAMING_CHUNKED)
 		end_chunks(stream);
+	/* RFC 8441 section 5: as TCP's end would be. */
+	if (stream->io && stream->is_websocket)
+		io_end(stream->io);
 	arena_release(&stream->arena_in);
 	/* A response may have waited for it. */
 	if (stream->io && stream->session->is_server)

@@ -11,10 +11,25 @@
 
 #define PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 #define ANSWER	"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
-#define EMPTY	"\0\0\0\4\0\0\0\0\0" /* SETTINGS */
+#define SWITCHES                                                               \
+	"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n"          \
+	"Upgrade: websocket\r\nSec-WebSocket-Accept: x\r\n\r\nhello"
+#define EMPTY "\0\0\0\4\0\0\0\0\0" /* SETTINGS */
 
 static const struct io_limits limits = {65536, 65536, 1 << 20};
 static struct h2_session *session;
+
+/* Who asks for a WebSocket gets one, or what is none: an answer of 200 must
+ * not pass for it. */
+static void answer(struct io *io)
+{
+	struct bytes head = buf_view(io_in(io));
+	bool asks =
+		bytes_find_bytes(head, bytes_str("upgrade: websocket"), 0) >= 0;
+	bool gets = asks && head.len % 4 != 0;
+
+	(void)io_write(io, bytes_str(gets ? SWITCHES : ANSWER));
+}
 
 static void on_lane(struct io *io, enum io_event event, void *owner)
 {
@@ -27,7 +42,7 @@ static void on_lane(struct io *io, enum io_event event, void *owner)
 		/* Never half a head: it is written at once. */
 		if (guard_scan(&guard, buf_view(io_in(io)), &len) ==
 		    GUARD_COMPLETE)
-			(void)io_write(io, bytes_str(ANSWER));
+			answer(io);
 	}
 	if (event == IO_DATA)
 		buf_clear(io_in(io));

@@ -20,6 +20,10 @@ struct pair {
 	{":method", "GET"}, {":scheme", "https"}, {":authority", "a.test"},    \
 		{":path", "/x?y=1"}
 
+#define ASKS(protocol)                                                         \
+	{":method", "CONNECT"}, {":protocol", protocol}, {":scheme", "https"}, \
+		{":authority", "a.test"}, {":path", "/x"}
+
 static void collect(struct section *section, struct arena *arena,
 		    enum section_kind kind, const struct pair *pairs)
 {
@@ -60,6 +64,15 @@ static void section_becomes_a_request_of_http_1(void **state)
 		  {"host", "b.test"}},
 		 true,
 		 "GET / HTTP/1.1\r\nhost: b.test\r\n\r\n"},
+		{{ASKS("websocket"),
+		  {"sec-websocket-version", "13"},
+		  {"sec-websocket-key", "theirs"},
+		  {"sec-websocket-protocol", "a"}},
+		 false,
+		 "GET /x HTTP/1.1\r\nhost: a.test\r\n"
+		 "sec-websocket-version: 13\r\nsec-websocket-protocol: a\r\n"
+		 "connection: Upgrade\r\nupgrade: websocket\r\n"
+		 "sec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"},
 	};
 
 	(void)state;
@@ -76,6 +89,64 @@ static void section_becomes_a_request_of_http_1(void **state)
 						       &framing),
 				 0);
 		assert_string_equal(buf_str(&out), rows[i].text);
+	}
+}
+
+static void section_serves_a_websocket_and_no_other_protocol(void **state)
+{
+	static const struct {
+		struct pair pairs[FIELDS_OF_ROW];
+		bool is_whole;
+		enum constraint constraint;
+	} rows[] = {
+		{{ASKS("websocket")}, false, CONSTRAINT_none},
+		{{ASKS("websocket")}, true, CONSTRAINT_request_malformed},
+		{{ASKS("websocket"), {"content-length", "0"}},
+		 false,
+		 CONSTRAINT_request_malformed},
+		{{ASKS("websocket"), {"upgrade", "h2c"}},
+		 false,
+		 CONSTRAINT_request_malformed},
+		{{ASKS("")}, false, CONSTRAINT_upgrade_not_supported},
+		{{ASKS("WebSocket")}, false, CONSTRAINT_upgrade_not_supported},
+		{{ASKS("websocket, h2c")},
+		 false,
+		 CONSTRAINT_upgrade_not_supported},
+		{{ASKS("connect-udp")},
+		 false,
+		 CONSTRAINT_upgrade_not_supported},
+		{{ASKS("connect-ip")}, false, CONSTRAINT_upgrade_not_supported},
+		{{USUAL, {":protocol", "websocket"}},
+		 false,
+		 CONSTRAINT_request_malformed},
+		{{{":method", "CONNECT"},
+		  {":protocol", "websocket"},
+		  {":authority", "a.test"}},
+		 false,
+		 CONSTRAINT_request_malformed},
+		{{{":method", "CONNECT"},
+		  {":protocol", "websocket"},
+		  {":scheme", "http"},
+		  {":authority", "a.test"},
+		  {":path", "/x"}},
+		 false,
+		 CONSTRAINT_request_malformed},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		auto_type(buf_release) struct buf out;
+		auto_type(arena_release) struct arena arena;
+		struct section section;
+		enum framing framing;
+
+		buf_init(&out, HEAD_BYTES_MAX);
+		collect(&section, &arena, SECTION_REQUEST, rows[i].pairs);
+		(void)section_write_request(&section, rows[i].is_whole, &out,
+					    &framing);
+		assert_int_equal(section.fault.constraint, rows[i].constraint);
+		if (rows[i].constraint == CONSTRAINT_none)
+			assert_int_equal(framing, FRAMING_TO_CLOSE);
 	}
 }
 
@@ -254,6 +325,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(section_becomes_a_request_of_http_1),
+		cmocka_unit_test(
+			section_serves_a_websocket_and_no_other_protocol),
 		cmocka_unit_test(section_refuses_what_is_no_request),
 		cmocka_unit_test(section_becomes_a_response_of_http_1),
 		cmocka_unit_test(section_keeps_of_trailers_what_passes),
