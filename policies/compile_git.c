@@ -10,7 +10,7 @@ struct repo_nodes {
 };
 
 struct push_nodes {
-	const struct text_node *branches, *verbs, *tags, *limits;
+	const struct text_node *branches, *verbs, *tags, *protect, *limits;
 };
 
 /* ---- push ---- */
@@ -95,19 +95,21 @@ static void read_push(struct compile *compile, const struct text_node *node,
 		 offsetof(struct push_nodes, branches)},
 		{"verbs", reader_keep, offsetof(struct push_nodes, verbs)},
 		{"tags", reader_keep, offsetof(struct push_nodes, tags)},
-		{"protect", NULL, 0},
+		{"protect", reader_keep, offsetof(struct push_nodes, protect)},
 		{"limits", reader_keep, offsetof(struct push_nodes, limits)},
 		{"secrets", NULL, 0},
 		{"sign", NULL, 0},
 	};
 	struct reader *reader = &compile->reader;
-	struct push_nodes nodes = {NULL, NULL, NULL, NULL};
+	struct push_nodes nodes = {NULL, NULL, NULL, NULL, NULL};
 
 	if (!reader_map(reader, node, fields, ARRAY_SIZE(fields), &nodes))
 		return;
 	repo->verbs = VERB_CREATE | VERB_FAST_FORWARD;
 	if (nodes.verbs)
 		read_verbs(compile, nodes.verbs, repo);
+	if (nodes.protect)
+		compile_push_protect(compile, nodes.protect, &repo->checks);
 	if (nodes.limits)
 		compile_push_limits(compile, nodes.limits, &repo->checks);
 	if (nodes.branches)
@@ -181,6 +183,11 @@ static void read_repo(struct compile *compile, const struct text_node *node,
 		(void)reader_bool(reader, nodes.read, &repo->read);
 	if (nodes.push)
 		read_push(compile, nodes.push, repo);
+	if (repo->checks.protect.count > 0 && !repo->read)
+		text_error(
+			&reader->source, nodes.push->at,
+			"\"protect\" needs \"read: true\": what stands there "
+			"must be known");
 	if (!repo->read && !nodes.push)
 		text_error(&reader->source, node->at,
 			   "this opens nothing: say \"read: true\", \"push\" "

@@ -1,6 +1,51 @@
 #include "common/cleanup.h"
 #include "policies/compile.h"
 
+/* ---- protect ---- */
+
+/* Is each segment of the path one that a tree can have? */
+static bool is_path(struct bytes path)
+{
+	struct bytes segment;
+	bool more = true;
+
+	while (more) {
+		more = bytes_split(&path, '/', &segment);
+		if (segment.len == 0 || bytes_is(segment, ".") ||
+		    bytes_is(segment, ".."))
+			return false;
+	}
+	return true;
+}
+
+static bool protect_item(struct reader *reader, const struct text_node *node,
+			 void *item)
+{
+	struct bytes *path = item;
+
+	if (!reader_word(reader, node, path))
+		return false;
+	if (path->len > PUSH_PROTECT_LEN_MAX)
+		return reader_error(reader, node, "more than %d bytes",
+				    PUSH_PROTECT_LEN_MAX);
+	if (!is_path(*path))
+		return reader_error(reader, node,
+				    "this must be a path from the top of the "
+				    "repository, as \".github/workflows/**\"");
+	return true;
+}
+
+void compile_push_protect(struct compile *compile, const struct text_node *node,
+			  struct push_checks *checks)
+{
+	if (node->count > PUSH_PROTECT_MAX)
+		text_error(&compile->reader.source, node->at,
+			   "more than %d protected paths", PUSH_PROTECT_MAX);
+	else
+		(void)reader_strings(&compile->reader, node, protect_item,
+				     &checks->protect);
+}
+
 /* ---- limits ---- */
 
 static void read_bytes(struct reader *reader, const struct text_node *node,

@@ -60,6 +60,7 @@ struct git_work {
 	bool has_packcheck;  /* one was started, whatever became of it */
 	uint64_t told_ahead; /* bytes of the pack that it knows of */
 	struct msg_pack_check proof;
+	struct msg_pack_path protect[2 * PUSH_PROTECT_MAX];
 	size_t *proof_indexes;
 	enum pack_result result;
 	size_t result_index;

@@ -256,14 +256,33 @@ static void take_verdict(struct conn *conn, struct rpc_outcome *outcome)
 	work->has_verdict = true;
 }
 
-static void ask_content(struct git_work *work)
+static int add_paths(struct git_work *work, const struct policy_strings *paths)
 {
+	struct msg_pack_path *room = work->protect;
+	size_t count = work->proof.protect_count;
+
+	if (count + paths->count > 2 * PUSH_PROTECT_MAX)
+		return -1;
+	for (size_t i = 0; i < paths->count; i++)
+		room[count++].path = paths->items[i];
+	work->proof.protect = room;
+	work->proof.protect_count = count;
+	return 0;
+}
+
+static int ask_content(struct git_work *work)
+{
+	const struct policy_repo *repo = work->repo;
 	const struct push_checks checks = push_checks_of(work->repo);
 
 	work->proof.objects_max = or_less(PUSH_OBJECTS_MAX, checks.objects_max);
 	work->proof.bytes_max =
 		or_less(PUSH_CHECK_BYTES_MAX, checks.pack_bytes_max);
 	work->proof.file_bytes_max = checks.file_bytes_max;
+	work->proof.protect_count = 0;
+	if (add_paths(work, &repo->checks.protect) < 0)
+		return -1;
+	return repo->guard ? add_paths(work, &repo->guard->checks.protect) : 0;
 }
 
 static int ask_check(struct conn *conn)
@@ -284,7 +303,11 @@ static int ask_check(struct conn *conn)
 			    "more than 256 refs of one push must be looked at");
 		return -1;
 	}
-	ask_content(work);
+	if (ask_content(work) < 0) {
+		conn_refuse(conn, CONSTRAINT_internal,
+			    "too many protected paths");
+		return -1;
+	}
 	return conn_ask(conn, work->packcheck, &call, take_verdict);
 }
 
@@ -332,6 +355,21 @@ static enum step proven(struct conn *conn)
 	return STEP_NEXT;
 }
 
+/* What it is that cannot be known without what is wanted. */
+static enum constraint without_wants(const struct git_work *work)
+{
+	switch (work->wants_kind) {
+	case WANTS_STATES:
+	case WANTS_TREES:
+		return CONSTRAINT_push_path_protected;
+	case WANTS_COMMITS:
+	case WANTS_BASES:
+	case PACK_WANTS_MAX:
+		break;
+	}
+	return CONSTRAINT_push_not_fast_forward;
+}
+
 static enum step unproven(struct conn *conn)
 {
 	struct git_work *work = conn->git;
@@ -339,7 +377,7 @@ static enum step unproven(struct conn *conn)
 	if (++work->rounds <= ANCESTRY_ROUNDS_MAX && work->wants_count > 0 &&
 	    work->repo->read)
 		return STEP_OTHER;
-	return disproven(conn, CONSTRAINT_push_not_fast_forward);
+	return disproven(conn, without_wants(work));
 }
 
 /* The question, or what was fetched for it. One packcheck a push: where it
@@ -457,14 +495,14 @@ static int send_ancestry(struct conn *conn)
 		.wants_count = work->wants_count,
 		.have = have_of(work),
 		.oid_hex_len = work->commands.push.oid_hex_len,
-		.has_filter =
-			work->has_filter && work->wants_kind == WANTS_COMMITS,
+		.kind = work->wants_kind,
+		.has_filter = work->has_filter,
 	};
 	auto_type(buf_release) struct buf body;
 
 	buf_init(&body, ANCESTRY_REQUEST_MAX);
 	if (ancestry_write(&ask, &body) < 0) {
-		conn_refuse(conn, CONSTRAINT_push_not_fast_forward,
+		conn_refuse(conn, without_wants(work),
 			    "the proof needs too many objects");
 		return -1;
 	}
@@ -484,8 +522,8 @@ static int take_ancestry(struct conn *conn)
 			return 0;
 		(void)err_set(&err, ERR_TOO_LARGE, "there is no room");
 	}
-	conn_refuse(conn, CONSTRAINT_push_not_fast_forward,
-		    "the ancestry could not be fetched: %s", err.text);
+	conn_refuse(conn, without_wants(work),
+		    "what upstream has could not be fetched: %s", err.text);
 	return -1;
 }
 
@@ -496,7 +534,7 @@ static enum step ancestry_done(struct conn *conn)
 
 	if (ancestry_reader_end(&work->reader, &err) < 0 ||
 	    seal(work->ancestry_fd) < 0) {
-		conn_refuse(conn, CONSTRAINT_push_not_fast_forward,
+		conn_refuse(conn, without_wants(work),
 			    "the ancestry was cut short");
 		return git_refuse_push(conn);
 	}
@@ -512,6 +550,7 @@ static int begin_ancestry(struct conn *conn)
 		(void)close(work->ancestry_fd);
 	ancestry_reader_release(&work->reader);
 	ancestry_reader_init(&work->reader);
+	work->reader.may_be_shallow = work->wants_kind == WANTS_STATES;
 	work->ancestry_fd = new_memory(conn, "sallyport-ancestry");
 	if (work->ancestry_fd < 0)
 		return -1;

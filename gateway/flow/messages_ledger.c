@@ -58,11 +58,18 @@ static const struct wire_field msg_pack_update_fields[] = {
 static const struct wire_schema msg_pack_update_schema = WIRE_SCHEMA(
 	"pack-update", struct msg_pack_update, msg_pack_update_fields);
 
+static const struct wire_field msg_pack_path_fields[] = {
+	WIRE_TEXT(struct msg_pack_path, path, PUSH_PROTECT_LEN_MAX),
+};
+static const struct wire_schema msg_pack_path_schema =
+	WIRE_SCHEMA("pack-path", struct msg_pack_path, msg_pack_path_fields);
+
 static const struct wire_field msg_pack_check_fields[] = {
 	WIRE_LIST(struct msg_pack_check, updates, 256, &msg_pack_update_schema),
 	WIRE_U64(struct msg_pack_check, objects_max),
 	WIRE_U64(struct msg_pack_check, bytes_max),
 	WIRE_U64(struct msg_pack_check, file_bytes_max),
+	WIRE_LIST(struct msg_pack_check, protect, 128, &msg_pack_path_schema),
 };
 const struct wire_schema msg_pack_check_schema =
 	WIRE_SCHEMA("pack-check", struct msg_pack_check, msg_pack_check_fields);

@@ -53,13 +53,18 @@ struct msg_pack_update {
 	struct bytes new_oid;
 	bool must_forward; /* from the old one to the new one */
 };
+struct msg_pack_path {
+	struct bytes path;
+};
 /* The pack is the descriptor. */
 struct msg_pack_check {
 	const struct msg_pack_update *updates;
 	size_t updates_count; /* 0 to 256 */
 	uint64_t objects_max;
 	uint64_t bytes_max;
-	uint64_t file_bytes_max; /* of a blob; 0: no limit */
+	uint64_t file_bytes_max;	     /* of a blob; 0: no limit */
+	const struct msg_pack_path *protect; /* globs */
+	size_t protect_count;		     /* <= 128 */
 };
 extern const struct wire_schema msg_pack_check_schema;
 
@@ -79,6 +84,8 @@ struct msg_pack_oid {
 enum pack_wants {
 	WANTS_COMMITS, /* with their ancestors, less the update's old one's */
 	WANTS_BASES,   /* of deltas, of any type: as they are */
+	WANTS_STATES,  /* commits, each with its trees, without ancestors */
+	WANTS_TREES,   /* with those below them */
 	PACK_WANTS_MAX
 };
 struct msg_pack_verdict {

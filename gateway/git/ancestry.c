@@ -22,6 +22,23 @@ static int add_objects(const struct ancestry_ask *ask, struct buf *out)
 	return 0;
 }
 
+/* Commits alone; trees and no files; or all there is. */
+static int add_filter(const struct ancestry_ask *ask, struct buf *out)
+{
+	static const char *const filters[PACK_WANTS_MAX] = {
+		[WANTS_COMMITS] = "filter tree:0",
+		[WANTS_STATES] = "filter blob:none",
+		[WANTS_TREES] = "filter blob:none",
+	};
+
+	if (ask->kind == WANTS_STATES &&
+	    pktline_add_format(out, "deepen 1") < 0)
+		return -1;
+	if (!ask->has_filter || !filters[ask->kind])
+		return 0;
+	return pktline_add_format(out, "%s", filters[ask->kind]);
+}
+
 int ancestry_write(const struct ancestry_ask *ask, struct buf *out)
 {
 	if (ask->wants_count == 0 || ask->wants_count > ANCESTRY_WANTS_MAX ||
@@ -41,7 +58,7 @@ int ancestry_write(const struct ancestry_ask *ask, struct buf *out)
 	    pktline_add_format(out, "no-progress") < 0 ||
 	    pktline_add_format(out, "ofs-delta") < 0)
 		return -1;
-	if (ask->has_filter && pktline_add_format(out, "filter tree:0") < 0)
+	if (add_filter(ask, out) < 0)
 		return -1;
 	if (add_objects(ask, out) < 0 || pktline_add_format(out, "done\n") < 0)
 		return -1;
@@ -84,10 +101,23 @@ static int take_section(struct ancestry_reader *reader, struct bytes payload,
 
 	if (packets_word(line, "ERR", &words))
 		return denied(reader, words, err);
+	if (reader->may_be_shallow && bytes_is(line, "shallow-info")) {
+		reader->may_be_shallow = false;
+		reader->state = ANCESTRY_SHALLOW;
+		return 0;
+	}
 	/* With "done" nothing is negotiated: the pack comes at once. */
 	if (!bytes_is(line, "packfile"))
 		return broken(reader, err, "a section that was not asked for");
 	reader->state = ANCESTRY_PACK;
+	return 0;
+}
+
+/* A line for each want: what they are, we know. */
+static int take_shallow(struct ancestry_reader *reader, struct err *err)
+{
+	if (++reader->shallow_lines > ANCESTRY_WANTS_MAX)
+		return broken(reader, err, "too many shallow commits");
 	return 0;
 }
 
@@ -131,8 +161,14 @@ int ancestry_reader_feed(struct ancestry_reader *reader, struct bytes input,
 			return 0;
 		if (kind == PKTLINE_DATA && reader->state == ANCESTRY_SECTIONS)
 			status = take_section(reader, payload, err);
+		else if (kind == PKTLINE_DATA &&
+			 reader->state == ANCESTRY_SHALLOW)
+			status = take_shallow(reader, err);
 		else if (kind == PKTLINE_DATA)
 			status = take_band(reader, payload, pack, err);
+		else if (kind == PKTLINE_DELIM &&
+			 reader->state == ANCESTRY_SHALLOW)
+			reader->state = ANCESTRY_SECTIONS;
 		else if (kind == PKTLINE_FLUSH &&
 			 reader->state == ANCESTRY_PACK)
 			reader->state = ANCESTRY_DONE;

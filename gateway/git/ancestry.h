@@ -25,6 +25,7 @@ struct ancestry_ask {
 			      sent. Empty when the wants are not commits
 			      (WANTS_BASES) */
 	size_t oid_hex_len;
+	enum pack_wants kind;
 	bool has_filter; /* upstream offers it (fetch_advertise) */
 };
 
@@ -33,6 +34,7 @@ int ancestry_write(const struct ancestry_ask *ask, struct buf *out);
 
 enum ancestry_state {
 	ANCESTRY_SECTIONS, /* lines before "packfile" */
+	ANCESTRY_SHALLOW,  /* "shallow-info", to its delimiter */
 	ANCESTRY_PACK,	   /* side-bands */
 	ANCESTRY_DONE,
 	ANCESTRY_BROKEN
@@ -43,6 +45,9 @@ struct ancestry_reader {
 	enum ancestry_state state;
 	struct buf line;
 	uint64_t pack_bytes;
+	/* "shallow-info" may come, once: set after init for WANTS_STATES. */
+	bool may_be_shallow;
+	unsigned shallow_lines;
 };
 
 void ancestry_reader_init(struct ancestry_reader *reader);

@@ -41,7 +41,7 @@ static bool was_asked(const struct pack_check *check, const git_oid *oid)
 
 /* Put an object on the list of wants, unless it was asked for before. */
 static void want(struct pack_check *check, struct msg_pack_verdict *verdict,
-		 const git_oid *oid)
+		 enum pack_wants kind, const git_oid *oid)
 {
 	size_t at = verdict->wants_count;
 
@@ -51,6 +51,7 @@ static void want(struct pack_check *check, struct msg_pack_verdict *verdict,
 	check->asked[check->asked_count++] = *oid;
 	(void)git_oid_fmt(check->want_text[at], oid);
 	check->wants[at].oid = bytes_from(check->want_text[at], GIT_OID_HEXSZ);
+	verdict->wants_kind = (uint8_t)kind;
 	verdict->wants = check->wants;
 	verdict->wants_count = at + 1;
 }
@@ -108,8 +109,7 @@ static bool add_pushed(struct pack_check *check,
 	case PACK_LACKS_BASE:
 		say(check, verdict, PACK_UNPROVEN,
 		    "the pack has deltas against objects outside it");
-		verdict->wants_kind = WANTS_BASES;
-		want(check, verdict, &check->store.missing);
+		want(check, verdict, WANTS_BASES, &check->store.missing);
 		if (verdict->wants_count > 0)
 			return false;
 		(void)err_set(&check->err, ERR_MISSING,
@@ -127,12 +127,67 @@ static void want_frontier(struct pack_check *check,
 {
 	say(check, verdict, PACK_UNPROVEN, "the pack does not reach its base");
 	for (size_t i = 0; i < check->walk.frontier_count; i++)
-		want(check, verdict, &check->walk.frontier[i]);
+		want(check, verdict, WANTS_COMMITS, &check->walk.frontier[i]);
 	/* Upstream was asked for all of it, and had no way to the old tip. */
 	if (verdict->wants_count == 0)
 		say(check, verdict, PACK_REWRITE,
 		    "the new tip is not a descendant of the old one");
 }
+
+/* ---- protected paths ---- */
+
+/* Commits first: their trees come with them. */
+static void want_states(struct pack_check *check,
+			struct msg_pack_verdict *verdict)
+{
+	const struct protect *protect = &check->protect;
+
+	say(check, verdict, PACK_UNPROVEN,
+	    "what stands at the protected paths is not known");
+	verdict->index = (uint32_t)check->compared;
+	for (size_t i = 0; i < protect->commit_count; i++)
+		want(check, verdict, WANTS_STATES, &protect->commits[i]);
+	for (size_t i = 0;
+	     protect->commit_count == 0 && i < protect->tree_count; i++)
+		want(check, verdict, WANTS_TREES, &protect->trees[i]);
+	if (verdict->wants_count > 0)
+		return;
+	(void)err_set(&check->err, ERR_MISSING,
+		      "compare the trees: one of them is nowhere");
+	invalid(check, verdict);
+}
+
+/* Compare the updates' trees in turn; true: none changes a protected path. */
+static bool compare_paths(struct pack_check *check,
+			  struct msg_pack_verdict *verdict)
+{
+	struct protect *protect = &check->protect;
+
+	protect->finding = &check->finding;
+	protect->err = &check->err;
+	for (; protect->glob_count > 0 && check->compared < check->update_count;
+	     check->compared++) {
+		switch (protect_update(
+			protect, &check->store,
+			&check->updates[check->compared].ancestor,
+			&check->updates[check->compared].from)) {
+		case PROTECT_PASSED:
+			continue;
+		case PROTECT_LACKING:
+			want_states(check, verdict);
+			return false;
+		case PROTECT_FOUND:
+		case PROTECT_FAILED:
+			break;
+		}
+		refuse(check, verdict);
+		verdict->index = (uint32_t)check->compared;
+		return false;
+	}
+	return true;
+}
+
+/* ---- all of it ---- */
 
 /* Prove the updates in turn, as far as the commits reach. */
 static void prove(struct pack_check *check, struct msg_pack_verdict *verdict)
@@ -165,7 +220,8 @@ static void prove(struct pack_check *check, struct msg_pack_verdict *verdict)
 			return;
 		}
 	}
-	say(check, verdict, PACK_PASSED, "");
+	if (compare_paths(check, verdict))
+		say(check, verdict, PACK_PASSED, "");
 }
 
 static int read_oid(git_oid *oid, struct bytes hex)
@@ -175,8 +231,31 @@ static int read_oid(git_oid *oid, struct bytes hex)
 	return git_oid_fromstrn(oid, (const char *)hex.data, hex.len);
 }
 
+static int read_globs(struct pack_check *check,
+		      const struct msg_pack_check *ask)
+{
+	struct protect *protect = &check->protect;
+
+	if (ask->protect_count > PROTECT_PATTERNS_MAX)
+		return -1;
+	for (size_t i = 0; i < ask->protect_count; i++) {
+		struct bytes path = ask->protect[i].path;
+
+		if (path.len > PUSH_PROTECT_LEN_MAX)
+			return -1;
+		memcpy(check->globs[i], path.data, path.len);
+		protect->globs[i] =
+			bytes_from((const uint8_t *)check->globs[i], path.len);
+	}
+	protect->glob_count = ask->protect_count;
+	return 0;
+}
+
 static int read_ask(struct pack_check *check, const struct msg_pack_check *ask)
 {
+	if (read_globs(check, ask) < 0)
+		return err_set(&check->err, ERR_TOO_LARGE,
+			       "check the push: too many protected paths");
 	if (ask->updates_count > CHECK_UPDATES_MAX)
 		return err_set(&check->err, ERR_TOO_LARGE,
 			       "check the push: too many updates");
@@ -219,6 +298,7 @@ void pack_check_begin(struct pack_check *check,
 	}
 	if (add_pushed(check, verdict))
 		prove(check, verdict);
+	check->is_open = verdict->result == PACK_UNPROVEN;
 }
 
 void pack_check_more(struct pack_check *check, struct bytes pack,
@@ -229,10 +309,11 @@ void pack_check_more(struct pack_check *check, struct bytes pack,
 		.bytes_max = CHECK_PACK_MAX,
 	};
 
-	if (!check->store.odb || check->at >= check->update_count) {
+	if (!check->is_open) {
 		say(check, verdict, PACK_INVALID, "no proof is going on");
 		return;
 	}
+	check->is_open = false;
 	switch (pack_store_add(&check->store, pack, &fetched, &check->err)) {
 	case PACK_ADDED:
 		break;
@@ -247,6 +328,7 @@ void pack_check_more(struct pack_check *check, struct bytes pack,
 	}
 	if (check->is_pushed_added || add_pushed(check, verdict))
 		prove(check, verdict);
+	check->is_open = verdict->result == PACK_UNPROVEN;
 }
 
 void pack_check_release(struct pack_check *check)

@@ -10,8 +10,10 @@
 
 #include "gateway/flow/messages.h"
 #include "gateway/packcheck/look.h"
+#include "gateway/packcheck/protect.h"
 #include "gateway/packcheck/store.h"
 #include "gateway/packcheck/walk.h"
+#include "policies/push_checks.h"
 
 #define CHECK_UPDATES_MAX 256
 #define CHECK_WANTS_MAX	  256
@@ -38,6 +40,10 @@ struct pack_check {
 	size_t asked_count;
 	struct walk walk;
 	struct finding finding;
+	size_t compared; /* the paths of the updates before it are untouched */
+	bool is_open;	 /* more was asked for */
+	struct protect protect;
+	char globs[PROTECT_PATTERNS_MAX][PUSH_PROTECT_LEN_MAX];
 	char want_text[CHECK_WANTS_MAX][GIT_OID_HEXSZ];
 	struct msg_pack_oid wants[CHECK_WANTS_MAX];
 	struct err err;

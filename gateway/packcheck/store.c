@@ -297,6 +297,13 @@ enum pack_added pack_store_add(struct pack_store *store, struct bytes pack,
 	return pack_store_finish(store, &adding, pack, limits, err);
 }
 
+bool pack_store_is_pushed(const struct pack_store *store, const git_oid *oid)
+{
+	git_odb_backend *pushed = store->pushed;
+
+	return pushed && pushed->exists(pushed, oid) != 0;
+}
+
 enum pack_lookup pack_store_commit(struct pack_store *store, const git_oid *oid,
 				   git_commit **commit)
 {

@@ -77,6 +77,9 @@ enum pack_added pack_store_add(struct pack_store *store, struct bytes pack,
 			       const struct pack_limits *limits,
 			       struct err *err);
 
+/* Did it come with the pushed pack? */
+bool pack_store_is_pushed(const struct pack_store *store, const git_oid *oid);
+
 enum pack_lookup {
 	PACK_COMMIT, /* *commit is set: git_commit_free() it */
 	PACK_ABSENT,

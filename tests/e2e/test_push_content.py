@@ -88,3 +88,188 @@ def test_a_delete_is_not_looked_at(work_with, repo):
     landed(work.push("HEAD:agent/1"))
     landed(work.push("--delete", "agent/1"))
     assert repo.tip("agent/1") is None
+
+
+# ---- protected paths ----
+
+WORKFLOW = ".github/workflows/ci.yml"
+PROTECT = [".github/workflows/**", "CODEOWNERS", "**/secret.txt"]
+
+
+@pytest.fixture
+def guarded(repo, work_with):
+    """A working copy of a repository with protected files in it."""
+    def make(protect=tuple(PROTECT), start="agent/1", **push):
+        seed(repo)
+        if start:
+            repo.git("update-ref", f"refs/heads/{start}", "main")
+        push.setdefault("verbs", ["create", "fast-forward", "rewrite",
+                                  "delete"])
+        work = work_with(**({"protect": list(protect)} if protect else {}),
+                         **push)
+        if start:
+            work.git("checkout", "-q", start)
+        return work
+    return make
+
+
+def seed(repo):
+    """main with files at the protected paths, made on the forge."""
+    def tree(lines):
+        return repo.git("mktree", input="".join(lines))
+    blob = repo.git("hash-object", "-w", "--stdin", input="as it was\n")
+    flows = tree([f"100644 blob {blob}\tci.yml\n"])
+    github = tree([f"040000 tree {flows}\tworkflows\n"])
+    docs = tree([f"100644 blob {blob}\treadme\n",
+                 f"100644 blob {blob}\tsecret.txt\n"])
+    top = tree([f"040000 tree {github}\t.github\n",
+                f"100644 blob {blob}\tCODEOWNERS\n",
+                f"040000 tree {docs}\tdocs\n", f"100644 blob {blob}\tfile\n"])
+    made = repo.git("commit-tree", "-m", "seed", "-p", repo.tip("main"), top)
+    repo.git("update-ref", "refs/heads/main", made)
+
+
+def edit(work):
+    (work.path / WORKFLOW).write_text("something else\n")
+
+
+def remove(work):
+    work.git("rm", "-q", WORKFLOW)
+
+
+def move(work):
+    work.git("mv", "CODEOWNERS", "owners")
+
+
+def move_directory(work):
+    work.git("mv", ".github", "github")
+
+
+def add(work):
+    (work.path / ".github/workflows/new.yml").write_text("new\n")
+
+
+def add_twin(work):
+    (work.path / "codeowners").write_text("new\n")
+
+
+def add_deep(work):
+    (work.path / "a/b").mkdir(parents=True)
+    (work.path / "a/b/secret.txt").write_text("new\n")
+
+
+def change_mode(work):
+    (work.path / "CODEOWNERS").chmod(0o755)
+
+
+def link_file(work):
+    (work.path / "CODEOWNERS").unlink()
+    (work.path / "CODEOWNERS").symlink_to("file")
+
+
+def link_directory(work):
+    work.git("mv", ".github/workflows", "flows")
+    (work.path / ".github").mkdir(exist_ok=True)
+    (work.path / ".github/workflows").symlink_to("../flows")
+
+
+def file_for_directory(work):
+    work.git("rm", "-q", "-r", ".github/workflows")
+    (work.path / ".github").mkdir(exist_ok=True)
+    (work.path / ".github/workflows").write_text("a file\n")
+
+
+CHANGES = [edit, remove, move, move_directory, add, add_twin, add_deep,
+           change_mode, link_file, link_directory, file_for_directory]
+
+
+def commit_all(work):
+    work.git("add", "-A")
+    work.git("commit", "-q", "-m", "a change")
+    return work.out("rev-parse", "HEAD")
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_protected_path_stays_as_it_is(guarded, repo, change):
+    work = guarded()
+    before = repo.tip("agent/1")
+    change(work)
+    made = commit_all(work)
+    done = work.push("HEAD:agent/1")
+    refused(done, "push_path_protected")
+    assert f"commit {made[:12]} changes " in done.stderr, done.stderr
+    assert repo.tip("agent/1") == before
+    done = work.push("HEAD:agent/2")
+    refused(done, "push_path_protected")
+    assert not repo.forge.log_of(f"POST /{repo.name}/git-receive-pack")
+
+
+def test_what_is_not_protected_may_change(guarded, repo):
+    """All the changes at once, without the rule."""
+    work = guarded(protect=None)
+    for change in (edit, move, add, add_deep):
+        change(work)
+    tip = commit_all(work)
+    landed(work.push("HEAD:agent/1"))
+    assert repo.tip("agent/1") == tip
+
+
+def test_other_paths_may_change(guarded, repo):
+    work = guarded()
+    (work.path / "docs/readme").write_text("news\n")
+    (work.path / "docs/more").mkdir()
+    (work.path / "docs/more/page").write_text("news\n")
+    (work.path / ".github/other.yml").write_text("news\n")
+    tip = commit_all(work)
+    landed(work.push("HEAD:agent/1"))
+    landed(work.push("HEAD:agent/2"))
+    assert repo.tip("agent/1") == repo.tip("agent/2") == tip
+
+
+def test_a_change_that_is_taken_back_counts(guarded, repo):
+    work = guarded()
+    edit(work)
+    made = commit_all(work)
+    work.git("revert", "--no-edit", "HEAD")
+    for branch in ("agent/1", "agent/2"):
+        done = work.push(f"HEAD:{branch}")
+        refused(done, "push_path_protected")
+        assert made[:12] in done.stderr, done.stderr
+    assert not repo.forge.log_of(f"POST /{repo.name}/git-receive-pack")
+
+
+def test_a_merge_brings_no_change_in(guarded, repo):
+    """Nor does a commit that upstream has already."""
+    work = guarded()
+    other = repo.commit("other", "theirs", {"CODEOWNERS": "them\n"},
+                        parents=[repo.tip("main")])
+    work.git("fetch", "-q", "origin", "other")
+    done = work.push(f"{other}:agent/1")
+    refused(done, "push_path_protected")
+    assert f"commit {other[:12]} changes CODEOWNERS" in done.stderr
+    work.commit("mine")
+    work.git("merge", "-q", "--no-edit", other)
+    refused(work.push("HEAD:agent/1"), "push_path_protected")
+
+
+def test_an_update_goes_on_from_its_own_tip(guarded, repo):
+    """Twice in a row, and forced as well."""
+    work = guarded(start=None)
+    work.commit("one")
+    landed(work.push("HEAD:agent/1"))
+    work.commit("two")
+    landed(work.push("HEAD:agent/1"))
+    work.git("commit", "-q", "--amend", "-m", "three")
+    landed(work.push("--force", "HEAD:agent/1"))
+    assert repo.tip("agent/1") == work.out("rev-parse", "HEAD")
+
+
+def test_a_tag_is_looked_at_as_well(guarded, repo):
+    work = guarded(tags=["v*"])
+    edit(work)
+    commit_all(work)
+    work.git("tag", "-a", "-m", "one", "v1")
+    refused(work.push("v1"), "push_path_protected")
+    work.git("tag", "-a", "-m", "two", "v2", "HEAD~1")
+    landed(work.push("v2"))
+    assert list(repo.refs()).count("refs/tags/v2") == 1

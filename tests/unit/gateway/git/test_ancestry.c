@@ -7,6 +7,8 @@
 #include "gateway/git/fetch.h"
 #include "tests/unit/gateway/git/repo_fixture.h"
 
+static bool may_be_shallow; /* what it was asked so */
+
 static int read_answer(struct bytes body, size_t step, struct buf *pack,
 		       struct err *err)
 {
@@ -14,6 +16,7 @@ static int read_answer(struct bytes body, size_t step, struct buf *pack,
 	int status = 0;
 
 	ancestry_reader_init(&reader);
+	reader.may_be_shallow = may_be_shallow;
 	for (size_t at = 0; at < body.len && status == 0; at += step)
 		status = ancestry_reader_feed(
 			&reader, bytes_slice(body, at, at + step), pack, err);
@@ -162,6 +165,92 @@ static void ancestry_of_real_git_is_a_pack_of_commits(void **state)
 	run_remove(other);
 }
 
+static void
+ancestry_takes_shallow_commits_where_they_were_asked_for(void **state)
+{
+	static const struct {
+		const char *body;
+		bool asked, taken;
+	} rows[] = {
+		{"0010shallow-info0010shallow 12340001"
+		 "000cpackfile0009\x01PACK0000",
+		 true, true},
+		{"0011shallow-info\n0001000cpackfile0009\x01PACK0000", true,
+		 true},
+		{"0010shallow-info0001000cpackfile0009\x01PACK0000", true,
+		 true},
+		{"0010shallow-info0001000cpackfile0009\x01PACK0000", false,
+		 false},
+		{"0010shallow-info00010010shallow-info0001000cpackfile"
+		 "0009\x01PACK0000",
+		 true, false},
+		{"0010shallow-info0000", true, false},
+		{"0001000cpackfile0009\x01PACK0000", true, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		auto_type(buf_release) struct buf pack;
+		struct err err;
+
+		buf_init(&pack, 4096);
+		may_be_shallow = rows[i].asked;
+		if (read_answer(bytes_str(rows[i].body), 1, &pack, &err) !=
+		    (rows[i].taken ? 0 : -1))
+			fail_msg("row %zu", i);
+		may_be_shallow = false;
+	}
+}
+
+/* Of real upload-pack: a commit with its trees, and trees alone. */
+static void ancestry_of_real_git_is_what_its_kind_says(void **state)
+{
+	static const struct {
+		enum pack_wants kind;
+		const char *want;
+		uint8_t objects;
+	} rows[] = {
+		{WANTS_COMMITS, "HEAD", 3},	 {WANTS_STATES, "HEAD", 2},
+		{WANTS_TREES, "HEAD^{tree}", 1}, {WANTS_BASES, "HEAD:f", 1},
+		{WANTS_BASES, "HEAD^{tree}", 2},
+	};
+	static const char *const serve[] = {"git", "upload-pack",
+					    "--stateless-rpc", ".", NULL};
+	char *upstream = run_repository();
+
+	(void)state;
+	RUN_GIT(upstream, "config", "uploadpack.allowFilter", "true");
+	for (int i = 0; i < 3; i++)
+		run_commit(upstream, i == 0 ? "0" : i == 1 ? "1" : "2");
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char oid[RUN_OID_LEN + 1];
+		const struct msg_pack_oid want = {bytes_from(oid, RUN_OID_LEN)};
+		const struct ancestry_ask ask = {.wants = &want,
+						 .wants_count = 1,
+						 .oid_hex_len = 40,
+						 .kind = rows[i].kind,
+						 .has_filter = true};
+		auto_type(buf_release) struct buf body, answer, pack;
+		struct err err = {0};
+
+		run_oid(upstream, rows[i].want, oid);
+		buf_init(&body, ANCESTRY_REQUEST_MAX);
+		buf_init(&answer, RUN_OUTPUT_MAX);
+		buf_init(&pack, RUN_OUTPUT_MAX);
+		assert_int_equal(ancestry_write(&ask, &body), 0);
+		assert_int_equal(setenv("GIT_PROTOCOL", "version=2", 1), 0);
+		assert_int_equal(
+			run_git(upstream, serve, buf_view(&body), &answer), 0);
+		assert_int_equal(unsetenv("GIT_PROTOCOL"), 0);
+		may_be_shallow = rows[i].kind == WANTS_STATES;
+		if (read_answer(buf_view(&answer), 100, &pack, &err) < 0)
+			fail_msg("row %zu: %s", i, err.text);
+		may_be_shallow = false;
+		assert_int_equal(buf_view(&pack).data[11], rows[i].objects);
+	}
+	run_remove(upstream);
+}
+
 static void endpoints_have_their_exact_types(void **state)
 {
 	(void)state;
@@ -189,6 +278,9 @@ int main(void)
 		cmocka_unit_test(ancestry_passes_our_own_check_of_fetches),
 		cmocka_unit_test(ancestry_reads_a_pack_from_any_split),
 		cmocka_unit_test(ancestry_of_real_git_is_a_pack_of_commits),
+		cmocka_unit_test(
+			ancestry_takes_shallow_commits_where_they_were_asked_for),
+		cmocka_unit_test(ancestry_of_real_git_is_what_its_kind_says),
 		cmocka_unit_test(endpoints_have_their_exact_types),
 	};
 

@@ -1,0 +1,94 @@
+#include "gateway/packcheck/commits.h"
+
+#include <stdlib.h>
+
+#include "common/cleanup.h"
+#include "gateway/packcheck/oid_queue.h"
+
+#define ROOM_FIRST 64
+
+void commits_release(struct commits *commits)
+{
+	free(commits->oids);
+	*commits = (struct commits){0};
+}
+
+enum pack_lookup commits_peel(struct pack_store *store, const git_oid *oid,
+			      git_commit **commit, git_oid *at)
+{
+	*at = *oid;
+	for (int i = 0; i < COMMITS_TAGS_MAX; i++) {
+		enum pack_lookup found = pack_store_commit(store, at, commit);
+		git_tag *tag;
+
+		if (found != PACK_NO_COMMIT)
+			return found;
+		if (git_tag_lookup(&tag, store->repo, at) < 0)
+			return PACK_NO_COMMIT;
+		*at = *git_tag_target_id(tag);
+		git_tag_free(tag);
+	}
+	return PACK_NO_COMMIT;
+}
+
+static int keep(struct commits *commits, const git_oid *oid)
+{
+	if (commits->count == commits->room) {
+		size_t room = commits->room ? commits->room * 2 : ROOM_FIRST;
+		git_oid *oids = realloc(commits->oids, room * sizeof(*oids));
+
+		if (!oids)
+			return -1;
+		commits->oids = oids;
+		commits->room = room;
+	}
+	commits->oids[commits->count++] = *oid;
+	return 0;
+}
+
+static int add_parents(struct commits *commits, struct oid_queue *queue,
+		       struct pack_store *store, const git_oid *oid)
+{
+	git_commit *commit;
+	int status = 0;
+
+	if (keep(commits, oid) < 0 ||
+	    pack_store_commit(store, oid, &commit) != PACK_COMMIT)
+		return -1;
+	for (unsigned i = 0; i < git_commit_parentcount(commit) && status == 0;
+	     i++) {
+		const git_oid *parent = git_commit_parent_id(commit, i);
+
+		if (pack_store_is_pushed(store, parent))
+			status = oid_queue_push(queue, parent, COMMITS_MAX);
+	}
+	git_commit_free(commit);
+	return status;
+}
+
+enum commits_result commits_list(struct commits *commits,
+				 struct pack_store *store, const git_oid *tip,
+				 bool with_tip)
+{
+	auto_type(oid_queue_release) struct oid_queue queue = {0};
+	const git_oid *oid;
+	git_commit *commit;
+
+	switch (commits_peel(store, tip, &commit, &commits->tip)) {
+	case PACK_COMMIT:
+		git_commit_free(commit);
+		break;
+	case PACK_ABSENT:
+		return with_tip ? COMMITS_ABSENT : COMMITS_NONE;
+	case PACK_NO_COMMIT:
+		return COMMITS_NONE;
+	}
+	if (!with_tip && !pack_store_is_pushed(store, &commits->tip))
+		return COMMITS_NONE;
+	if (oid_queue_push(&queue, &commits->tip, COMMITS_MAX) < 0)
+		return COMMITS_TOO_MANY;
+	while ((oid = oid_queue_pop(&queue)) != NULL)
+		if (add_parents(commits, &queue, store, oid) < 0)
+			return COMMITS_TOO_MANY;
+	return COMMITS_LISTED;
+}

@@ -1,0 +1,156 @@
+#include "tests/unit/gateway/packcheck/check_bench.h"
+
+/* Its answer, with what is wanted given as often as it helps. */
+static void settle(struct bench *bench)
+{
+	for (size_t i = 0;
+	     i < ROUNDS_MAX && bench->verdict.result == PACK_UNPROVEN; i++)
+		more(bench, bench->oids[0]);
+}
+
+static void protects(struct bench *bench, const char *glob)
+{
+	static struct msg_pack_path path;
+
+	path.path = bytes_str(glob);
+	bench->ask.protect = &path;
+	bench->ask.protect_count = 1;
+}
+
+/* Three commits: of a file, of one in a directory, of the file again. */
+static void three_commits(struct bench *bench)
+{
+	run_commit(bench->repo, "one");
+	run_oid(bench->repo, "HEAD", bench->oids[0]);
+	RUN_GIT(bench->repo, "update-index", "--add", "--cacheinfo",
+		"100644,e69de29bb2d1d6434b8b29ae775ad8c2e48c5391,dir/g");
+	RUN_GIT(bench->repo, "hash-object", "-w", "--stdin");
+	RUN_GIT(bench->repo, "commit", "-q", "-m", "two");
+	run_oid(bench->repo, "HEAD", bench->oids[1]);
+	run_commit(bench->repo, "three");
+	run_oid(bench->repo, "HEAD", bench->oids[2]);
+}
+
+static void check_compares_paths_with_the_old_tip(void **state)
+{
+	static const struct {
+		const char *glob;
+		size_t from, to;
+		bool is_refused;
+	} rows[] = {
+		{"f", 0, 2, true},	 {"f", 0, 1, false},
+		{"f", 1, 2, true},	 {"dir/**", 0, 2, true},
+		{"dir/**", 1, 2, false}, {"dir/*", 0, 1, true},
+		{"dir", 0, 1, true},	 {"DIR/G", 0, 1, true},
+		{"**/g", 0, 1, true},	 {"**/f", 0, 2, true},
+		{"g", 0, 2, false},	 {"dir/f", 0, 2, false},
+		{"**", 0, 1, true},	 {"dir/g/x", 0, 2, false},
+	};
+	struct bench *bench = *state;
+
+	three_commits(bench);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const char *from = bench->oids[rows[i].from];
+		const char *to = bench->oids[rows[i].to];
+
+		protects(bench, rows[i].glob);
+		push_range(bench, from, to, NULL);
+		begin(bench, from, to);
+		ASSERT_RESULT(bench, PACK_UNPROVEN);
+		assert_int_equal(bench->verdict.wants_kind, WANTS_STATES);
+		settle(bench);
+		if (bench->verdict.result !=
+		    (rows[i].is_refused ? PACK_REFUSED : PACK_PASSED))
+			fail_msg("row %zu: %.*s", i,
+				 BYTES_ARGS(bench->verdict.detail));
+		if (rows[i].is_refused) {
+			assert_int_equal(bench->verdict.constraint,
+					 CONSTRAINT_push_path_protected);
+			assert_int_equal(bench->verdict.index, 0);
+		}
+		pack_check_release(&bench->check);
+	}
+}
+
+static void check_compares_a_new_refs_commits_with_their_parents(void **state)
+{
+	static const char none[] = "0000000000000000000000000000000000000000";
+	struct bench *bench = *state;
+
+	three_commits(bench);
+	bench->updates[0].must_forward = false;
+	protects(bench, "dir/**");
+	push_range(bench, bench->oids[1], bench->oids[2], NULL);
+	begin(bench, none, bench->oids[2]);
+	ASSERT_RESULT(bench, PACK_UNPROVEN);
+	settle(bench);
+	ASSERT_RESULT(bench, PACK_PASSED);
+	pack_check_release(&bench->check);
+	push_range(bench, bench->oids[0], bench->oids[2], NULL);
+	begin(bench, none, bench->oids[2]);
+	settle(bench);
+	ASSERT_RESULT(bench, PACK_REFUSED);
+	pack_check_release(&bench->check);
+	/* A root begins from nothing. */
+	protects(bench, "f");
+	pack_of(bench, bench->oids[2], NULL, &bench->pushed);
+	begin(bench, none, bench->oids[2]);
+	ASSERT_RESULT(bench, PACK_REFUSED);
+	pack_check_release(&bench->check);
+	/* What upstream has is no change of this push. */
+	push_range(bench, bench->oids[2], bench->oids[2], NULL);
+	begin(bench, none, bench->oids[2]);
+	ASSERT_RESULT(bench, PACK_PASSED);
+}
+
+static void check_gives_up_on_a_state_that_is_nowhere(void **state)
+{
+	struct bench *bench = *state;
+
+	three_commits(bench);
+	protects(bench, "f");
+	push_range(bench, bench->oids[0], bench->oids[1], NULL);
+	begin(bench, bench->oids[0], bench->oids[1]);
+	ASSERT_RESULT(bench, PACK_UNPROVEN);
+	/* Something else comes, and comes again. */
+	pack_check_more(&bench->check, buf_view(&bench->pushed),
+			&bench->verdict);
+	ASSERT_RESULT(bench, PACK_INVALID);
+	pack_check_more(&bench->check, buf_view(&bench->pushed),
+			&bench->verdict);
+	ASSERT_RESULT(bench, PACK_INVALID);
+}
+
+static void check_names_a_file_that_is_too_large(void **state)
+{
+	struct bench *bench = *state;
+
+	commits(bench, 2);
+	push_range(bench, bench->oids[0], bench->oids[1], NULL);
+	bench->ask.file_bytes_max = strlen("commit 1") - 1;
+	begin(bench, bench->oids[0], bench->oids[1]);
+	ASSERT_RESULT(bench, PACK_REFUSED);
+	assert_int_equal(bench->verdict.constraint, CONSTRAINT_push_too_large);
+	assert_true(bytes_starts_with(bench->verdict.detail,
+				      bytes_str("f has 8 bytes")));
+	pack_check_release(&bench->check);
+	bench->ask.file_bytes_max++;
+	begin(bench, bench->oids[0], bench->oids[1]);
+	ASSERT_RESULT(bench, PACK_PASSED);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		BENCH_TEST(check_compares_paths_with_the_old_tip),
+		BENCH_TEST(
+			check_compares_a_new_refs_commits_with_their_parents),
+		BENCH_TEST(check_gives_up_on_a_state_that_is_nowhere),
+		BENCH_TEST(check_names_a_file_that_is_too_large),
+	};
+	struct err err;
+
+	if (pack_library_init(&err) < 0)
+		return 1;
+	return cmocka_run_group_tests_name("check_content", tests, NULL, NULL);
+}
