@@ -133,6 +133,8 @@ int conn_get_upstream(struct conn *conn, struct bytes binding);
 /* May the server speak first: is what is wanted allowed without a look
  * inside, on a port where neither HTTP nor TLS is expected? */
 bool tunnel_may_wait(const struct conn *conn);
+/* May its ClientHello be for another name (ECH)? Not asked of tls.tunnel. */
+bool tunnel_hides_name(const struct conn *conn);
 /* 80, 443, 8080, 8443: there a client speaks HTTP or TLS. */
 bool tunnel_is_web_port(uint16_t port);
 

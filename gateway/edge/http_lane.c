@@ -124,6 +124,9 @@ static void decide_the_target(struct conn *conn)
 		conn->target_verdict.constraint = CONSTRAINT_none;
 		conn->target_verdict.inspect = true;
 	}
+	/* A tunnel would be to whom the encrypted name names. */
+	if (tunnel_hides_name(conn))
+		conn->target_verdict.inspect = true;
 	/* What cannot be looked into does not pass where a look is needed. */
 	if (conn->opening->hello.kind == HELLO_OTHER &&
 	    conn->target_verdict.kind == VERDICT_ALLOW &&

@@ -37,6 +37,15 @@ bool tunnel_may_wait(const struct conn *conn)
 	       verdict.kind == VERDICT_ALLOW && !verdict.inspect;
 }
 
+bool tunnel_hides_name(const struct conn *conn)
+{
+	const struct hello *hello = &conn->opening->hello;
+
+	return hello->kind == HELLO_TLS && hello->has_ech &&
+	       !decide_is_tunnel(conn->edge->policy,
+				 bytes_str(conn->target.host));
+}
+
 static void on_peer(struct io *io, enum io_event event, void *owner)
 {
 	struct conn *conn = owner;
@@ -150,7 +159,8 @@ static int hear(struct conn *conn)
 	if ((opening->hello.kind != HELLO_HTTP || conn->bytes_down > 0) &&
 	    target_from(&opening->wanted, &opening->hello, &target) ==
 		    CONSTRAINT_none &&
-	    !strcmp(target.host, conn->target.host)) {
+	    !strcmp(target.host, conn->target.host) &&
+	    !tunnel_hides_name(conn)) {
 		conn_forget_opening(conn);
 		return 1;
 	}

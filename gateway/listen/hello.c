@@ -53,6 +53,7 @@ static enum hello_kind look_at_tls(struct hello *hello, struct bytes input)
 	result = tls_hello_feed(
 		hello->tls, bytes_slice(input, hello->fed, HELLO_BYTES_MAX));
 	hello->fed = input.len;
+	hello->has_ech = tls_hello_has_ech(hello->tls);
 	switch (result) {
 	case TLS_HELLO_NAMED:
 		return take_name(hello);

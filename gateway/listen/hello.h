@@ -32,6 +32,7 @@ enum hello_kind {
 struct hello {
 	enum hello_kind kind;
 	char name[HOST_NAME_MAX_LEN + 1]; /* canonical SNI, a DNS name */
+	bool has_ech;			  /* tls/hello.h */
 	const char *reason;		  /* INVALID: why, static text */
 	struct tls_hello *tls;
 	size_t fed; /* bytes that tls has read */

@@ -6,6 +6,7 @@
 #include "gateway/tls/server_name.h"
 
 #define NAME_MAX_SENT 255
+#define TYPE_ECH      0xfe0d /* encrypted_client_hello, RFC 9849 */
 
 struct tls_hello {
 	SSL *ssl;
@@ -13,6 +14,7 @@ struct tls_hello {
 	enum tls_hello_result result;
 	uint8_t name[NAME_MAX_SENT];
 	size_t name_len;
+	bool has_ech;
 };
 
 /* OpenSSL calls it with a whole and well-formed ClientHello. */
@@ -20,8 +22,11 @@ static int on_client_hello(SSL *ssl, int *alert, void *unused)
 {
 	struct tls_hello *hello = SSL_get_app_data(ssl);
 	struct bytes name = {0};
+	const uint8_t *data;
+	size_t len;
 
 	(void)unused;
+	hello->has_ech = SSL_client_hello_get0_ext(ssl, TYPE_ECH, &data, &len);
 	switch (tls_server_name(ssl, &name)) {
 	case 0:
 		hello->result = TLS_HELLO_UNNAMED;
@@ -46,9 +51,14 @@ static SSL_CTX *shared_context(void)
 
 	if (!context) {
 		context = SSL_CTX_new(TLS_server_method());
-		if (context)
-			SSL_CTX_set_client_hello_cb(context, on_client_hello,
-						    NULL);
+		if (!context)
+			return NULL;
+		SSL_CTX_set_client_hello_cb(context, on_client_hello, NULL);
+		/* It tells of no extension that it does not know; it fails
+		 * where it knows this one. */
+		(void)SSL_CTX_add_custom_ext(context, TYPE_ECH,
+					     SSL_EXT_CLIENT_HELLO, NULL, NULL,
+					     NULL, NULL, NULL);
 	}
 	return context;
 }
@@ -100,6 +110,11 @@ enum tls_hello_result tls_hello_feed(struct tls_hello *hello,
 		hello->result = TLS_HELLO_INVALID;
 	ERR_clear_error();
 	return hello->result;
+}
+
+bool tls_hello_has_ech(const struct tls_hello *hello)
+{
+	return hello->has_ech;
 }
 
 struct bytes tls_hello_name(const struct tls_hello *hello)

@@ -6,6 +6,8 @@
 #ifndef GATEWAY_TLS_HELLO_H
 #define GATEWAY_TLS_HELLO_H
 
+#include <stdbool.h>
+
 #include "common/bytes.h"
 
 enum tls_hello_result {
@@ -27,5 +29,8 @@ enum tls_hello_result tls_hello_feed(struct tls_hello *hello,
 				     struct bytes bytes);
 /* The name as sent (untrusted, not canonical). Lives as long as hello. */
 struct bytes tls_hello_name(const struct tls_hello *hello);
+/* Is another ClientHello in it, encrypted for its server (or what looks like
+ * one)? Then the name may be another than the one it is for. */
+bool tls_hello_has_ech(const struct tls_hello *hello);
 
 #endif

@@ -1,4 +1,5 @@
 """Upstream certificates are verified, always; names must agree."""
+import re
 import socket
 import ssl
 
@@ -157,3 +158,61 @@ def test_old_tls_is_refused(web, origin):
         context.wrap_socket(plain, server_hostname="good.example")
     plain.close()
     assert session.curl(origin.url("/echo")).status == 200
+
+
+ECH = 0xfe0d
+
+
+def hello(name, extension=None):
+    """A ClientHello of TLS 1.2, whose answer is in the clear."""
+    context = ssl.create_default_context()
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    sent = ssl.MemoryBIO()
+    connection = context.wrap_bio(ssl.MemoryBIO(), sent, server_hostname=name)
+    with pytest.raises(ssl.SSLWantReadError):
+        connection.do_handshake()
+    record = sent.read()
+    if extension is None:
+        return record
+    body = record[9:]
+    at = 34
+    at += 1 + body[at]
+    at += 2 + int.from_bytes(body[at:at + 2], "big")
+    at += 1 + body[at]
+    more = extension.to_bytes(2, "big") + b"\0\2xx"
+    all_of = body[at + 2:] + more
+    body = body[:at] + len(all_of).to_bytes(2, "big") + all_of
+    handshake = b"\1" + len(body).to_bytes(3, "big") + body
+    return record[:3] + len(handshake).to_bytes(2, "big") + handshake
+
+
+def certificate_is_of_the_origin(session, origin, pki, first):
+    """The first bytes go through CONNECT: whose certificate comes back?"""
+    pem = pki[0]["good.example"].read_text()
+    wanted = ssl.PEM_cert_to_DER_cert(re.search(
+        "-----BEGIN CERT.*?END CERTIFICATE-----\n", pem, re.S)[0])
+    with session.connect() as stream:
+        stream.sendall(f"CONNECT good.example:{origin.port} HTTP/1.1\r\n"
+                       f"Host: good.example:{origin.port}\r\n\r\n".encode())
+        assert b" 200 " in read_head(stream)
+        stream.sendall(first)
+        got = b""
+        while b"\x0e\0\0\0" not in got:  # ServerHelloDone
+            part = stream.recv(65536)
+            assert part, got
+            got += part
+    return wanted in got
+
+
+def test_a_name_that_may_hide_another_is_no_tunnel(
+        make_session, policies, origin, pki):
+    rules = [policies.rule("good.example")]
+    tunnel = policies.make(rules)
+    tunnel["network"]["tls"] = {"tunnel": ["good.example"]}
+    ech, other = hello("good.example", ECH), hello("good.example", 0xfe0e)
+    session, never = make_session(policies.make(rules)), make_session(tunnel)
+    assert not certificate_is_of_the_origin(session, origin, pki, ech)
+    # The twins: nothing hides, or nobody may look.
+    for who, first in [(session, other), (session, hello("good.example")),
+                       (never, ech)]:
+        assert certificate_is_of_the_origin(who, origin, pki, first)

@@ -12,14 +12,22 @@
 
 #define HELLO_MAX 4096
 
-/* What OpenSSL's own client would send for name (NULL: no SNI). */
-static size_t client_hello(const char *name, uint8_t out[HELLO_MAX])
+/* What OpenSSL's own client would send for name (NULL: no SNI), with an empty
+ * extension (0: none). */
+static size_t hello_with(const char *name, unsigned extension,
+			 uint8_t out[HELLO_MAX])
 {
 	SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
-	SSL *ssl = SSL_new(ctx);
 	BIO *written = BIO_new(BIO_s_mem());
+	SSL *ssl;
 	int len;
 
+	if (extension)
+		assert_int_equal(SSL_CTX_add_custom_ext(
+					 ctx, extension, SSL_EXT_CLIENT_HELLO,
+					 NULL, NULL, NULL, NULL, NULL),
+				 1);
+	ssl = SSL_new(ctx);
 	SSL_set_bio(ssl, BIO_new(BIO_s_mem()), written);
 	if (name) {
 		char copy[300]; /* OpenSSL's macro casts const away */
@@ -33,6 +41,31 @@ static size_t client_hello(const char *name, uint8_t out[HELLO_MAX])
 	SSL_free(ssl);
 	SSL_CTX_free(ctx);
 	return (size_t)len;
+}
+
+static size_t client_hello(const char *name, uint8_t out[HELLO_MAX])
+{
+	return hello_with(name, 0, out);
+}
+
+static void hello_with_another_inside_says_so(void **state)
+{
+	static const struct {
+		unsigned extension;
+		bool has_ech;
+	} rows[] = {{0xfe0d, true}, {0xfe0e, false}, {0, false}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		uint8_t bytes[HELLO_MAX];
+		size_t len = hello_with("a.example", rows[i].extension, bytes);
+		struct tls_hello *hello = tls_hello_new();
+
+		assert_int_equal(tls_hello_feed(hello, bytes_from(bytes, len)),
+				 TLS_HELLO_NAMED);
+		assert_int_equal(tls_hello_has_ech(hello), rows[i].has_ech);
+		tls_hello_free(hello);
+	}
 }
 
 static void hello_is_read_in_pieces_of_any_size(void **state)
@@ -162,6 +195,7 @@ int main(void)
 		cmocka_unit_test(hello_is_read_in_pieces_of_any_size),
 		cmocka_unit_test(hello_may_span_records),
 		cmocka_unit_test(hello_without_a_name_says_so),
+		cmocka_unit_test(hello_with_another_inside_says_so),
 		cmocka_unit_test(hello_with_a_malformed_name_is_invalid),
 		cmocka_unit_test(bytes_that_are_no_hello_are_invalid),
 	};
