@@ -265,6 +265,49 @@ static void a_websocket_needs_a_rule_that_names_it(void **state)
 	}
 }
 
+static void grpc_is_refused_where_a_credential_would_go_with_it(void **state)
+{
+#define WITH                                                                   \
+	RULES("action: allow, credential: c")                                  \
+	"credentials:\n  - {name: c, secret: s, attach: bearer, "              \
+	"hosts: [a.example]}\n"
+	static const struct {
+		const char *policy;
+		struct field field;
+		enum constraint constraint;
+	} cases[] = {
+		{WITH, FIELD("content-type", "application/grpc"),
+		 CONSTRAINT_grpc_not_supported},
+		{WITH, FIELD("Content-Type", " Application/gRPC+proto"),
+		 CONSTRAINT_grpc_not_supported},
+		{WITH, FIELD("content-type", "application/grpc; x=y"),
+		 CONSTRAINT_grpc_not_supported},
+		{WITH, FIELD("content-type", "application/grpc-web+proto"),
+		 CONSTRAINT_none},
+		{WITH, FIELD("content-type", "application/json"),
+		 CONSTRAINT_none},
+		{WITH, FIELD("accept", "application/grpc"), CONSTRAINT_none},
+		{RULES("action: allow"),
+		 FIELD("content-type", "application/grpc"), CONSTRAINT_none},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct field items[] = {FIELD("x", "y"), cases[i].field};
+		struct fields fields = {items, 2, 2};
+		struct request_facts facts = request_of(get);
+		struct policy *policy = policy_of(cases[i].policy);
+		struct verdict verdict;
+
+		facts.fields = &fields;
+		verdict = decide_request(policy, &facts, NULL);
+		assert_string_equal(constraint_name(verdict.constraint),
+				    constraint_name(cases[i].constraint));
+		policy_free(policy);
+	}
+#undef WITH
+}
+
 static void the_trace_names_what_differed_and_no_value(void **state)
 {
 	static const char text[] = RULES("action: allow, query: {page: "
@@ -335,6 +378,8 @@ int main(void)
 		cmocka_unit_test(
 			who_asks_by_default_asks_about_names_and_usual_ports),
 		cmocka_unit_test(a_websocket_needs_a_rule_that_names_it),
+		cmocka_unit_test(
+			grpc_is_refused_where_a_credential_would_go_with_it),
 		cmocka_unit_test(the_trace_names_what_differed_and_no_value),
 		cmocka_unit_test(what_looks_inside_has_tls_terminated),
 	};
