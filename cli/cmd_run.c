@@ -24,8 +24,7 @@
 #include "policies/policy.h"
 #include "sandbox-host/sandbox.h"
 
-#define RUN_ARENA_MAX	 (8 * 1024 * 1024)
-#define PKCS12_BYTES_MAX (16 * 1024)
+#define RUN_ARENA_MAX (8 * 1024 * 1024)
 
 struct run_options {
 	const char *policy;
@@ -202,15 +201,6 @@ static struct sandbox_paths paths_of(struct arena *arena,
 				      strings->count};
 }
 
-static struct bytes decode_base64(struct arena *arena, const char *text)
-{
-	size_t size = strlen(text);
-	uint8_t *out = arena_alloc(arena, size + 1);
-	ptrdiff_t len = out ? base64_decode(bytes_str(text), out, size) : -1;
-
-	return bytes_from(out, len < 0 ? 0 : (size_t)len);
-}
-
 /* The policy's list, and the policy itself: the command would change what
  * the next one may do. */
 static struct sandbox_paths protected_of(struct run *run)
@@ -284,8 +274,6 @@ static int make_spec(struct run *run, struct sandbox_spec *spec,
 			   run->policy->limits.time_ms},
 		.has_terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO),
 		.ca_pem = bytes_str(json_text(run->session.json, "ca_pem")),
-		.ca_pkcs12 = decode_base64(
-			&run->arena, json_text(run->session.json, "ca_pkcs12")),
 		.on_event = recorder_on_event,
 		.owner = &run->recorder,
 	};

@@ -120,7 +120,6 @@ int run_env_make(const struct run_env *from, struct arena *arena,
 		.caller = (const char *const *)environ,
 		.pass = {strings_of(arena, &policy->pass), policy->pass.count},
 		.has_ca = spec->ca_pem.len > 0,
-		.has_pkcs12 = spec->ca_pkcs12.len > 0,
 	};
 	struct set set = {.size = SANDBOX_ENV_MAX};
 

@@ -24,10 +24,15 @@ void base64_encode(struct bytes bytes, char *out)
 
 static int value_of(uint8_t c)
 {
-	for (int i = 0; i < 64; i++)
-		if ((uint8_t)alphabet[i] == c)
-			return i;
-	return -1;
+	if (c >= 'A' && c <= 'Z')
+		return c - 'A';
+	if (c >= 'a' && c <= 'z')
+		return c - 'a' + 26;
+	if (c >= '0' && c <= '9')
+		return c - '0' + 52;
+	if (c == '+')
+		return 62;
+	return c == '/' ? 63 : -1;
 }
 
 /* Four characters, of which the last may be padding. The bytes they stand

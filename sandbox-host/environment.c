@@ -200,8 +200,8 @@ int environment_make(const struct environment *from, struct arena *arena,
 	    put_passed(&list, from, err) < 0 ||
 	    put_all(&list, proxy, ARRAY_SIZE(proxy), err) < 0 ||
 	    (from->has_ca &&
-	     put_all(&list, trust, ARRAY_SIZE(trust), err) < 0) ||
-	    (from->has_pkcs12 && put(&list, java, err) < 0) ||
+	     (put_all(&list, trust, ARRAY_SIZE(trust), err) < 0 ||
+	      put(&list, java, err) < 0)) ||
 	    put_all(&list, from->set, from->set_count, err) < 0)
 		return -1;
 	*out = list.items;

@@ -14,7 +14,7 @@ struct environment {
 	struct sandbox_paths pass; /* names to take from it beside ours */
 	const struct sandbox_variable *set; /* these win over all others */
 	size_t set_count;
-	bool has_ca, has_pkcs12; /* as in the spec of the sandbox */
+	bool has_ca; /* as in the spec of the sandbox */
 };
 
 /* Make the list for struct sandbox_spec in arena; strings of *from are

@@ -31,6 +31,7 @@
 	X(DIR, INIT, "dir")                                                    \
 	X(LINK, INIT, "link")                                                  \
 	X(FILE, INIT, "file")                                                  \
+	X(TRUSTSTORE, INIT, "truststore")                                      \
 	X(TMPFS, INIT, "tmpfs")                                                \
 	X(BIND, INIT, "bind")                                                  \
 	X(PROC, INIT, "proc")                                                  \
@@ -73,9 +74,10 @@ struct plan_step {
 	unsigned flags;
 	const char *source; /* bind, file, link, tree: where from; or NULL */
 	const char *target;
-	struct bytes content; /* file: what to write (after the source) */
-	unsigned mode;	      /* dir, file, tmpfs */
-	unsigned tree;	      /* bind with PLAN_OPENED: which tree */
+	/* file, truststore: what to write (after the source) */
+	struct bytes content;
+	unsigned mode; /* dir, file, tmpfs */
+	unsigned tree; /* bind with PLAN_OPENED: which tree */
 };
 
 /* Who the command runs as. */

@@ -19,20 +19,26 @@ static const char *const bundles[] = {
 	"/etc/ssl/cert.pem",
 };
 
-static int add_file(struct plan *plan, const char *target, const char *source,
-		    struct bytes content, struct err *err)
+static int add_made(struct plan *plan, enum plan_kind kind, const char *target,
+		    const char *source, struct bytes content, struct err *err)
 {
 	struct bytes copy = arena_copy(&plan->arena, content);
 
 	if (content.len && !copy.data)
 		return err_set(err, ERR_TOO_LARGE, "plan: no memory");
 	return plan_add(plan,
-			(struct plan_step){.kind = PLAN_FILE,
+			(struct plan_step){.kind = kind,
 					   .source = source,
 					   .target = target,
 					   .content = copy,
 					   .mode = 0444},
 			err);
+}
+
+static int add_file(struct plan *plan, const char *target, const char *source,
+		    struct bytes content, struct err *err)
+{
+	return add_made(plan, PLAN_FILE, target, source, content, err);
 }
 
 /* Put our file inside over a file of the host's. */
@@ -63,9 +69,8 @@ static int add_trust(struct plan *plan, const struct sandbox_spec *spec,
 	if (add_file(plan, SANDBOX_CA_PEM, NULL, spec->ca_pem, err) < 0 ||
 	    add_file(plan, SANDBOX_CA_BUNDLE, *bundle, spec->ca_pem, err) < 0)
 		return -1;
-	if (!spec->ca_pkcs12.len)
-		return 0;
-	return add_file(plan, SANDBOX_CA_PKCS12, NULL, spec->ca_pkcs12, err);
+	return add_made(plan, PLAN_TRUSTSTORE, SANDBOX_CA_PKCS12, *bundle,
+			spec->ca_pem, err);
 }
 
 /* resolv.conf is a file, a link into /run (which is ours), or absent: then

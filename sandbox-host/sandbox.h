@@ -52,8 +52,8 @@
 #define SANDBOX_FILES	    "/run/sallyport"
 #define SANDBOX_CA_PEM	    SANDBOX_FILES "/ca.pem"	/* ours alone */
 #define SANDBOX_CA_BUNDLE   SANDBOX_FILES "/bundle.pem" /* the host's + ours */
-#define SANDBOX_CA_PKCS12   SANDBOX_FILES "/ca.p12"
-#define SANDBOX_PATHS_MAX   10000 /* of each list */
+#define SANDBOX_CA_PKCS12   SANDBOX_FILES "/ca.p12"	/* the same, for Java */
+#define SANDBOX_PATHS_MAX   10000			/* of each list */
 #define SANDBOX_ENV_MAX	    4096
 #define SANDBOX_EXIT_FAILED 125 /* the sandbox itself failed */
 
@@ -103,8 +103,8 @@ struct sandbox_spec {
 	struct sandbox_limits limits;
 	const char *hostname; /* NULL: SANDBOX_HOSTNAME */
 	bool has_terminal;    /* stdin and stdout are one: give it a pty */
-	struct bytes ca_pem;  /* the gateway's CA; may be empty */
-	struct bytes ca_pkcs12;
+	/* What is trusted beside the host's own bundle; may be empty. */
+	struct bytes ca_pem;
 	sandbox_on_event *on_event; /* NULL: sandbox_event_print */
 	void *owner;
 };

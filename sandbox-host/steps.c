@@ -9,11 +9,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/buf.h"
 #include "common/cleanup.h"
 #include "sandbox-host/capabilities.h"
 #include "sandbox-host/landlock.h"
 #include "sandbox-host/mounts.h"
 #include "sandbox-host/network.h"
+#include "sandbox-host/truststore.h"
 
 #define COPY_BYTES     65536
 #define COPY_BYTES_MAX (16 * 1024 * 1024)
@@ -83,49 +85,82 @@ static int write_all(int fd, struct bytes content, const char *path,
 	return 0;
 }
 
-/* Copy a file of the host's and end it with a line feed. */
-static int copy_file(int to, const struct plan_step *step, struct err *err)
+/* Append a file of the host's, if the step names one, and a line feed. */
+static int read_source(const struct plan_step *step, struct buf *out,
+		       struct err *err)
 {
 	char path[OLD_PATH_MAX];
 	static uint8_t block[COPY_BYTES];
-	size_t total = 0;
 	auto_fd int from = -1;
 	ssize_t len;
 
+	if (!step->source)
+		return 0;
 	if (old_path(step->source, path, err) < 0)
 		return -1;
 	from = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (from < 0)
 		return err_system(err, "open %s", step->source);
-	while ((len = read(from, block, sizeof(block))) > 0) {
-		total += (size_t)len;
-		if (total > COPY_BYTES_MAX)
+	while ((len = read(from, block, sizeof(block))) > 0)
+		if (buf_add(out, bytes_from(block, (size_t)len)) < 0)
 			return err_set(err, ERR_TOO_LARGE, "%s is too large",
 				       step->source);
-		if (write_all(to, bytes_from(block, (size_t)len), step->target,
-			      err) < 0)
-			return -1;
-	}
 	if (len < 0)
 		return err_system(err, "read %s", step->source);
-	return write_all(to, bytes_str("\n"), step->target, err);
+	if (buf_add_byte(out, '\n') < 0)
+		return err_set(err, ERR_TOO_LARGE, "%s is too large",
+			       step->source);
+	return 0;
+}
+
+/* A new file of two parts. */
+static int write_file(const struct plan_step *step, struct bytes first,
+		      struct bytes second, struct err *err)
+{
+	auto_fd int fd = open(step->target,
+			      O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return err_system(err, "make %s", step->target);
+	if (write_all(fd, first, step->target, err) < 0 ||
+	    write_all(fd, second, step->target, err) < 0)
+		return -1;
+	if (fchmod(fd, step->mode) < 0)
+		return err_system(err, "make %s", step->target);
+	return 0;
 }
 
 static int step_file(struct steps *steps, const struct plan_step *step,
 		     struct err *err)
 {
-	auto_fd int fd = open(step->target,
-			      O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	auto_type(buf_release) struct buf source;
 
 	(void)steps;
-	if (fd < 0)
-		return err_system(err, "make %s", step->target);
-	if ((step->source && copy_file(fd, step, err) < 0) ||
-	    write_all(fd, step->content, step->target, err) < 0)
+	buf_init(&source, COPY_BYTES_MAX);
+	if (read_source(step, &source, err) < 0)
 		return -1;
-	if (fchmod(fd, step->mode) < 0)
-		return err_system(err, "make %s", step->target);
-	return 0;
+	return write_file(step, buf_view(&source), step->content, err);
+}
+
+static int step_truststore(struct steps *steps, const struct plan_step *step,
+			   struct err *err)
+{
+	auto_type(buf_release) struct buf source;
+	auto_type(arena_release) struct arena arena;
+	struct bytes texts[2], store;
+
+	(void)steps;
+	buf_init(&source, COPY_BYTES_MAX);
+	arena_init(&arena, 2 * COPY_BYTES_MAX);
+	if (read_source(step, &source, err) < 0)
+		return -1;
+	texts[0] = step->content;
+	texts[1] = buf_view(&source);
+	store = truststore_from_pem(&arena, texts, ARRAY_SIZE(texts));
+	if (store.len == 0)
+		return err_set(err, ERR_TOO_LARGE, "make %s: no memory",
+			       step->target);
+	return write_file(step, store, bytes_from(NULL, 0), err);
 }
 
 static int step_tmpfs(struct steps *steps, const struct plan_step *step,
@@ -317,6 +352,7 @@ static step_run *const runs[PLAN_KIND_MAX] = {
 	[PLAN_DIR] = step_dir,
 	[PLAN_LINK] = step_link,
 	[PLAN_FILE] = step_file,
+	[PLAN_TRUSTSTORE] = step_truststore,
 	[PLAN_TMPFS] = step_tmpfs,
 	[PLAN_BIND] = step_bind,
 	[PLAN_PROC] = step_proc,

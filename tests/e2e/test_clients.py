@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import io
 import json
+import shutil
 import subprocess
 import tarfile
 import zipfile
@@ -51,6 +52,42 @@ public class Get {
     }
 }
 """
+JAVA_URL = """
+import java.net.*;
+public class GetUrl {
+    public static void main(String[] args) throws Exception {
+        var to = (HttpURLConnection) new URL(args[0]).openConnection();
+        int status = to.getResponseCode();
+        var from = status < 400 ? to.getInputStream() : to.getErrorStream();
+        System.out.println(status + " " + new String(from.readAllBytes()));
+    }
+}
+"""
+GO = """
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+)
+
+func main() {
+	answer, err := http.Get(os.Args[1])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	fmt.Println(answer.StatusCode, string(body))
+}
+"""
 CURL = "curl -sS -o body -w '%{http_code} '"
 CLIENTS = {
     "curl": f"{CURL} @ && cat body",
@@ -70,13 +107,28 @@ CLIENTS = {
     "node fetch": "node get.js @",
     "node http": "node get-https.js @",
     "java HttpClient": "java Get.java @",
+    "java HttpsURLConnection": "java GetUrl.java @",
+    "go": "./get-go @",
+    "go without proxy": "NO_PROXY='*' ./get-go @",
 }
 
 
+@pytest.fixture(scope="module")
+def go(tmp_path_factory):
+    """A program of Go's own HTTP client, built by GCC's Go."""
+    path = tmp_path_factory.mktemp("go")
+    (path / "get.go").write_text(GO)
+    subprocess.run(["gccgo", "-static-libgo", "-o", path / "get-go",
+                    path / "get.go"], check=True, timeout=300)
+    return path / "get-go"
+
+
 @pytest.fixture
-def run(gateway, policies, workspace):
+def run(gateway, policies, workspace, go):
     def run(script, *rules, timeout=180):
+        shutil.copy(go, workspace)
         (workspace / "Get.java").write_text(JAVA)
+        (workspace / "GetUrl.java").write_text(JAVA_URL)
         (workspace / "get.js").write_text(NODE)
         (workspace / "get-https.js").write_text(NODE_HTTPS)
         rules = rules or (policies.rule("good.example", "plain.example",

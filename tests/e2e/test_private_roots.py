@@ -1,15 +1,33 @@
 """The operator's own roots (tls.ca_bundle) are trusted inside as well: for
 hosts whose TLS is not terminated."""
 import re
+import shutil
+
+import pytest
+from test_clients import JAVA, JAVA_URL, go  # noqa: F401
 
 CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----.*?"
                          r"-----END CERTIFICATE-----", re.S)
+
+
+# Each prints the status and the body.
+OTHERS = {"java HttpClient": "java Get.java",
+          "java HttpsURLConnection": "java GetUrl.java",
+          "go": "./get-go"}
 
 
 def tunnelled(policies):
     policy = policies.make([policies.rule("good.example")])
     policy["network"]["tls"] = {"tunnel": ["good.example"]}
     return policy
+
+
+@pytest.fixture
+def programs(workspace, go):  # noqa: F811
+    (workspace / "Get.java").write_text(JAVA)
+    (workspace / "GetUrl.java").write_text(JAVA_URL)
+    shutil.copy(go, workspace)
+    return workspace
 
 
 def test_a_sandbox_trusts_a_tunnelled_host_under_a_private_root(
@@ -37,3 +55,48 @@ def test_what_a_session_is_given_to_trust(make_session, policies, pki, forge):
         assert CERTIFICATE.search(pem)[0] in found
     # And the session's own.
     assert len(found) == 3
+
+
+@pytest.mark.parametrize("inspected", [False, True],
+                         ids=["tunnelled", "inspected"])
+@pytest.mark.parametrize("other", OTHERS)
+def test_other_truststores_have_both_roots(gateway, policies, origin,
+                                           programs, other, inspected):
+    """The operator's, and the session's own."""
+    policy = tunnelled(policies)
+    if inspected:
+        policy = policies.make([policies.rule("good.example",
+                                              methods=["GET"])])
+    done = gateway.run(policy, f"{OTHERS[other]} {origin.url('/echo')}",
+                       programs)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("200 ")
+    assert '"method": "GET"' in done.stdout
+
+
+def test_java_trusts_what_its_truststore_has_and_no_more(
+        gateway, policies, origin, programs):
+    """The twin: a store of the session's own certificate alone."""
+    done = gateway.run(
+        tunnelled(policies),
+        "awk '{print} /END CERT/ {exit}' $NODE_EXTRA_CA_CERTS > one.pem; "
+        "unset JAVA_TOOL_OPTIONS; keytool -importcert -noprompt -alias one "
+        "-file one.pem -keystore one.p12 -storepass changeit && "
+        "java -Djavax.net.ssl.trustStore=one.p12 "
+        "-Djavax.net.ssl.trustStorePassword=changeit Get.java "
+        f"{origin.url('/echo')}", programs)
+    assert done.returncode != 0
+    assert "SSLHandshakeException" in done.stderr, done.stderr
+
+
+def test_java_trusts_the_hosts_own_bundle_too(gateway, policies, workspace):
+    """As other programs do, for hosts whose TLS is not terminated."""
+    done = gateway.run(
+        policies.make(),
+        "grep -c BEGIN.CERT $SSL_CERT_FILE; "
+        "keytool -list -keystore /run/sallyport/ca.p12 -storepass changeit",
+        workspace)
+    assert done.returncode == 0, done.stderr
+    count, _, listed = done.stdout.partition("\n")
+    assert f"contains {count} entries" in listed, listed[:500]
+    assert listed.count("trustedCertEntry") == int(count) > 3
