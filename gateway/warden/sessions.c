@@ -13,7 +13,6 @@
 #include "common/log.h"
 #include "gateway/warden/warden.h"
 
-#define SESSION_CLOSE_TIMEOUT_MS 800
 /* A session that expired is forgotten this much later. */
 #define TIMER_MS_MAX (24 * 60 * 60 * 1000)
 
@@ -37,6 +36,7 @@ struct ending {
 	struct rpc_ticket ticket;
 	bool has_ticket;
 	bool forget;
+	bool has_credentials;
 	unsigned left;
 };
 
@@ -61,8 +61,10 @@ struct closing {
 	struct child *child; /* as long as its channel is open */
 };
 
-/* Whoever does not answer still has streams open: without its edge they are
- * gone, and the courier may hold a token that it was given before. */
+/* Without its edge nothing of the session flows any more. The courier may
+ * still hold a token for it, and send it when it goes on: it alone is ended as
+ * well, with what it does for others, so late as may be, and only when there
+ * is a credential that the session could have had. */
 static void give_up_on(const struct closing *closing)
 {
 	struct warden_session *session = warden_session_find(
@@ -70,7 +72,8 @@ static void give_up_on(const struct closing *closing)
 
 	log_warn("session %s: %s did not close it in time", closing->ending->id,
 		 role_name(closing->child->role));
-	if (closing->child->role == ROLE_COURIER && closing->child->pid)
+	if (closing->child->role == ROLE_COURIER && closing->child->pid &&
+	    closing->ending->has_credentials)
 		(void)kill(closing->child->pid, SIGKILL);
 	if (session && session->edge)
 		child_end(session->edge);
@@ -102,7 +105,8 @@ static void ask_close(struct ending *ending, struct child *child,
 		.message = &message,
 		.fd = -1,
 		.reply_schema = &wire_empty_schema,
-		.timeout_ms = SESSION_CLOSE_TIMEOUT_MS,
+		.timeout_ms = child->role == ROLE_EDGE ? SESSION_EDGE_CLOSE_MS
+						       : SESSION_CLOSE_MS,
 		.on_outcome = on_closed_everywhere,
 		.owner = closing,
 	};
@@ -156,6 +160,8 @@ void warden_session_end(struct warden_session *session, struct bytes reason,
 	}
 	ending->warden = session->warden;
 	ending->forget = bytes_is(reason, "ended");
+	ending->has_credentials =
+		session->package->session.scope.bindings_count > 0;
 	memcpy(ending->id, session->id, sizeof(ending->id));
 	if (ticket) {
 		ending->ticket = *ticket;

@@ -27,8 +27,12 @@
 #define RESTART_READY_DELAY_MAX_MS 100
 #define RESTART_FORGIVEN_MS	   1000
 #define REVOKED_EDGE_LINGER_MS	   300000
-#define WARDEN_RECORDS_MAX	   256
-#define SPARE_DELAY_MS		   50
+/* How long a process has to say that it closed a session; in a second all
+ * access must have ended. */
+#define SESSION_EDGE_CLOSE_MS 500
+#define SESSION_CLOSE_MS      900
+#define WARDEN_RECORDS_MAX    256
+#define SPARE_DELAY_MS	      50
 
 struct warden;
 struct warden_session;
