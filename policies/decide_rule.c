@@ -28,8 +28,8 @@ static bool any_method(const struct policy_strings *methods, struct bytes name)
 	return methods->count == 0;
 }
 
-/* Many servers find a path whatever its case (GitHub: owners and names), so
- * what is denied is denied in any. */
+/* Many servers find a path whatever its case (GitHub: owners and names) and
+ * its escapes, so what is denied is denied in any. */
 static enum holds paths_hold(const struct policy_strings *paths,
 			     struct bytes path)
 {
@@ -38,7 +38,7 @@ static enum holds paths_hold(const struct policy_strings *paths,
 	for (size_t i = 0; i < paths->count && best != HOLDS; i++) {
 		if (path_matches(paths->items[i], path))
 			best = HOLDS;
-		else if (path_matches_nocase(paths->items[i], path))
+		else if (path_matches_loosely(paths->items[i], path))
 			best = HOLDS_PARTLY;
 	}
 	return best;

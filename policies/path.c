@@ -226,12 +226,38 @@ static uint8_t lower(uint8_t c)
 	return c >= 'A' && c <= 'Z' ? (uint8_t)(c + ('a' - 'A')) : c;
 }
 
-static bool same(uint8_t a, uint8_t b, bool nocase)
+enum strictness { EXACT, NOCASE, LOOSE };
+
+/* What stands at text[at], and how many bytes it takes. */
+static uint8_t read_at(struct bytes text, size_t at, enum strictness how,
+		       size_t *len)
 {
-	return a == b || (nocase && lower(a) == lower(b));
+	int value = how == LOOSE ? escape_value(bytes_slice(text, at, text.len))
+				 : -1;
+
+	*len = value < 0 ? 1 : ESCAPE_LEN;
+	return value < 0 ? text.data[at] : (uint8_t)value;
 }
 
-static bool matches(struct bytes glob, struct bytes path, bool nocase)
+/* Go on in both where they are the same. */
+static bool step_both(struct bytes glob, size_t *g, struct bytes path,
+		      size_t *p, enum strictness how)
+{
+	size_t glob_len, path_len;
+	uint8_t a, b;
+
+	if (*g == glob.len || *p == path.len)
+		return false;
+	a = read_at(glob, *g, how, &glob_len);
+	b = read_at(path, *p, how, &path_len);
+	if (a != b && (how == EXACT || lower(a) != lower(b)))
+		return false;
+	*g += glob_len;
+	*p += path_len;
+	return true;
+}
+
+static bool matches(struct bytes glob, struct bytes path, enum strictness how)
 {
 	struct star one = {false, 0, 0};
 	struct star two = {false, 0, 0};
@@ -249,12 +275,8 @@ static bool matches(struct bytes glob, struct bytes path, bool nocase)
 				two = (struct star){true, g, p};
 			continue;
 		}
-		if (g < glob.len && p < path.len &&
-		    same(glob.data[g], path.data[p], nocase)) {
-			g++;
-			p++;
+		if (step_both(glob, &g, path, &p, how))
 			continue;
-		}
 		if (!retry(path, &one, &two))
 			return false;
 		g = one.is_set ? one.glob : two.glob;
@@ -265,10 +287,15 @@ static bool matches(struct bytes glob, struct bytes path, bool nocase)
 
 bool path_matches(struct bytes glob, struct bytes path)
 {
-	return matches(glob, path, false);
+	return matches(glob, path, EXACT);
 }
 
 bool path_matches_nocase(struct bytes glob, struct bytes path)
 {
-	return matches(glob, path, true);
+	return matches(glob, path, NOCASE);
+}
+
+bool path_matches_loosely(struct bytes glob, struct bytes path)
+{
+	return matches(glob, path, LOOSE);
 }

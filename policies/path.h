@@ -27,5 +27,8 @@ int path_normalise(struct arena *arena, struct bytes path, struct bytes *out,
 bool path_matches(struct bytes glob, struct bytes path);
 /* The same with A-Z and a-z taken as equal. */
 bool path_matches_nocase(struct bytes glob, struct bytes path);
+/* As a server may read it that takes any case, and "%3A" for ":": escapes of
+ * both are decoded. The glob's "%2A" is no star. */
+bool path_matches_loosely(struct bytes glob, struct bytes path);
 
 #endif

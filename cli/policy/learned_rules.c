@@ -195,7 +195,7 @@ static bool is_free(struct bytes pattern, void *owner)
 		if (i >= group->from && i < group->to)
 			continue;
 		if (item->method == group->method && same_target(item, own) &&
-		    path_matches_nocase(pattern, item->path))
+		    path_matches_loosely(pattern, item->path))
 			return false;
 	}
 	return true;

@@ -241,6 +241,38 @@ static void path_matches_whole_paths(void **state)
 	}
 }
 
+static void path_matches_loosely_takes_an_escape_for_what_it_means(void **state)
+{
+	static const struct {
+		const char *glob, *path;
+		bool exactly, loosely;
+	} rows[] = {
+		{"/v1/**:set", "/v1/x:set", true, true},
+		{"/v1/**:set", "/v1/x%3Aset", false, true},
+		{"/v1/**:set", "/v1/x%3ASet", false, true},
+		{"/v1/*:set", "/v1/x%3Aset", false, true},
+		{"/v1/*:set", "/v1/x/y%3Aset", false, false},
+		{"/@a/**", "/%40a/b", false, true},
+		{"/%40a", "/@a", false, true},
+		{"/a%20b", "/a%20b", true, true},
+		{"/a%2Ab", "/a*b", false, true},
+		{"/a%2Ab", "/axb", false, false},
+		{"/a%3Ab", "/a%3Bb", false, false},
+		{"/a", "/a%3A", false, false},
+		{"/a%", "/a%", true, true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct bytes glob = bytes_str(rows[i].glob);
+		struct bytes path = bytes_str(rows[i].path);
+
+		assert_int_equal(path_matches(glob, path), rows[i].exactly);
+		assert_int_equal(path_matches_loosely(glob, path),
+				 rows[i].loosely);
+	}
+}
+
 static void path_matches_nocase_takes_either_case(void **state)
 {
 	(void)state;
@@ -285,6 +317,8 @@ int main(void)
 		cmocka_unit_test(path_normalise_keeps_to_its_bound),
 		cmocka_unit_test(path_normalise_says_when_memory_is_out),
 		cmocka_unit_test(path_matches_whole_paths),
+		cmocka_unit_test(
+			path_matches_loosely_takes_an_escape_for_what_it_means),
 		cmocka_unit_test(path_matches_nocase_takes_either_case),
 		cmocka_unit_test(path_matches_is_linear_however_many_stars),
 	};
