@@ -120,6 +120,14 @@ static unsigned io_wanted(const struct io *io)
 	return wanted;
 }
 
+static void kill_of_errno(struct io *io, const char *what)
+{
+	struct err err;
+
+	err_system(&err, "%s", what);
+	io_kill(io, &err);
+}
+
 /* Tell the backend. Interest in reading is dropped only when the descriptor
  * is ready and nobody wants it: whoever stops and starts between two
  * requests makes no system call. */
@@ -127,7 +135,6 @@ static void io_update(struct io *io, unsigned ready)
 {
 	unsigned wanted = io_wanted(io);
 	unsigned armed = (io->armed | wanted) & ~(ready & ~wanted);
-	struct err err;
 
 	if (io->is_closed || !io->poll)
 		return;
@@ -137,8 +144,7 @@ static void io_update(struct io *io, unsigned ready)
 	if (armed == io->armed)
 		return;
 	if (io_poll_set(io->poll, armed) < 0) {
-		err_system(&err, "wait for a descriptor");
-		io_kill(io, &err);
+		kill_of_errno(io, "wait for a descriptor");
 		return;
 	}
 	io->armed = (uint8_t)armed;
@@ -190,10 +196,7 @@ static ssize_t io_fill(struct io *io)
 		ssize_t n;
 
 		if (!to) {
-			struct err err;
-
-			err_system(&err, "make room to read");
-			io_kill(io, &err);
+			kill_of_errno(io, "make room to read");
 			return IO_DEAD;
 		}
 		n = io->layer->read(io, to, size);
@@ -342,7 +345,6 @@ static int io_write_direct(struct io *io, struct bytes *bytes)
 
 int io_write(struct io *io, struct bytes bytes)
 {
-	struct err err;
 	bool is_direct = bytes.len >= IO_DIRECT_MIN && !io->was_blocked &&
 			 !io->is_shaking;
 
@@ -357,8 +359,7 @@ int io_write(struct io *io, struct bytes bytes)
 	io_buf_warm(io->loop, &io->out, bytes.len);
 	if (buf_add(&io->out, bytes) < 0) {
 		if (is_direct) {
-			err_system(&err, "queue what was not sent");
-			io_kill(io, &err);
+			kill_of_errno(io, "queue what was not sent");
 		}
 		return -1;
 	}

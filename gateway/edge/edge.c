@@ -325,10 +325,8 @@ static int prepare(struct keeper *keeper, struct confine_spec *confine,
 
 /* Beside confine's base set. No socket, connect, open or exec. */
 static const char *const syscalls[] = {
-	"accept4",    "getsockname",  "getsockopt",
-	"shutdown",   "recvfrom",     "sendto", /* datagrams of DNS */
-	"socketpair", "memfd_create", "ftruncate",
-	"pread64",    "pwrite64",     NULL,
+	"accept4",	"getsockname", "getsockopt", "shutdown", "socketpair",
+	"memfd_create", "ftruncate",   "pread64",    "pwrite64", NULL,
 };
 
 const struct keeper_spec edge_spec = {
