@@ -2,7 +2,6 @@
 
 #include <assert.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <time.h>
 
 /*
@@ -72,8 +71,20 @@ static struct date date_from_days(uint64_t days)
 	return date;
 }
 
+/* The last digits of a number, and what follows them: where to go on. */
+static char *put_number(char *at, unsigned digits, unsigned number, char next)
+{
+	for (unsigned i = digits; i > 0; i--) {
+		at[i - 1] = (char)('0' + number % 10);
+		number /= 10;
+	}
+	at[digits] = next;
+	return at + digits + 1;
+}
+
 void clock_format(uint64_t wall_ms, char out[CLOCK_TEXT_SIZE])
 {
+	char *at = out;
 	uint64_t seconds;
 	unsigned of_day;
 	struct date date;
@@ -83,11 +94,14 @@ void clock_format(uint64_t wall_ms, char out[CLOCK_TEXT_SIZE])
 	seconds = wall_ms / 1000;
 	of_day = (unsigned)(seconds % DAY_SECONDS);
 	date = date_from_days(seconds / DAY_SECONDS);
-	(void)snprintf(out, CLOCK_TEXT_SIZE,
-		       "%04u-%02u-%02uT%02u:%02u:%02u.%03uZ", date.year % 10000,
-		       date.month % 100, date.day % 100, of_day / 3600 % 100,
-		       of_day / 60 % 60, of_day % 60,
-		       (unsigned)(wall_ms % 1000));
+	at = put_number(at, 4, date.year, '-');
+	at = put_number(at, 2, date.month, '-');
+	at = put_number(at, 2, date.day, 'T');
+	at = put_number(at, 2, of_day / 3600, ':');
+	at = put_number(at, 2, of_day / 60 % 60, ':');
+	at = put_number(at, 2, of_day % 60, '.');
+	at = put_number(at, 3, (unsigned)(wall_ms % 1000), 'Z');
+	*at = '\0';
 }
 
 static unsigned month_days(unsigned year, unsigned month)

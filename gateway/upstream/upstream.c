@@ -522,13 +522,15 @@ static bool is_fit_for_more(const struct upstream *up)
 static void keep_tls_session(struct upstream *up)
 {
 	char key[TLS_CLIENT_KEY_MAX];
-	int len = snprintf(key, sizeof(key), "%s:%u", up->target.host,
-			   up->target.port);
+	int len;
 
-	if (up->kind == &upstream_direct && io_is_tls(up->io) && !up->is_reused)
-		tls_client_keep(up->pool->tls, bytes_from(key, (size_t)len),
-				io_tls_session(up->io),
-				io_loop_now_ms(up->pool->keeper->loop));
+	if (up->kind != &upstream_direct || !io_is_tls(up->io) || up->is_reused)
+		return;
+	len = snprintf(key, sizeof(key), "%s:%u", up->target.host,
+		       up->target.port);
+	tls_client_keep(up->pool->tls, bytes_from(key, (size_t)len),
+			io_tls_session(up->io),
+			io_loop_now_ms(up->pool->keeper->loop));
 }
 
 void upstream_put(struct upstream *up)
