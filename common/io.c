@@ -400,6 +400,7 @@ static void io_shake(struct io *io)
 	if (result != IO_ENDED)
 		return;
 	io->is_shaking = false;
+	io_rest_soon(io->loop);
 	io_deliver(io, IO_TLS_READY);
 	if (io->is_closed)
 		return;

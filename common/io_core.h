@@ -63,6 +63,14 @@ struct io_deferrals {
 	size_t size;
 };
 
+/* io_rest.c */
+struct io_rest {
+	struct io_timer timer;
+	uint64_t activity; /* of the loop when the timer was set */
+	uint64_t latest_ms;
+	bool is_due;
+};
+
 TAILQ_HEAD(io_list, io);
 
 struct io_loop {
@@ -80,6 +88,7 @@ struct io_loop {
 	struct io_deferrals deferred;
 	struct io_deferrals deferred_idle; /* its other memory */
 	struct io_timers timers;
+	struct io_rest rest;
 	uint8_t *spare[IO_SPARE_MAX];
 	size_t spare_count;
 };
@@ -170,6 +179,12 @@ void io_linger(struct io *io);
  * IO_AGAIN, or IO_DEAD with errno and no io_kill() yet. */
 ssize_t io_raw_read(struct io *io, void *out, size_t size);
 ssize_t io_raw_write(struct io *io, struct bytes bytes);
+
+/* Memory was freed that came in large pieces: when the loop rests, give back
+ * to the kernel what nobody uses. */
+void io_rest_soon(struct io_loop *loop);
+/* 0, or -1 when memory is out. */
+int io_rest_init(struct io_loop *loop);
 
 /* Memory of the round: give an empty buffer's memory back (or move the few
  * bytes of a large one), and get room to read into. */

@@ -65,6 +65,7 @@ void io_release(struct io *io)
 	io->layer->release(io);
 	free(io->error);
 	free(io);
+	io_rest_soon(loop);
 }
 
 /* True when the peer has nothing more to say. */

@@ -19,6 +19,12 @@ struct io_loop *io_loop_new(struct err *err)
 		free(loop);
 		return NULL;
 	}
+	if (io_rest_init(loop) < 0) {
+		err_system(err, "make a loop");
+		io_backend_free(loop->backend);
+		free(loop);
+		return NULL;
+	}
 	TAILQ_INIT(&loop->open);
 	TAILQ_INIT(&loop->unsent);
 	TAILQ_INIT(&loop->owed);

@@ -11,10 +11,13 @@
 
 static void block_give(struct io_loop *loop, uint8_t *block, size_t size)
 {
-	if (block && size == IO_CHUNK && loop->spare_count < IO_SPARE_MAX)
+	if (block && size == IO_CHUNK && loop->spare_count < IO_SPARE_MAX) {
 		loop->spare[loop->spare_count++] = block;
-	else
-		free(block);
+		return;
+	}
+	free(block);
+	if (size >= IO_CHUNK)
+		io_rest_soon(loop);
 }
 
 static uint8_t *block_take(struct io_loop *loop)

@@ -8,8 +8,8 @@
 #include "common/log.h"
 
 static const struct io_limits stream_limits = {
-	.in_max = CONN_IN_MAX,
-	.out_high = CONN_OUT_HIGH,
+	.in_max = H2_CLIENT_WINDOW,
+	.out_high = H2_BEHIND_OUT_HIGH,
 	.out_max = CONN_OUT_MAX,
 };
 

@@ -29,11 +29,13 @@
 
 /* ---- queues of a connection, in bytes ---- */
 
-#define CONN_IN_MAX	  (128 * 1024)
-#define CONN_OUT_HIGH	  (256 * 1024)
+/* What a peer that stops makes us hold (security F4): a block that came, and
+ * a queue of twice that, since OUT_HIGH and a block that is not sent fit. */
+#define CONN_IN_MAX	  (64 * 1024)
+#define CONN_OUT_HIGH	  (48 * 1024)
 #define CONN_OUT_MAX	  (8 * 1024 * 1024)
-#define UPSTREAM_IN_MAX	  (256 * 1024)
-#define UPSTREAM_OUT_HIGH (256 * 1024)
+#define UPSTREAM_IN_MAX	  (64 * 1024)
+#define UPSTREAM_OUT_HIGH (48 * 1024)
 #define UPSTREAM_OUT_MAX  (16 * 1024 * 1024)
 /* What is still read of a client that was refused. */
 #define LINGER_BYTES_MAX (1024 * 1024)
@@ -70,6 +72,9 @@
 #define H2_CLIENT_WINDOW     (128 * 1024)
 #define H2_UPSTREAM_WINDOW   (1024 * 1024)
 #define H2_CONNECTION_WINDOW (4 * 1024 * 1024)
+/* Queues of who serves a stream. */
+#define H2_BEHIND_IN_MAX   (256 * 1024)
+#define H2_BEHIND_OUT_HIGH (256 * 1024)
 /* For a client to say more of a request that was answered before its end. */
 #define H2_LINGER_MS 5000
 /* A connection with streams: each of them has a shorter deadline. */

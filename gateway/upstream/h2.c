@@ -22,8 +22,8 @@ struct upstream_h2 {
 };
 
 static const struct io_limits stream_limits = {
-	.in_max = UPSTREAM_IN_MAX,
-	.out_high = UPSTREAM_OUT_HIGH,
+	.in_max = H2_BEHIND_IN_MAX,
+	.out_high = H2_BEHIND_OUT_HIGH,
 	.out_max = UPSTREAM_OUT_MAX,
 };
 

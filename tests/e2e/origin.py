@@ -4,6 +4,7 @@ import http.server
 import json
 import os
 import pathlib
+import select
 import socket
 import ssl
 import threading
@@ -94,6 +95,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
         finally:
             self.server.dripping -= 1
 
+    def _read_nothing(self):
+        """Until the other side is gone."""
+        poll = select.poll()
+        poll.register(self.connection, select.POLLRDHUP | select.POLLHUP)
+        poll.poll(60000)
+        self.close_connection = True
+
     def _raw(self, text):
         self.wfile.write(text)
         self.close_connection = True
@@ -112,8 +120,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def _serve(self):
         self.server.requests.append(f"{self.command} {self.path}")
-        length, digest = self._body()
         word, _, rest = self.path[1:].split("?")[0].partition("/")
+        if word == "deaf":
+            self._read_nothing()
+            return
+        length, digest = self._body()
         if word == "big":
             self._big(int(rest))
         elif word == "chunked":

@@ -47,6 +47,30 @@ static void arena_zeroes_again_after_a_reset(void **state)
 	}
 }
 
+/* Blocks go from one arena to another. */
+static void arena_gives_zeroed_memory_that_another_has_released(void **state)
+{
+	(void)state;
+	for (unsigned round = 0; round < 3; round++) {
+		struct arena arenas[20];
+
+		for (size_t i = 0; i < ARRAY_SIZE(arenas); i++) {
+			uint8_t *at;
+
+			arena_init(&arenas[i], 1 << 20);
+			at = arena_alloc(&arenas[i], 3000);
+			assert_non_null(at);
+			for (size_t byte = 0; byte < 3000; byte++)
+				assert_int_equal(at[byte], 0);
+			memset(at, 0xff, 3000);
+		}
+		for (size_t i = 0; i < ARRAY_SIZE(arenas); i++) {
+			arena_release(&arenas[i]);
+			assert_null(arenas[i].blocks);
+		}
+	}
+}
+
 static void arena_keeps_its_bound(void **state)
 {
 	auto_type(arena_release) struct arena arena;
@@ -85,6 +109,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(arena_gives_zeroed_aligned_memory),
 		cmocka_unit_test(arena_zeroes_again_after_a_reset),
+		cmocka_unit_test(
+			arena_gives_zeroed_memory_that_another_has_released),
 		cmocka_unit_test(arena_keeps_its_bound),
 		cmocka_unit_test(arena_copies_text),
 	};

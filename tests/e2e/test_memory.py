@@ -1,0 +1,149 @@
+"""What one connection may take of its session's edge (security F4)."""
+import contextlib
+import resource
+import socket
+import ssl
+
+import pytest
+from gateway import is_sanitized, memory_now, wait_until
+from session import read_head
+
+KIB = 1024
+MIB = 1024 * KIB
+IDLE_MAX = 32 * KIB
+ACTIVE_MAX = 256 * KIB
+CROWD, BUSY = 400, 16
+# What they share: code that runs for the first time, blocks that go round,
+# the connections to the origin that are kept.
+SHARED_MAX = 2 * MIB
+
+
+@pytest.fixture(scope="module", autouse=True)
+def descriptors():
+    """As many as a crowd takes at both ends."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.fixture(params=["inspected", "tunnelled"])
+def session(request, make_session, policies):
+    more = {"methods": ["GET", "POST"], "paths": ["/**"]} \
+        if request.param == "inspected" else {}
+    return make_session(policies.make(
+        [policies.rule("good.example", **more)]))
+
+
+class Client:
+    """TLS to the origin, inspected or not, in steps that never wait."""
+
+    def __init__(self, session, origin, context):
+        self.socket = socket.socket()
+        # What it does not read is not to wait with the kernel.
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16384)
+        self.socket.settimeout(30)
+        self.socket.connect(("127.0.0.1", session.port))
+        self.host = f"good.example:{origin.port}"
+        self.context = context
+
+    def ask_for_tunnel(self):
+        self.socket.sendall(f"CONNECT {self.host} HTTP/1.1\r\n"
+                            f"Host: {self.host}\r\n\r\n".encode())
+
+    def say_hello(self):
+        assert b" 200 " in read_head(self.socket).split(b"\r\n")[0]
+        self.socket.setblocking(False)
+        self.socket = self.context.wrap_socket(
+            self.socket, server_hostname="good.example",
+            do_handshake_on_connect=False)
+        # In a tunnel the server's part may be there already.
+        with contextlib.suppress(ssl.SSLWantReadError):
+            self.socket.do_handshake()
+
+    def finish_hello(self):
+        self.socket.settimeout(30)
+        self.socket.do_handshake()
+
+    def ask(self, method, path, fields="", body=b""):
+        self.socket.sendall(f"{method} {path} HTTP/1.1\r\n"
+                            f"Host: {self.host}\r\n{fields}\r\n".encode()
+                            + body)
+
+    def read(self):
+        head = read_head(self.socket)
+        assert b" 200 " in head.split(b"\r\n")[0], head
+
+    def send_until_full(self):
+        """All that anybody on the way takes; it is never read."""
+        self.socket.settimeout(0.3)
+        with contextlib.suppress(TimeoutError, ssl.SSLWantWriteError):
+            while True:
+                self.socket.sendall(bytes(16 * KIB))
+
+
+@contextlib.contextmanager
+def crowd(session, origin, count):
+    """Everybody does each step before anybody does the next one."""
+    context = ssl._create_unverified_context()
+    clients = [Client(session, origin, context) for _ in range(count)]
+    try:
+        for client in clients:
+            client.ask_for_tunnel()
+        for client in clients:
+            client.say_hello()
+        for client in clients:
+            client.finish_hello()
+        yield clients
+    finally:
+        for client in clients:
+            client.socket.close()
+
+
+def most(edge, count, each):
+    """Freed memory of a sanitized one waits in a quarantine of 8 MiB."""
+    return SHARED_MAX + count * each + is_sanitized(edge) * 24 * MIB
+
+
+def test_a_connection_at_rest_takes_little(session, origin):
+    edge = session.edge()
+    before = memory_now(edge)
+    with crowd(session, origin, CROWD) as clients:
+        for client in clients:
+            client.ask("GET", "/status/200")
+            client.read()
+        wait_until(lambda: memory_now(edge) - before
+                   < most(edge, CROWD, IDLE_MAX), 60)
+
+
+def settled(edge):
+    """Its memory when it has not changed for a second."""
+    seen = []
+
+    def is_steady():
+        seen.append(memory_now(edge))
+        return len(seen) > 10 and len(set(seen[-10:])) == 1
+    wait_until(is_steady, 60, 0.1)
+    return seen[-1]
+
+
+def test_a_reader_that_stops_takes_no_more_than_its_share(session, origin):
+    edge = session.edge()
+    before = memory_now(edge)
+    with crowd(session, origin, BUSY) as clients:
+        for client in clients:
+            client.ask("GET", f"/big/{64 * MIB}")
+            client.read()
+        assert settled(edge) - before < most(edge, BUSY, ACTIVE_MAX)
+
+
+def test_a_sender_whose_server_stops_takes_no_more_than_its_share(session,
+                                                                  origin):
+    edge = session.edge()
+    before = memory_now(edge)
+    with crowd(session, origin, BUSY) as clients:
+        for client in clients:
+            client.ask("POST", "/deaf", f"Content-Length: {64 * MIB}\r\n")
+        for client in clients:
+            client.send_until_full()
+        assert settled(edge) - before < most(edge, BUSY, ACTIVE_MAX)
