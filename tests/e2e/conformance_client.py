@@ -1,6 +1,6 @@
-"""Runs inside a sandbox: sends each row of the table on every way out, and
-prints what came back, a JSON list of [status, constraint, path] or
-[null, why, null]. Argument: the table's file."""
+"""Runs inside a sandbox, or outside as a client of the door: sends each row
+of the table on every way out, and prints what came back, a JSON list of
+[status, constraint, path] or [null, why, null]. Argument: the table's file."""
 import ipaddress
 import json
 import re
@@ -11,6 +11,7 @@ import sys
 
 PROXY = ("198.18.0.1", 3128)
 TIMEOUT_S = 30
+DOOR = {}  # where it is, and the lease; empty inside
 
 
 class Refused(Exception):
@@ -62,11 +63,26 @@ def by_socks(host, port, is_address):
     stream = dial(PROXY)
     stream.sendall(b"\5\1\0")
     assert receive(stream, 2) == b"\5\0"
+    return socks_request(stream, where, port)
+
+
+def socks_request(stream, where, port):
     stream.sendall(b"\5\1\0" + where + struct.pack(">H", port))
     code = receive(stream, 10)[1]
     if code:
         raise Refused(f"SOCKS {code}")
     return stream
+
+
+def by_door(host, port):
+    lease = DOOR["lease"].encode()
+    stream = dial(tuple(DOOR["address"]))
+    stream.sendall(b"\5\1\2")
+    assert receive(stream, 2) == b"\5\2"
+    stream.sendall(b"\1\1x" + bytes([len(lease)]) + lease)
+    assert receive(stream, 2) == b"\1\0"
+    return socks_request(stream, b"\3" + bytes([len(host)]) + host.encode(),
+                         port)
 
 
 WAYS = {
@@ -75,7 +91,9 @@ WAYS = {
     "socks-address": lambda host, port: by_socks(host, port, True),
     "transparent": lambda host, port: dial(resolve(host, port)),
     "absolute": lambda host, port: dial(PROXY),
+    "door-socks": by_door,
 }
+INSIDE = [way for way in WAYS if way != "door-socks"]
 
 
 # ---- HTTP ----
@@ -181,28 +199,31 @@ def ask(row, way, is_tls, port):
 
 
 def ways():
-    return [(way, is_tls) for way in WAYS for is_tls in (True, False)
-            if not (way == "absolute" and is_tls)]
+    if DOOR:
+        return [("door-socks", kind) for kind in ("tls", "plain", "h2")]
+    return [(way, kind) for way in INSIDE for kind in ("tls", "plain", "h2")
+            if way != "absolute" or kind == "plain"]
+
+
+def try_row(row, way, kind, ports):
+    """Each way has its own {way} in the target."""
+    row = row | {"target": row["target"].replace("{way}", f"{way}-{kind}")}
+    port = ports[row["port"]][1 if kind == "plain" else 0]
+    try:
+        return ask_h2(row, way, port) if kind == "h2" \
+            else ask(row, way, kind == "tls", port)
+    except (Refused, OSError) as e:
+        return [None, str(e), None]
 
 
 def main():
     with open(sys.argv[1], encoding="utf-8") as file:
         table = json.load(file)
+    DOOR.update(table.get("door", {}))
     for row in table["rows"]:
-        for way, is_tls in ways():
-            port = table["ports"][row["port"]][0 if is_tls else 1]
-            try:
-                got = ask(row, way, is_tls, port)
-            except (Refused, OSError) as e:
-                got = [None, str(e), None]
-            name = f"{way}-{'tls' if is_tls else 'plain'}"
-            print(json.dumps([row["name"], name, got]), flush=True)
-        for way in ("connect", "socks-name", "socks-address", "transparent"):
-            try:
-                got = ask_h2(row, way, table["ports"][row["port"]][0])
-            except (Refused, OSError) as e:
-                got = [None, str(e), None]
-            print(json.dumps([row["name"], f"{way}-h2", got]), flush=True)
+        for way, kind in ways():
+            got = try_row(row, way, kind, table["ports"])
+            print(json.dumps([row["name"], f"{way}-{kind}", got]), flush=True)
 
 
 if __name__ == "__main__":

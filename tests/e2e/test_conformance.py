@@ -1,17 +1,23 @@
 """One rule set on every way out: the same table of requests by CONNECT, in
-absolute form, by SOCKS (name and address), and redirected; in TLS, in the
-clear and as HTTP/2. Each must get the same verdict everywhere, and be forwarded alike."""
+absolute form, by SOCKS (name and address), and redirected, and by SOCKS at
+the door; in TLS, in the clear and as HTTP/2. Each must get the same verdict everywhere, and be forwarded alike."""
 import json
+import os
 import pathlib
 import shutil
+import subprocess
+import sys
+import threading
 
 import pytest
+from gateway import ApiError
 
 CLIENT = pathlib.Path(__file__).parent / "conformance_client.py"
 WAYS = ["connect-tls", "connect-plain", "socks-name-tls", "socks-name-plain",
         "socks-address-tls", "socks-address-plain", "transparent-tls",
         "transparent-plain", "absolute-plain", "connect-h2", "socks-name-h2",
-        "socks-address-h2", "transparent-h2"]
+        "socks-address-h2", "transparent-h2", "door-socks-tls",
+        "door-socks-plain", "door-socks-h2"]
 STATUS = {
     "host_not_allowed": 403, "port_not_allowed": 403,
     "method_not_allowed": 403, "path_not_allowed": 403,
@@ -19,7 +25,10 @@ STATUS = {
     "request_malformed": 400, "request_too_large": 431,
     "method_unknown": 405, "upgrade_not_supported": 403,
     "websocket_not_allowed": 403, "query_not_allowed": 403,
-    "header_not_allowed": 403,
+    "header_not_allowed": 403, "body_not_allowed": 403,
+    "body_too_large": 413, "body_unreadable": 415, "secret_in_body": 403,
+    "graphql_not_allowed": 403, "limit_rate": 429, "approval_pending": 403,
+    "approval_denied": 403,
 }
 # What HTTP/2 says to a head that breaks it (RFC 9113 8.1.1).
 RESET = "StreamReset"
@@ -44,6 +53,25 @@ def rules(policies):
                       paths=["/typed"], headers={"Accept": "application/.*"}),
         policies.rule(GOOD, name="new-issue", methods=["POST"],
                       paths=["/repos/acme/issues"]),
+        policies.rule(GOOD, name="json", methods=["POST"], paths=["/json"],
+                      body={"max": "1KiB", "json": [
+                          {"pointer": "/head", "equals": "agent"}]}),
+        policies.rule(GOOD, name="form", methods=["POST"], paths=["/form"],
+                      body={"form": {"title": "[a-z]+"}}),
+        policies.rule(GOOD, name="notes", methods=["POST"], paths=["/notes"],
+                      body={"secrets": "deny"}),
+        policies.rule(GOOD, name="graphql", methods=["POST"],
+                      paths=["/graphql"],
+                      body={"graphql": {"operations": ["query"]}}),
+        *(policies.rule(GOOD, name=f"once-{way}", methods=["GET"],
+                        paths=[f"/once/{way}"], rate={"requests": "1/1h"})
+          for way in WAYS),
+        policies.rule(GOOD, name="volume", methods=["POST"],
+                      paths=["/volume"], rate={"upload": "1KiB/1h"}),
+        policies.rule(GOOD, name="asked", methods=["POST"], paths=["/ask/**"],
+                      action="ask", hold="60s"),
+        policies.rule(GOOD, name="unheard", methods=["GET"],
+                      paths=["/unheard"], action="ask", hold="100ms"),
         policies.rule(OTHER, name="no-deletes", methods=["DELETE"],
                       action="deny"),
         policies.rule(OTHER, name="the-rest", paths=["/**"]),
@@ -57,6 +85,9 @@ def row(name, verdict, method, target, host=GOOD, **more):
 
 
 I = "/repos/acme/issues"
+JSON = [["Content-Type", "application/json"]]
+FORM = [["Content-Type", "application/x-www-form-urlencoded"]]
+TOKEN = "-----BEGIN RSA PRIVATE KEY-----"
 ROWS = [
     # methods and paths
     row("a path", I, "GET", I),
@@ -130,6 +161,43 @@ ROWS = [
     row("no field", "header_not_allowed", "GET", "/typed"),
     row("one field of two", "header_not_allowed", "GET", "/typed",
         fields=[["Accept", "application/json"], ["ACCEPT", "text/html"]]),
+    # bodies
+    row("a body that matches", "/json", "POST", "/json",
+        body='{"head": "agent"}', fields=JSON),
+    row("another body", "body_not_allowed", "POST", "/json",
+        body='{"head": "main"}', fields=JSON),
+    row("a body without the value", "body_not_allowed", "POST", "/json",
+        body="{}", fields=JSON),
+    row("a body that is no JSON", "body_unreadable", "POST", "/json",
+        body='{"head": "agent"', fields=JSON),
+    row("a body with a name twice", "body_unreadable", "POST", "/json",
+        body='{"head": "agent", "head": "main"}', fields=JSON),
+    row("a body that is too large", "body_too_large", "POST", "/json",
+        body=json.dumps({"head": "agent", "more": "x" * 1024}), fields=JSON),
+    row("a form that matches", "/form", "POST", "/form",
+        body="title=abc&b=1", fields=FORM),
+    row("a form with one value of two", "body_not_allowed", "POST", "/form",
+        body="title=abc&title=123", fields=FORM),
+    row("a text without a token", "/notes", "POST", "/notes",
+        body="nothing"),
+    row("a text with a token", "secret_in_body", "POST", "/notes",
+        body=f"this: {TOKEN}"),
+    row("a query of GraphQL", "/graphql", "POST", "/graphql",
+        body='{"query": "{ viewer { login } }"}', fields=JSON),
+    row("a mutation", "graphql_not_allowed", "POST", "/graphql",
+        body='{"query": "mutation { close(id: 1) { id } }"}', fields=JSON),
+    # rates: each way has a rule of its own to use up
+    row("the first of one", "/once/{way}", "GET", "/once/{way}"),
+    row("the second of one", "limit_rate", "GET", "/once/{way}"),
+    row("a body within the volume", "/volume", "POST", "/volume", body="x"),
+    row("a body beyond the volume", "limit_rate", "POST", "/volume",
+        body="x" * 1025),
+    # what a person is asked
+    row("what a person allows", "/ask/yes/{way}", "POST", "/ask/yes/{way}",
+        body="x"),
+    row("what a person denies", "approval_denied", "POST", "/ask/no/{way}",
+        body="x"),
+    row("what nobody answers", "approval_pending", "GET", "/unheard"),
     # queries pass as they are
     row("a query", f"{I}?a=1&b=%2f..", "GET", f"{I}?a=1&b=%2f.."),
     row("an empty query", f"{I}?", "GET", f"{I}?"),
@@ -171,7 +239,8 @@ ROWS = [
 UNTOLD = {
     "host_not_allowed": {"transparent": "no such name",
                          "socks-address": "no such name"},
-    "port_not_allowed": {"socks-name": "SOCKS 2", "socks-address": "SOCKS 2"},
+    "port_not_allowed": {"socks-name": "SOCKS 2", "socks-address": "SOCKS 2",
+                         "door-socks": "SOCKS 2"},
 }
 
 
@@ -182,7 +251,7 @@ def expected(row, way):
     if way.endswith("-h2") and "h2" in row:
         return [None, row["h2"], None]
     if verdict.startswith("/"):
-        return [200, None, verdict]
+        return [200, None, verdict.replace("{way}", way)]
     told = UNTOLD.get(verdict, {}).get(way.rpartition("-")[0])
     if told and (verdict == "host_not_allowed" or row["port"] == "far"):
         return [None, told, None]
@@ -190,21 +259,84 @@ def expected(row, way):
 
 
 @pytest.fixture(scope="module")
-def answers(gateway, policies, origin, tmp_path_factory):
-    """{(row's name, way): what came back}: one sandbox for all of them."""
+def door():
+    """A loopback address that another run of the tests does not use."""
+    pid = os.getpid()
+    return f"127.{64 + (pid >> 8) % 128}.{pid & 255}.5", 3128
+
+
+@pytest.fixture(scope="module")
+def gateway(make_gateway, door):
+    gateway = make_gateway("conformance", config={
+        "listen": {"proxy": [f"{door[0]}:{door[1]}"]}})
+    yield gateway
+    gateway.stop()
+    gateway.check()
+
+
+@pytest.fixture(scope="module")
+def person(gateway):
+    """Allows what is below /ask/yes, denies what is below /ask/no."""
+    is_over = threading.Event()
+
+    def decide(asked):
+        yes = asked["path"].startswith("/ask/yes/")
+        gateway.call("POST", f"/v1/approvals/{asked['id']}", json.dumps(
+            {"decision": "approve" if yes else "deny"}))
+
+    def answer():
+        while not is_over.wait(0.05):
+            try:
+                pending = gateway.get("/v1/approvals?state=pending")
+                for asked in pending["approvals"]:
+                    if asked["path"].startswith("/ask/"):
+                        decide(asked)
+            except (ApiError, OSError):  # busy: the next turn asks again
+                pass
+    thread = threading.Thread(target=answer)
+    thread.start()
+    yield
+    is_over.set()
+    thread.join()
+
+
+def send_inside(gateway, policy, table, workspace):
+    (workspace / "table.json").write_text(json.dumps(table))
+    return gateway.run(policy, ["/usr/bin/python3", CLIENT.name,
+                                "table.json"], workspace, timeout=400)
+
+
+def send_at_the_door(gateway, policy, table, workspace, door):
+    made = gateway.create(policy, proxy=True)
+    ca = workspace / "ca.pem"
+    ca.write_text(made["ca_pem"])
+    (workspace / "door.json").write_text(json.dumps(
+        table | {"door": {"address": door, "lease": made["lease"]}}))
+    done = subprocess.run(
+        [sys.executable, CLIENT, workspace / "door.json"], text=True,
+        capture_output=True, check=False, timeout=400,
+        env={"PATH": os.environ["PATH"], "SSL_CERT_FILE": str(ca)})
+    gateway.end(made["id"], "ended")
+    return done
+
+
+@pytest.fixture(scope="module")
+def answers(gateway, policies, origin, tmp_path_factory, person, door):
+    """{(row's name, way): what came back}: one sandbox for all of them, and
+    one client of the door."""
     workspace = tmp_path_factory.mktemp("conformance")
     shutil.copy(CLIENT, workspace)
     tls, plain = origin.port, origin.plain_port
     web = (8443, 8080) if tls == 443 else (443, 80)
-    (workspace / "table.json").write_text(json.dumps(
-        {"rows": ROWS, "ports": {"allowed": [tls, plain], "web": web,
-                                 "far": [9443, 9080]}}))
-    done = gateway.run(policies.make(rules(policies)),
-                       ["/usr/bin/python3", CLIENT.name, "table.json"],
-                       workspace, timeout=300)
-    assert done.returncode == 0, done.stderr
-    return {(name, way): got for name, way, got in
-            map(json.loads, done.stdout.splitlines())}
+    table = {"rows": ROWS, "ports": {"allowed": [tls, plain], "web": web,
+                                     "far": [9443, 9080]}}
+    policy = policies.make(rules(policies))
+    lines = []
+    for done in (send_inside(gateway, policy, table, workspace),
+                 send_at_the_door(gateway, policy, table, workspace, door)):
+        assert done.returncode == 0, done.stderr
+        lines += done.stdout.splitlines()
+    return {(name, way): got for name, way, got in map(json.loads, lines)}
 
 
 def test_no_row_is_left_out(answers):
