@@ -32,7 +32,9 @@ void compile_network_limits(struct compile *compile,
 			    const struct text_node *node);
 void compile_addresses(struct compile *compile, const struct text_node *node);
 void compile_git(struct compile *compile, const struct text_node *node);
-/* git[].push.protect and limits. */
+/* git[].push.protect, secrets and limits. */
+void compile_push_secrets(struct compile *compile, const struct text_node *node,
+			  struct push_checks *checks);
 void compile_push_protect(struct compile *compile, const struct text_node *node,
 			  struct push_checks *checks);
 void compile_push_limits(struct compile *compile, const struct text_node *node,

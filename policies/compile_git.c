@@ -10,7 +10,8 @@ struct repo_nodes {
 };
 
 struct push_nodes {
-	const struct text_node *branches, *verbs, *tags, *protect, *limits;
+	const struct text_node *branches, *verbs, *tags, *protect, *limits,
+		*secrets;
 };
 
 /* ---- push ---- */
@@ -97,11 +98,11 @@ static void read_push(struct compile *compile, const struct text_node *node,
 		{"tags", reader_keep, offsetof(struct push_nodes, tags)},
 		{"protect", reader_keep, offsetof(struct push_nodes, protect)},
 		{"limits", reader_keep, offsetof(struct push_nodes, limits)},
-		{"secrets", NULL, 0},
+		{"secrets", reader_keep, offsetof(struct push_nodes, secrets)},
 		{"sign", NULL, 0},
 	};
 	struct reader *reader = &compile->reader;
-	struct push_nodes nodes = {NULL, NULL, NULL, NULL, NULL};
+	struct push_nodes nodes = {NULL, NULL, NULL, NULL, NULL, NULL};
 
 	if (!reader_map(reader, node, fields, ARRAY_SIZE(fields), &nodes))
 		return;
@@ -110,6 +111,8 @@ static void read_push(struct compile *compile, const struct text_node *node,
 		read_verbs(compile, nodes.verbs, repo);
 	if (nodes.protect)
 		compile_push_protect(compile, nodes.protect, &repo->checks);
+	if (nodes.secrets)
+		compile_push_secrets(compile, nodes.secrets, &repo->checks);
 	if (nodes.limits)
 		compile_push_limits(compile, nodes.limits, &repo->checks);
 	if (nodes.branches)

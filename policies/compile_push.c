@@ -46,6 +46,19 @@ void compile_push_protect(struct compile *compile, const struct text_node *node,
 				     &checks->protect);
 }
 
+/* ---- secrets ---- */
+
+void compile_push_secrets(struct compile *compile, const struct text_node *node,
+			  struct push_checks *checks)
+{
+	static const struct choice choices[] = {{"deny", 1}};
+	int value;
+
+	if (reader_choice(&compile->reader, node, choices, ARRAY_SIZE(choices),
+			  &value))
+		checks->deny_secrets = true;
+}
+
 /* ---- limits ---- */
 
 static void read_bytes(struct reader *reader, const struct text_node *node,

@@ -105,6 +105,17 @@ enum step git_step_capabilities(struct conn *conn, enum lane_event event);
 enum step git_step_ancestry(struct conn *conn, enum lane_event event);
 enum step git_step_send(struct conn *conn, enum lane_event event);
 
+/* ---- git_content.c ---- */
+
+/* How large a pack may be that is looked at. */
+struct git_pack_bounds {
+	uint64_t bytes_max, objects_max;
+};
+struct git_pack_bounds git_pack_bounds(const struct policy_repo *repo);
+/* Put what the policy says of the content into the question (work->proof),
+ * and tell packcheck what must go before it. 0, or -1: refusal set. */
+int git_ask_content(struct conn *conn);
+
 /* Deny the whole push for what stands in conn->refusal; STEP_DENY. */
 enum step git_refuse_push(struct conn *conn);
 /* Record every update of the push as decided. -1: it cannot be kept. */

@@ -159,23 +159,16 @@ static bool never_full(struct conn *conn)
 	return false;
 }
 
-/* limit 0: none. */
-static uint64_t or_less(uint64_t max, uint64_t limit)
-{
-	return limit > 0 && limit < max ? limit : max;
-}
-
 static int begin_spool(struct conn *conn)
 {
 	struct git_work *work = conn->git;
-	const struct push_checks checks = push_checks_of(work->repo);
+	struct git_pack_bounds bounds = git_pack_bounds(work->repo);
 
 	work->pack_fd = new_memory(conn, "sallyport-pack");
 	if (work->pack_fd < 0)
 		return -1;
-	pack_gate_init(&work->gate, &work->commands.push,
-		       or_less(PUSH_CHECK_BYTES_MAX, checks.pack_bytes_max),
-		       (uint32_t)or_less(PUSH_OBJECTS_MAX, checks.objects_max));
+	pack_gate_init(&work->gate, &work->commands.push, bounds.bytes_max,
+		       (uint32_t)bounds.objects_max);
 	if (sink_spool(conn, buf_view(&work->held)) < 0)
 		return -1;
 	buf_release(&work->held);
@@ -256,35 +249,6 @@ static void take_verdict(struct conn *conn, struct rpc_outcome *outcome)
 	work->has_verdict = true;
 }
 
-static int add_paths(struct git_work *work, const struct policy_strings *paths)
-{
-	struct msg_pack_path *room = work->protect;
-	size_t count = work->proof.protect_count;
-
-	if (count + paths->count > 2 * PUSH_PROTECT_MAX)
-		return -1;
-	for (size_t i = 0; i < paths->count; i++)
-		room[count++].path = paths->items[i];
-	work->proof.protect = room;
-	work->proof.protect_count = count;
-	return 0;
-}
-
-static int ask_content(struct git_work *work)
-{
-	const struct policy_repo *repo = work->repo;
-	const struct push_checks checks = push_checks_of(work->repo);
-
-	work->proof.objects_max = or_less(PUSH_OBJECTS_MAX, checks.objects_max);
-	work->proof.bytes_max =
-		or_less(PUSH_CHECK_BYTES_MAX, checks.pack_bytes_max);
-	work->proof.file_bytes_max = checks.file_bytes_max;
-	work->proof.protect_count = 0;
-	if (add_paths(work, &repo->checks.protect) < 0)
-		return -1;
-	return repo->guard ? add_paths(work, &repo->guard->checks.protect) : 0;
-}
-
 static int ask_check(struct conn *conn)
 {
 	struct git_work *work = conn->git;
@@ -303,11 +267,8 @@ static int ask_check(struct conn *conn)
 			    "more than 256 refs of one push must be looked at");
 		return -1;
 	}
-	if (ask_content(work) < 0) {
-		conn_refuse(conn, CONSTRAINT_internal,
-			    "too many protected paths");
+	if (git_ask_content(conn) < 0)
 		return -1;
-	}
 	return conn_ask(conn, work->packcheck, &call, take_verdict);
 }
 

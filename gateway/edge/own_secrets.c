@@ -22,6 +22,9 @@ static bool has_such_a_rule(const struct policy *policy)
 	for (size_t i = 0; i < policy->rule_count; i++)
 		if (denies_secrets(&policy->rules[i]))
 			return true;
+	for (size_t i = 0; i < policy->repo_count; i++)
+		if (policy->repos[i].checks.deny_secrets)
+			return true;
 	return false;
 }
 

@@ -90,6 +90,7 @@ enum msg_type {
 	/* edge -> packcheck */
 	MSG_PACK_CHECK = 110, /* msg_pack_check + fd -> msg_pack_verdict */
 	MSG_PACK_ADD,	      /* empty + fd: an ancestry pack -> verdict */
+	MSG_PACK_SECRETS,     /* msg_pack_secrets, notification: before CHECK */
 	MSG_PACK_AHEAD, /* empty + fd: the pushed pack so far, notification */
 
 	/* door -> edge, notification */

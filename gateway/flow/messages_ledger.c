@@ -69,10 +69,18 @@ static const struct wire_field msg_pack_check_fields[] = {
 	WIRE_U64(struct msg_pack_check, objects_max),
 	WIRE_U64(struct msg_pack_check, bytes_max),
 	WIRE_U64(struct msg_pack_check, file_bytes_max),
+	WIRE_BOOL(struct msg_pack_check, deny_secrets),
 	WIRE_LIST(struct msg_pack_check, protect, 128, &msg_pack_path_schema),
 };
 const struct wire_schema msg_pack_check_schema =
 	WIRE_SCHEMA("pack-check", struct msg_pack_check, msg_pack_check_fields);
+
+static const struct wire_field msg_pack_secrets_fields[] = {
+	WIRE_BYTES(struct msg_pack_secrets, prints, PRINTS_MESSAGE_MAX),
+	WIRE_BYTES(struct msg_pack_secrets, exempt_digest, DIGEST_LEN),
+};
+const struct wire_schema msg_pack_secrets_schema = WIRE_SCHEMA(
+	"pack-secrets", struct msg_pack_secrets, msg_pack_secrets_fields);
 
 static const struct wire_field msg_pack_oid_fields[] = {
 	WIRE_TEXT(struct msg_pack_oid, oid, 64),

@@ -62,11 +62,19 @@ struct msg_pack_check {
 	size_t updates_count; /* 0 to 256 */
 	uint64_t objects_max;
 	uint64_t bytes_max;
-	uint64_t file_bytes_max;	     /* of a blob; 0: no limit */
+	uint64_t file_bytes_max; /* of a blob; 0: no limit */
+	bool deny_secrets; /* of the kinds known, and those that were told */
 	const struct msg_pack_path *protect; /* globs */
 	size_t protect_count;		     /* <= 128 */
 };
 extern const struct wire_schema msg_pack_check_schema;
+
+/* What to look for, beside tokens of known kinds. */
+struct msg_pack_secrets {
+	struct bytes prints;	    /* policies/inspect/prints.h; empty: none */
+	struct bytes exempt_digest; /* SHA-256 of what is no secret */
+};
+extern const struct wire_schema msg_pack_secrets_schema;
 
 enum pack_result {
 	PACK_PASSED,   /* all that was asked is as it must be */

@@ -253,6 +253,10 @@ static int read_globs(struct pack_check *check,
 
 static int read_ask(struct pack_check *check, const struct msg_pack_check *ask)
 {
+	if (check->is_deaf && ask->deny_secrets)
+		return err_set(&check->err, ERR_INVALID,
+			       "check the push: what secrets there are is not "
+			       "known");
 	if (read_globs(check, ask) < 0)
 		return err_set(&check->err, ERR_TOO_LARGE,
 			       "check the push: too many protected paths");
@@ -278,6 +282,34 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+void pack_check_secrets(struct pack_check *check,
+			const struct msg_pack_secrets *secrets)
+{
+	struct bytes digest = secrets->exempt_digest;
+
+	prints_free(check->prints);
+	check->prints = NULL;
+	if (secrets->prints.len > 0)
+		check->prints = prints_read(secrets->prints, &check->err);
+	check->is_deaf = secrets->prints.len > 0 && !check->prints;
+	check->has_digest = digest.len == DIGEST_LEN;
+	if (check->has_digest)
+		memcpy(check->exempt_digest, digest.data, DIGEST_LEN);
+}
+
+static struct look_rules rules_of(const struct pack_check *check,
+				  const struct msg_pack_check *ask)
+{
+	return (struct look_rules){
+		.file_bytes_max = ask->file_bytes_max,
+		.deny_secrets = ask->deny_secrets,
+		.secrets = {.prints = check->prints,
+			    .exempt_digest = check->has_digest
+						     ? check->exempt_digest
+						     : NULL},
+	};
+}
+
 void pack_check_begin(struct pack_check *check,
 		      const struct msg_pack_check *ask, struct bytes pushed,
 		      struct msg_pack_verdict *verdict)
@@ -287,9 +319,7 @@ void pack_check_begin(struct pack_check *check,
 		.objects_max = least(ask->objects_max, CHECK_OBJECTS_MAX),
 		.bytes_max = least(ask->bytes_max, CHECK_PACK_MAX),
 	};
-	check->rules = (struct look_rules){
-		.file_bytes_max = ask->file_bytes_max,
-	};
+	check->rules = rules_of(check, ask);
 	if (read_ask(check, ask) < 0 ||
 	    (!check->store.odb &&
 	     pack_store_init(&check->store, &check->err) < 0)) {
@@ -335,5 +365,6 @@ void pack_check_release(struct pack_check *check)
 {
 	pack_adding_release(&check->ahead);
 	pack_store_release(&check->store);
+	prints_free(check->prints);
 	memset(check, 0, sizeof(*check));
 }

@@ -8,11 +8,13 @@
 #ifndef GATEWAY_PACKCHECK_CHECK_H
 #define GATEWAY_PACKCHECK_CHECK_H
 
+#include "common/digest.h"
 #include "gateway/flow/messages.h"
 #include "gateway/packcheck/look.h"
 #include "gateway/packcheck/protect.h"
 #include "gateway/packcheck/store.h"
 #include "gateway/packcheck/walk.h"
+#include "policies/inspect/prints.h"
 #include "policies/push_checks.h"
 
 #define CHECK_UPDATES_MAX 256
@@ -27,6 +29,10 @@ struct pack_check {
 	struct pack_store store;
 	struct pack_limits limits;
 	struct look_rules rules;
+	struct secret_prints *prints; /* NULL: none */
+	uint8_t exempt_digest[DIGEST_LEN];
+	bool has_digest;
+	bool is_deaf; /* what to look for could not be understood */
 	struct {
 		git_oid from, ancestor;
 		bool must_forward;
@@ -52,6 +58,9 @@ struct pack_check {
 /* Take the pushed pack's next bytes, before its last came and the question
  * is known. What is wrong with them is the verdict's then. */
 void pack_check_ahead(struct pack_check *check, struct bytes bytes);
+/* What to look for, when secrets are denied: before the question. */
+void pack_check_secrets(struct pack_check *check,
+			const struct msg_pack_secrets *secrets);
 /* Begin a check that is zeroed, or was released, or took bytes ahead: with
  * the question and the whole pushed pack (borrowed until release).
  * verdict borrows from check, until the next call. */

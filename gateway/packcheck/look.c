@@ -1,11 +1,14 @@
 #include "gateway/packcheck/look.h"
 
+#include "gateway/packcheck/fsck.h"
+
 /* One turn over the pack's objects. */
 struct turn {
 	struct pack_store *store;
 	const struct look_rules *rules;
 	struct finding *finding;
 	struct err *err;
+	struct secret_scan *scan; /* NULL: secrets may be there */
 	bool has_failed;
 };
 
@@ -67,6 +70,46 @@ static void look_at_size(struct turn *turn, const git_oid *oid, size_t len)
 			    (unsigned long long)max);
 }
 
+/* ---- what it holds ---- */
+
+static void look_for_secrets(struct turn *turn, const git_oid *oid,
+			     git_object_t type, struct bytes content)
+{
+	char name[FINDING_NAME_MAX], id[FINDING_ID_LEN + 1];
+	const char *found;
+
+	(void)secret_scan_feed(turn->scan, content);
+	found = secret_scan_end(turn->scan);
+	if (!found)
+		return;
+	if (type == GIT_OBJECT_BLOB)
+		(void)name_blob(turn->store, oid, name);
+	else
+		(void)snprintf(name, sizeof(name), "%s %s",
+			       git_object_type2string(type),
+			       finding_id(oid, id));
+	finding_set(turn->finding, CONSTRAINT_push_secret, "%s holds: %s", name,
+		    found);
+}
+
+static int look_at_content(struct turn *turn, const git_oid *oid,
+			   git_object_t type)
+{
+	git_odb_object *object;
+	struct bytes content;
+
+	if (git_odb_read(&object, turn->store->odb, oid) < 0)
+		return fail(turn, "an object cannot be read");
+	content = bytes_from(git_odb_object_data(object),
+			     git_odb_object_size(object));
+	if (type != GIT_OBJECT_BLOB)
+		fsck_object(turn->store, type, oid, content, turn->finding);
+	if (turn->scan && type != GIT_OBJECT_TREE)
+		look_for_secrets(turn, oid, type, content);
+	git_odb_object_free(object);
+	return 0;
+}
+
 /* ---- all ---- */
 
 /* Not 0 ends the turn. */
@@ -81,6 +124,10 @@ static int look_at(const git_oid *oid, void *owner)
 		return fail(turn, "an object cannot be read");
 	if (type == GIT_OBJECT_BLOB)
 		look_at_size(turn, oid, len);
+	if ((type != GIT_OBJECT_BLOB || turn->scan) &&
+	    turn->finding->constraint == CONSTRAINT_none &&
+	    look_at_content(turn, oid, type) != 0)
+		return GIT_EUSER;
 	return turn->finding->constraint == CONSTRAINT_none ? 0 : GIT_EUSER;
 }
 
@@ -88,12 +135,18 @@ int pack_look(struct pack_store *store, const struct look_rules *rules,
 	      struct finding *finding, struct err *err)
 {
 	git_odb_backend *pushed = store->pushed;
-	struct turn turn = {store, rules, finding, err, false};
+	struct turn turn = {store, rules, finding, err, NULL, false};
 
 	if (!pushed)
 		return 0;
+	if (rules->deny_secrets) {
+		turn.scan = secret_scan_open(&rules->secrets, err);
+		if (!turn.scan)
+			return -1;
+	}
 	if (pushed->foreach(pushed, look_at, &turn) < 0 && !turn.has_failed &&
 	    finding->constraint == CONSTRAINT_none)
 		(void)fail(&turn, "its objects cannot be listed");
+	secret_scan_close(turn.scan);
 	return turn.has_failed ? -1 : 0;
 }

@@ -7,9 +7,12 @@
 
 #include "gateway/packcheck/finding.h"
 #include "gateway/packcheck/store.h"
+#include "policies/inspect/secrets.h"
 
 struct look_rules {
 	uint64_t file_bytes_max; /* of a blob; 0: no limit */
+	bool deny_secrets;	 /* in files, commits and tags */
+	struct secret_look secrets;
 };
 
 /* Look at all of them; the first thing against a rule is in finding, which

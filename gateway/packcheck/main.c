@@ -100,6 +100,18 @@ static void answer_add(struct rpc_ticket ticket, const void *message, int *fd,
 	rpc_reply(ticket, &msg_pack_verdict_schema, &verdict, -1);
 }
 
+static void answer_secrets(struct rpc_ticket ticket, const void *message,
+			   int *fd, void *owner)
+{
+	struct keeper_peer *edge = owner;
+	struct packcheck *packcheck = edge->keeper->owner;
+
+	(void)ticket;
+	(void)fd;
+	if (!packcheck->has_begun)
+		pack_check_secrets(&packcheck->check, message);
+}
+
 static int limit(__rlimit_resource_t resource, rlim_t max, struct err *err)
 {
 	const struct rlimit both = {max, max};
@@ -145,6 +157,8 @@ int main(void)
 		 CHECKS_PER_SECOND},
 		{MSG_PACK_ADD, &wire_empty_schema, answer_add, true,
 		 CHECKS_PER_SECOND},
+		{MSG_PACK_SECRETS, &msg_pack_secrets_schema, answer_secrets,
+		 false, CHECKS_PER_SECOND},
 		{MSG_PACK_AHEAD, &wire_empty_schema, answer_ahead, true,
 		 AHEAD_PER_SECOND},
 	};

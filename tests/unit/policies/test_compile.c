@@ -296,8 +296,8 @@ static const struct row {
 	 "at most 512MiB"},
 	{REPO("push: {branches: [x], limits: {objects: 0}}"), "this must be"},
 	{REPO("push: {branches: [x], limits: {size: 1MiB}}"), "\"size\""},
-	{REPO("push: {branches: [x], secrets: deny}"),
-	 "\"secrets\" is not supported yet"},
+	{REPO("push: {branches: [x], secrets: deny}"), NULL},
+	{REPO("push: {branches: [x], secrets: allow}"), "this must be deny"},
 	{REPO("push: {branches: [x], sign: session}"),
 	 "\"sign\" is not supported yet"},
 	/* filesystem */

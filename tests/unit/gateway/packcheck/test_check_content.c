@@ -139,6 +139,88 @@ static void check_names_a_file_that_is_too_large(void **state)
 	ASSERT_RESULT(bench, PACK_PASSED);
 }
 
+#define SECRET "a secret of one's own, 7f3"
+
+/* The last commit's message, or its file, holds it. */
+static void commit_with(struct bench *bench, const char *file,
+			const char *message)
+{
+	run_write(bench->repo, "f", file);
+	RUN_GIT(bench->repo, "add", "f");
+	RUN_GIT(bench->repo, "commit", "-q", "-m", message);
+	run_oid(bench->repo, "HEAD", bench->oids[1]);
+	push_range(bench, bench->oids[0], bench->oids[1], NULL);
+}
+
+static void tell_secret(struct bench *bench)
+{
+	struct secret_prints *prints = prints_new();
+	auto_type(buf_release) struct buf bytes;
+	struct msg_pack_secrets secrets = {0};
+	struct err err;
+
+	assert_non_null(prints);
+	buf_init(&bytes, PRINTS_BYTES_MAX);
+	assert_int_equal(
+		prints_add(prints, bytes_str("own"), bytes_str(SECRET), &err),
+		0);
+	assert_int_equal(prints_write(prints, &bytes), 0);
+	secrets.prints = buf_view(&bytes);
+	pack_check_secrets(&bench->check, &secrets);
+	prints_free(prints);
+}
+
+static void check_finds_secrets_where_they_are_denied(void **state)
+{
+	static const struct {
+		const char *file, *message, *words; /* NULL: it passes */
+	} rows[] = {
+		{"text", "words", NULL},
+		{"text " SECRET " text", "words", "f holds: own"},
+		{"another text", "words " SECRET, "commit "},
+		{"-----BEGIN PRIVATE KEY-----\n"
+		 "MC4CAQAwBQYDK2VwBCIEIJ+DYvh6SEqVTm50DFtMDoQikTmiCqirVv9mWG9q"
+		 "fSnF\n-----END PRIVATE KEY-----\n",
+		 "words", "f holds: private key"},
+	};
+	struct bench *bench = *state;
+
+	commits(bench, 1);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		commit_with(bench, rows[i].file, rows[i].message);
+		for (int denied = 0; denied <= 1; denied++) {
+			tell_secret(bench);
+			bench->ask.deny_secrets = denied;
+			begin(bench, bench->oids[0], bench->oids[1]);
+			if (!denied || !rows[i].words) {
+				ASSERT_RESULT(bench, PACK_PASSED);
+			} else {
+				ASSERT_RESULT(bench, PACK_REFUSED);
+				assert_int_equal(bench->verdict.constraint,
+						 CONSTRAINT_push_secret);
+				assert_true(bytes_starts_with(
+					bench->verdict.detail,
+					bytes_str(rows[i].words)));
+			}
+			pack_check_release(&bench->check);
+		}
+		memcpy(bench->oids[0], bench->oids[1], RUN_OID_LEN);
+	}
+}
+
+static void check_refuses_when_it_is_not_told_the_secrets(void **state)
+{
+	const struct msg_pack_secrets broken = {.prints = bytes_str("x")};
+	struct bench *bench = *state;
+
+	commits(bench, 2);
+	push_range(bench, bench->oids[0], bench->oids[1], NULL);
+	pack_check_secrets(&bench->check, &broken);
+	bench->ask.deny_secrets = true;
+	begin(bench, bench->oids[0], bench->oids[1]);
+	ASSERT_RESULT(bench, PACK_INVALID);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -147,6 +229,8 @@ int main(void)
 			check_compares_a_new_refs_commits_with_their_parents),
 		BENCH_TEST(check_gives_up_on_a_state_that_is_nowhere),
 		BENCH_TEST(check_names_a_file_that_is_too_large),
+		BENCH_TEST(check_finds_secrets_where_they_are_denied),
+		BENCH_TEST(check_refuses_when_it_is_not_told_the_secrets),
 	};
 	struct err err;
 

@@ -38,6 +38,8 @@ static int check_confined(const struct material *material, int scratch)
 	const struct msg_pack_check ask = {.updates = &material->update,
 					   .updates_count = 1,
 					   .objects_max = 1000,
+					   .deny_secrets = true,
+					   .file_bytes_max = 1 << 20,
 					   .bytes_max = 1 << 20};
 	struct msg_pack_verdict verdict;
 	struct err err;
@@ -160,10 +162,38 @@ static void packcheck_mends_a_thin_pack_while_confined(void **state)
 	run_remove(repo);
 }
 
+static void packcheck_reads_modules_while_confined(void **state)
+{
+	static const struct {
+		const char *url;
+		enum pack_result result;
+	} rows[] = {{"https://a.example/b", PACK_PASSED},
+		    {"ext::sh -c id", PACK_REFUSED}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char *repo = run_repository();
+		struct material material;
+		char modules[128];
+
+		(void)snprintf(modules, sizeof(modules),
+			       "[submodule \"x\"]\n\turl = %s\n", rows[i].url);
+		run_write(repo, ".gitmodules", modules);
+		RUN_GIT(repo, "add", ".gitmodules");
+		material_init(&material, repo, NULL);
+		buf_clear(&material.pushed);
+		pack_revs(repo, NULL, material.new_oid, NULL, &material.pushed);
+		assert_int_equal(run_confined(&material), rows[i].result);
+		material_release(&material);
+		run_remove(repo);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(packcheck_proves_while_confined),
+		cmocka_unit_test(packcheck_reads_modules_while_confined),
 		cmocka_unit_test(packcheck_refuses_damage_while_confined),
 		cmocka_unit_test(packcheck_mends_a_thin_pack_while_confined),
 	};

@@ -1,0 +1,87 @@
+/*
+ * What packcheck is told of the policy, to look at a push's content.
+ */
+#include "common/cleanup.h"
+#include "gateway/edge/git_lane.h"
+#include "policies/inspect/prints.h"
+
+/* limit 0: none. */
+static uint64_t or_less(uint64_t max, uint64_t limit)
+{
+	return limit > 0 && limit < max ? limit : max;
+}
+
+struct git_pack_bounds git_pack_bounds(const struct policy_repo *repo)
+{
+	const struct push_checks checks = push_checks_of(repo);
+
+	return (struct git_pack_bounds){
+		.bytes_max =
+			or_less(PUSH_CHECK_BYTES_MAX, checks.pack_bytes_max),
+		.objects_max = or_less(PUSH_OBJECTS_MAX, checks.objects_max),
+	};
+}
+
+static int add_paths(struct git_work *work, const struct policy_strings *paths)
+{
+	struct msg_pack_path *room = work->protect;
+	size_t count = work->proof.protect_count;
+
+	if (count + paths->count > 2 * PUSH_PROTECT_MAX)
+		return -1;
+	for (size_t i = 0; i < paths->count; i++)
+		room[count++].path = paths->items[i];
+	work->proof.protect = room;
+	work->proof.protect_count = count;
+	return 0;
+}
+
+/* The fingerprints of the session's own secrets, where it has any. */
+static int tell_secrets(struct conn *conn)
+{
+	const struct edge *edge = conn->edge;
+	auto_type(buf_release) struct buf prints;
+	struct msg_pack_secrets message = {
+		.exempt_digest = bytes_from(edge->lease_hash, DIGEST_LEN),
+	};
+	struct err err;
+
+	buf_init(&prints, PRINTS_BYTES_MAX);
+	if (!edge->own.prints && own_secrets_are_wanted(edge)) {
+		conn_refuse(conn, CONSTRAINT_internal,
+			    "the session's own secrets are not known yet");
+		return -1;
+	}
+	if (edge->own.prints && prints_write(edge->own.prints, &prints) < 0) {
+		conn_refuse(conn, CONSTRAINT_internal, "memory is out");
+		return -1;
+	}
+	message.prints = buf_view(&prints);
+	if (rpc_tell(conn->git->packcheck, MSG_PACK_SECRETS,
+		     &msg_pack_secrets_schema, &message, -1, &err) == 0)
+		return 0;
+	conn_refuse(conn, CONSTRAINT_internal, "%s", err.text);
+	return -1;
+}
+
+int git_ask_content(struct conn *conn)
+{
+	struct git_work *work = conn->git;
+	const struct policy_repo *repo = work->repo;
+	const struct push_checks checks = push_checks_of(repo);
+	struct git_pack_bounds bounds = git_pack_bounds(repo);
+
+	work->proof.objects_max = bounds.objects_max;
+	work->proof.bytes_max = bounds.bytes_max;
+	work->proof.file_bytes_max = checks.file_bytes_max;
+	work->proof.deny_secrets = checks.deny_secrets;
+	work->proof.protect_count = 0;
+	if (add_paths(work, &repo->checks.protect) < 0 ||
+	    (repo->guard &&
+	     add_paths(work, &repo->guard->checks.protect) < 0)) {
+		conn_refuse(conn, CONSTRAINT_internal,
+			    "too many protected paths");
+		return -1;
+	}
+	return checks.deny_secrets ? tell_secrets(conn) : 0;
+}
