@@ -323,8 +323,9 @@ static enum constraint without_wants(const struct git_work *work)
 	case WANTS_STATES:
 	case WANTS_TREES:
 		return CONSTRAINT_push_path_protected;
-	case WANTS_COMMITS:
 	case WANTS_BASES:
+		return CONSTRAINT_push_pack_invalid;
+	case WANTS_COMMITS:
 	case PACK_WANTS_MAX:
 		break;
 	}
