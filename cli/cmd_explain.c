@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "cli/commands.h"
+#include "cli/guardrail.h"
 #include "cli/policy_file.h"
 #include "common/cleanup.h"
 #include "policies/explain.h"
@@ -12,6 +13,7 @@ struct explain_options {
 	const char *policy;
 	const char *repo;
 	const char *branch;
+	const char *guardrail;
 };
 
 static int parse(struct cli *cli, struct explain_options *options)
@@ -20,6 +22,7 @@ static int parse(struct cli *cli, struct explain_options *options)
 		{"policy", required_argument, NULL, 'p'},
 		{"repo", required_argument, NULL, 'r'},
 		{"branch", required_argument, NULL, 'b'},
+		{"guardrail", required_argument, NULL, 'g'},
 		{NULL, 0, NULL, 0},
 	};
 	int option;
@@ -32,6 +35,8 @@ static int parse(struct cli *cli, struct explain_options *options)
 			options->repo = optarg;
 		else if (option == 'b')
 			options->branch = optarg;
+		else if (option == 'g')
+			options->guardrail = optarg;
 		else
 			return -1;
 	}
@@ -39,40 +44,53 @@ static int parse(struct cli *cli, struct explain_options *options)
 }
 
 static struct policy *compile(const struct explain_options *options,
+			      const struct policy_variables *variables,
 			      struct buf *text)
 {
-	const struct policy_variables variables = {
-		.session_id = bytes_str("s-explained"),
-		.branch = bytes_str(options->branch),
-		.repo = bytes_str(options->repo),
-	};
 	struct policy_errors errors = {.file = "default"};
 
 	if (options->policy)
-		return policy_file_read(options->policy, &variables, text);
-	return policy_compile(bytes_str(POLICY_DEFAULT_TEXT), &variables,
+		return policy_file_read(options->policy, variables, text);
+	return policy_compile(bytes_str(POLICY_DEFAULT_TEXT), variables,
 			      &errors);
+}
+
+static int explain(const struct policy *policy)
+{
+	auto_type(buf_release) struct buf words;
+
+	buf_init(&words, WORDS_MAX);
+	if (policy_explain(policy, &words) < 0)
+		return cli_fail(EXIT_FAILED, "the words are too many");
+	(void)fputs(buf_str(&words), stdout);
+	return EXIT_OK;
 }
 
 int cmd_policy_explain(struct cli *cli)
 {
 	struct explain_options options = {0};
+	auto_type(guardrail_release) struct guardrail guardrail;
 	auto_type(buf_release) struct buf text;
-	auto_type(buf_release) struct buf words;
+	struct policy_variables variables;
 	struct policy *policy;
-	int written;
+	int exit_code;
 
 	buf_init(&text, 0);
-	buf_init(&words, WORDS_MAX);
+	guardrail_init(&guardrail);
 	if (parse(cli, &options) < 0)
 		return cli_usage(cli);
-	policy = compile(&options, &text);
+	variables = (struct policy_variables){
+		.session_id = bytes_str("s-explained"),
+		.branch = bytes_str(options.branch),
+		.repo = bytes_str(options.repo),
+	};
+	policy = compile(&options, &variables, &text);
 	if (!policy)
 		return EXIT_INVALID;
-	written = policy_explain(policy, &words);
+	exit_code = guardrail_bind(&guardrail, options.guardrail, &variables,
+				   policy);
+	if (exit_code == EXIT_OK)
+		exit_code = explain(policy);
 	policy_free(policy);
-	if (written < 0)
-		return cli_fail(EXIT_FAILED, "the words are too many");
-	(void)fputs(buf_str(&words), stdout);
-	return EXIT_OK;
+	return exit_code;
 }

@@ -30,7 +30,7 @@ static int add_tunnels(const struct policy *policy, struct buf *out)
 	return buf_add_str(out, ".\n");
 }
 
-static int add_network(const struct policy *policy, struct buf *out)
+static int add_decisions(const struct policy *policy, struct buf *out)
 {
 	static const char *const fallbacks[] = {
 		[POLICY_DENY] = "What no rule names is refused.\n",
@@ -38,17 +38,22 @@ static int add_network(const struct policy *policy, struct buf *out)
 		[POLICY_ASK] = "For what no rule names, a person is asked.\n",
 	};
 
-	if (buf_add_str(out, "\n## Network\n\n") < 0)
-		return -1;
-	if (policy->rule_count == 0 && policy->repo_count == 0 &&
-	    policy->fallback == POLICY_DENY)
-		return buf_add_str(out, "Nothing can be reached.\n");
 	if (policy->rule_count > 0 &&
 	    (buf_add_str(out, "The first rule that fits a request decides:\n"
 			      "\n") < 0 ||
 	     add_rules(policy, out) < 0 || buf_add_str(out, "\n") < 0))
 		return -1;
-	if (buf_add_str(out, fallbacks[policy->fallback]) < 0 ||
+	return buf_add_str(out, fallbacks[policy->fallback]);
+}
+
+static int add_network(const struct policy *policy, struct buf *out)
+{
+	if (buf_add_str(out, "\n## Network\n\n") < 0)
+		return -1;
+	if (policy->rule_count == 0 && policy->repo_count == 0 &&
+	    policy->fallback == POLICY_DENY)
+		return buf_add_str(out, "Nothing can be reached.\n");
+	if (add_decisions(policy, out) < 0 ||
 	    explain_rate(out, "All requests together: ", &policy->rate) < 0)
 		return -1;
 	if (policy->script.len > 0 &&
@@ -131,12 +136,8 @@ static int add_pushes(const struct policy_repo *repo, struct buf *out)
 	return buf_add_str(out, " alone.\n") < 0 ? -1 : explain_push(repo, out);
 }
 
-static int add_git(const struct policy *policy, struct buf *out)
+static int add_repos(const struct policy *policy, struct buf *out)
 {
-	if (policy->repo_count == 0)
-		return 0;
-	if (buf_add_str(out, "\n## Git\n\n") < 0)
-		return -1;
 	for (size_t i = 0; i < policy->repo_count; i++) {
 		const struct policy_repo *repo = &policy->repos[i];
 
@@ -147,6 +148,33 @@ static int add_git(const struct policy *policy, struct buf *out)
 			return -1;
 	}
 	return 0;
+}
+
+static int add_git(const struct policy *policy, struct buf *out)
+{
+	if (policy->repo_count == 0)
+		return 0;
+	if (buf_add_str(out, "\n## Git\n\n") < 0)
+		return -1;
+	return add_repos(policy, out);
+}
+
+/* ---- what narrows all of this ---- */
+
+static int add_guardrail(const struct policy *guardrail, struct buf *out)
+{
+	if (!guardrail)
+		return 0;
+	if (buf_add_str(out, "\n## Guardrail\n\nOf all of the above only that "
+			     "passes which the operator's guardrail lets\npass "
+			     "as well. ") < 0 ||
+	    add_decisions(guardrail, out) < 0)
+		return -1;
+	if (guardrail->repo_count == 0)
+		return 0;
+	if (buf_add_str(out, "\nOf these repositories no more than:\n\n") < 0)
+		return -1;
+	return add_repos(guardrail, out);
 }
 
 /* ---- the sandbox ---- */
@@ -271,8 +299,10 @@ int policy_explain(const struct policy *policy, struct buf *out)
 					      : bytes_str("without a name"))) <
 		    0 ||
 	    add_network(policy, out) < 0 || add_credentials(policy, out) < 0 ||
-	    add_git(policy, out) < 0 || add_filesystem(policy, out) < 0 ||
-	    add_limits(policy, out) < 0 || add_environment(policy, out) < 0)
+	    add_git(policy, out) < 0 ||
+	    add_guardrail(policy->guardrail, out) < 0 ||
+	    add_filesystem(policy, out) < 0 || add_limits(policy, out) < 0 ||
+	    add_environment(policy, out) < 0)
 		return -1;
 	return add_help(policy, out);
 }

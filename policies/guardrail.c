@@ -159,14 +159,14 @@ struct verdict guard_request(const struct policy *policy,
 
 struct verdict guard_git(const struct policy *policy,
 			 const struct request_facts *facts,
-			 const struct policy_repo *repo)
+			 const struct policy_repo *repo, struct buf *trace)
 {
 	struct verdict verdict = verdict_allow(repo->url);
 
 	/* The guardrail's own word on it: decide_fetch(), decide_push(). */
 	if (!policy->guardrail || repo->guard)
 		return verdict;
-	verdict = decide_request(policy->guardrail, facts, NULL);
+	verdict = decide_request(policy->guardrail, facts, trace);
 	if (verdict.kind != VERDICT_ALLOW)
 		verdict.kind = VERDICT_DENY;
 	return verdict;

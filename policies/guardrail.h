@@ -42,7 +42,7 @@ struct verdict guard_request(const struct policy *policy,
  * body is looked at: what would need that is denied. */
 struct verdict guard_git(const struct policy *policy,
 			 const struct request_facts *facts,
-			 const struct policy_repo *repo);
+			 const struct policy_repo *repo, struct buf *trace);
 
 /* Was it the guardrail that spoke? */
 bool guardrail_spoke(const struct verdict *verdict);

@@ -6,29 +6,37 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/guardrail.h"
 #include "cli/policy_file.h"
 #include "common/cleanup.h"
+#include "common/secret.h"
 #include "gateway/http/head.h"
 #include "policies/decide.h"
+#include "policies/guardrail.h"
 #include "policies/inspect/inspection.h"
+#include "policies/inspect/prints.h"
 #include "policies/repo_path.h"
 #include "policies/url.h"
 
 #define REPORT_BYTES_MAX (256 * 1024)
+#define SECRET_BYTES_MAX (16 * 1024)
 
 struct policy_options {
 	const char *policy;
 	const char *repo;
 	const char *branch;
+	const char *guardrail;
 	const char *body; /* a file, "-": stdin */
 	struct buf held;  /* what is in it */
 	struct fields headers;
+	struct secret_prints *prints; /* of --secret; NULL: none */
 	bool is_push;
 };
 
 static void options_release(struct policy_options *options)
 {
 	buf_release(&options->held);
+	prints_free(options->prints);
 }
 
 static int read_body(struct policy_options *options)
@@ -67,6 +75,50 @@ static int add_header(struct policy_options *options, char *text)
 	return 0;
 }
 
+/* What `secret put` would take for its value. */
+static int read_secret(const char *path, struct secret *value, struct err *err)
+{
+	auto_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_system(err, "open it");
+	return secret_read_fd(value, fd, SECRET_BYTES_MAX, err);
+}
+
+static int take_secret(struct policy_options *options,
+		       const struct secret *value, struct err *err)
+{
+	struct bytes bytes = secret_view(value);
+
+	if (bytes.len && bytes.data[bytes.len - 1] == '\n')
+		bytes.len--;
+	if (bytes.len < PRINTS_SECRET_MIN)
+		return err_set(err, ERR_INVALID,
+			       "what is shorter than %d bytes is not looked "
+			       "for",
+			       PRINTS_SECRET_MIN);
+	if (!options->prints)
+		options->prints = prints_new();
+	return options->prints
+		       ? prints_add(options->prints, bytes_str("given secret"),
+				    bytes, err)
+		       : err_set(err, ERR_SYSTEM, "memory is out");
+}
+
+static int add_secret(struct policy_options *options, const char *path)
+{
+	struct secret value;
+	struct err err;
+	int taken = -1;
+
+	secret_protect_process();
+	secret_init(&value);
+	if (read_secret(path, &value, &err) == 0)
+		taken = take_secret(options, &value, &err);
+	secret_release(&value);
+	return taken < 0 ? cli_fail(-1, "--secret %s: %s", path, err.text) : 0;
+}
+
 static int parse(struct cli *cli, struct policy_options *options)
 {
 	static const struct option table[] = {
@@ -75,6 +127,8 @@ static int parse(struct cli *cli, struct policy_options *options)
 		{"branch", required_argument, NULL, 'b'},
 		{"header", required_argument, NULL, 'h'},
 		{"body", required_argument, NULL, 'd'},
+		{"guardrail", required_argument, NULL, 'g'},
+		{"secret", required_argument, NULL, 's'},
 		{NULL, 0, NULL, 0},
 	};
 	int option;
@@ -89,7 +143,12 @@ static int parse(struct cli *cli, struct policy_options *options)
 			options->branch = optarg;
 		else if (option == 'd')
 			options->body = optarg;
-		else if (option != 'h' || add_header(options, optarg) < 0)
+		else if (option == 'g')
+			options->guardrail = optarg;
+		else if (option == 'h'
+				 ? add_header(options, optarg) < 0
+				 : option != 's' ||
+					   add_secret(options, optarg) < 0)
 			return -1;
 	}
 	if (!options->policy || cli->argc - optind < 2)
@@ -165,6 +224,33 @@ static struct bytes value_of(const struct fields *fields, const char *name)
 	return field ? field->value : bytes_from(NULL, 0);
 }
 
+static bool denies_secrets(const struct policy *policy)
+{
+	for (size_t i = 0; policy && i < policy->rule_count; i++)
+		if (policy->rules[i].body &&
+		    policy->rules[i].body->deny_secrets)
+			return true;
+	return false;
+}
+
+/* The gateway looks for the session's own secrets as well, by fingerprints
+ * that the vault gives nobody else. */
+static void trace_secrets(const struct policy *policy,
+			  const struct policy_options *options,
+			  struct buf *trace)
+{
+	if ((policy->credential_count == 0 && !options->prints) ||
+	    (!denies_secrets(policy) && !denies_secrets(policy->guardrail)))
+		return;
+	(void)buf_add_str(trace,
+			  options->prints
+				  ? "body: the given secrets are looked for; "
+				    "those of the vault are not\n"
+				  : "body: the secrets of the vault are not "
+				    "looked for, as a session would "
+				    "(--secret)\n");
+}
+
 /* The decision by the body, as the gateway makes it: held, decoded, seen. */
 static struct verdict test_body(const struct policy *policy,
 				const struct policy_options *options,
@@ -177,6 +263,7 @@ static struct verdict test_body(const struct policy *policy,
 		.query = facts->query,
 		.body = buf_view(&options->held),
 		.decoded_max = look_max,
+		.prints = options->prints,
 	};
 	struct verdict verdict;
 	struct err err;
@@ -194,11 +281,35 @@ static struct verdict test_body(const struct policy *policy,
 		return refused(CONSTRAINT_body_unreadable, bytes_from(NULL, 0));
 	}
 	(void)buf_add_str(trace, "body: looked into\n");
+	trace_secrets(policy, options, trace);
 	facts->body_bytes = source.body.len;
 	verdict = decide_request(policy, facts, trace);
 	inspection_free(facts->body);
 	facts->body = NULL;
 	return verdict;
+}
+
+/* What the guardrail says to a git endpoint of a repository. */
+static struct verdict test_guard(const struct policy *policy,
+				 const struct policy_repo *repo,
+				 const struct request_facts *facts,
+				 struct buf *trace)
+{
+	(void)buf_add_str(trace, "git: a repository of the policy\n");
+	if (repo->guard)
+		(void)buf_add_str(trace, "guardrail/git: the same "
+					 "repository\n");
+	return guard_git(policy, facts, repo, trace);
+}
+
+static struct verdict test_fetch(const struct policy *policy,
+				 const struct policy_repo *repo,
+				 const struct request_facts *facts,
+				 struct buf *trace)
+{
+	struct verdict guard = test_guard(policy, repo, facts, trace);
+
+	return guard.kind == VERDICT_ALLOW ? decide_fetch(repo) : guard;
 }
 
 static struct verdict test_request(const struct policy *policy,
@@ -213,11 +324,8 @@ static struct verdict test_request(const struct policy *policy,
 	struct verdict verdict;
 
 	if (endpoint == GIT_ADVERTISE_READ || endpoint == GIT_UPLOAD_PACK) {
-		if (repo) {
-			(void)buf_add_str(trace, "git: a repository of the "
-						 "policy\n");
-			return decide_fetch(repo);
-		}
+		if (repo)
+			return test_fetch(policy, repo, facts, trace);
 	}
 	facts->fields = &options->headers;
 	facts->has_body = buf_len(&options->held) > 0;
@@ -236,8 +344,10 @@ static struct verdict test_push(const struct policy *policy,
 	const char *full =
 		is_full ? ref : arena_format(arena, "refs/heads/%s", ref);
 	const struct push_facts push = {bytes_str(full), PUSH_UPDATE};
-	const struct policy_repo *repo = decide_repo(
-		policy, &facts->target, repo_path_canonical(facts->path));
+	struct bytes path = repo_path_canonical(facts->path);
+	const struct policy_repo *repo =
+		decide_repo(policy, &facts->target, path);
+	struct request_facts sent = *facts;
 	bool needs_proof = false;
 	struct verdict verdict = {
 		.kind = VERDICT_DENY,
@@ -249,6 +359,12 @@ static struct verdict test_push(const struct policy *policy,
 		(void)buf_add_str(trace, "git: no repository of the policy\n");
 		return verdict;
 	}
+	sent.method = bytes_str("POST");
+	sent.path = bytes_str(
+		arena_format(arena, "%.*s/git-receive-pack", BYTES_ARGS(path)));
+	verdict = test_guard(policy, repo, &sent, trace);
+	if (verdict.kind != VERDICT_ALLOW)
+		return verdict;
 	verdict = decide_push(repo, &push, &needs_proof);
 	(void)buf_add_format(trace, "git: update of %s%s\n", full,
 			     needs_proof ? " (a fast-forward must be proven)"
@@ -256,9 +372,17 @@ static struct verdict test_push(const struct policy *policy,
 	return verdict;
 }
 
-static int test(struct cli *cli, const struct policy *policy,
-		const struct policy_options *options, struct arena *arena)
+/* What is asked, and all that it is decided with. */
+struct test {
+	const struct policy *policy;
+	const struct policy_options *options;
+	const char *guardrail; /* in words */
+};
+
+static int test(struct cli *cli, const struct test *of, struct arena *arena)
 {
+	const struct policy *policy = of->policy;
+	const struct policy_options *options = of->options;
 	auto_type(buf_release) struct buf trace;
 	char **words = cli->argv + optind;
 	struct request_facts facts = {.method = bytes_str(words[0])};
@@ -267,6 +391,7 @@ static int test(struct cli *cli, const struct policy *policy,
 	struct err err;
 
 	buf_init(&trace, REPORT_BYTES_MAX);
+	(void)buf_add_format(&trace, "guardrail: %s\n", of->guardrail);
 	if (url_facts(words[1], arena, &facts, &constraint, &err) < 0) {
 		if (constraint == CONSTRAINT_none)
 			return cli_fail(EXIT_USAGE, "%s", err.text);
@@ -290,9 +415,12 @@ int policy_test(struct cli *cli)
 	struct policy_variables variables;
 	auto_type(arena_release) struct arena arena;
 	auto_type(buf_release) struct buf text;
+	auto_type(guardrail_release) struct guardrail guardrail;
+	struct test of = {.options = &options, .guardrail = guardrail.where};
 	struct policy *policy;
 	int exit_code;
 
+	guardrail_init(&guardrail);
 	arena_init(&arena, 1024 * 1024);
 	buf_init(&text, 0);
 	buf_init(&options.held, POLICY_BODY_MAX + 1);
@@ -308,7 +436,11 @@ int policy_test(struct cli *cli)
 	policy = policy_file_read(options.policy, &variables, &text);
 	if (!policy)
 		return EXIT_INVALID;
-	exit_code = test(cli, policy, &options, &arena);
+	of.policy = policy;
+	exit_code = guardrail_bind(&guardrail, options.guardrail, &variables,
+				   policy);
+	if (exit_code == EXIT_OK)
+		exit_code = test(cli, &of, &arena);
 	policy_free(policy);
 	return exit_code;
 }

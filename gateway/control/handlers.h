@@ -35,6 +35,8 @@ void handle_approval_list(struct conn *conn);
 void handle_approval_decide(struct conn *conn);
 /* status.c */
 void handle_status(struct conn *conn);
+/* guardrail.c */
+void handle_guardrail(struct conn *conn);
 /* ca.c */
 void handle_ca(struct conn *conn);
 

@@ -36,6 +36,7 @@ const struct route control_routes[] = {
 	{"POST", "/v1/approvals/{}", ROUTE_ANYONE, 0, DECISION_MAX, false,
 	 handle_approval_decide},
 	{"GET", "/v1/status", ROUTE_ADMIN, 0, 0, false, handle_status},
+	{"GET", "/v1/guardrail", ROUTE_ANYONE, 0, 0, false, handle_guardrail},
 	{"GET", "/v1/ca", ROUTE_ANYONE, 0, 0, false, handle_ca},
 	{NULL, NULL, ROUTE_ADMIN, 0, 0, false, NULL},
 };

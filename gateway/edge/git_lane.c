@@ -145,7 +145,7 @@ static struct verdict decide_endpoint(const struct git_work *work)
 	const struct request_facts facts =
 		request_facts_of(&work->conn->target, &work->conn->request);
 	struct verdict guard =
-		guard_git(work->conn->edge->policy, &facts, repo);
+		guard_git(work->conn->edge->policy, &facts, repo, NULL);
 	struct verdict verdict = decide_fetch(repo);
 
 	if (guard.kind != VERDICT_ALLOW)

@@ -92,6 +92,74 @@ def test_no_script_answers_what_the_guardrail_asks(make_session, policies,
     assert make_session(policy).curl(origin.url("/echo")).status == 200
 
 
+@pytest.fixture
+def policy_file(policies, repo, tmp_path):
+    path = tmp_path / "p.yaml"
+    path.write_text(json.dumps(policies.make([
+        policies.rule("good.example", "plain.example",
+                      methods=["GET", "POST"])], repo=repo)))
+    return path
+
+
+def decided(gateway, policy_file, method, url, *options, **env):
+    done = gateway.cli("policy", "test", "--policy", policy_file,
+                       "--branch", "agent/1", *options, *method.split(),
+                       *url.split(), **env)
+    assert done.returncode in (0, 10), done.stderr
+    return done.returncode, done.stdout
+
+
+def test_policy_test_sees_the_guardrail_of_the_gateway_that_runs(
+        gateway, guarded, policy_file, origin, repo):
+    for method, url, rule in [
+            ("POST", origin.url("/"), "guardrail/no-writes: denied_by_rule"),
+            ("GET", origin.plain_url("/"),
+             "guardrail/default: host_not_allowed"),
+            ("PUSH", f"{repo.url} agent/1", "guardrail/no-writes")]:
+        code, text = decided(guarded, policy_file, method, url)
+        assert code == 10 and f"deny by {rule}" in text, text
+        assert f"guardrail: that of the gateway at {guarded.run_dir}" in text
+        code, text = decided(gateway, policy_file, method, url)
+        assert code == 0, text
+        assert f"guardrail: the gateway at {gateway.run_dir} has none" in text
+    code, text = decided(guarded, policy_file, "GET", origin.url("/"))
+    assert code == 0 and "guardrail/rules[1]: matches: allow" in text
+
+
+def test_policy_test_takes_a_guardrail_of_a_file(
+        guarded, guardrail, policy_file, origin, tmp_path):
+    nowhere = {"SALLYPORT_RUN": str(tmp_path)}
+    url = origin.url("/")
+    code, text = decided(guarded, policy_file, "POST", url, "--guardrail",
+                         guardrail, **nowhere)
+    assert code == 10 and "deny by guardrail/no-writes" in text
+    assert f"guardrail: {guardrail}\n" in text
+    code, text = decided(guarded, policy_file, "POST", url, **nowhere)
+    assert code == 0 and "guardrail: not known, since no gateway" in text
+    # No guardrail at all, whatever the gateway has.
+    assert decided(guarded, policy_file, "POST", url, "--guardrail",
+                   "/dev/null")[0] == 0
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text("version: 1\nextends: [npm]\n")
+    for path in [wrong, tmp_path / "missing"]:
+        done = guarded.cli("policy", "test", "--policy", policy_file,
+                           "--branch", "x", "--guardrail", path, "GET", url)
+        assert done.returncode == 3 and str(path) in done.stderr
+
+
+def test_policy_explain_tells_of_the_guardrail(gateway, guarded, guardrail,
+                                               policy_file):
+    def explained(where, *options):
+        done = where.cli("policy", "explain", "--policy", policy_file,
+                         "--branch", "agent/1", *options)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+    for text in [explained(guarded),
+                 explained(gateway, "--guardrail", guardrail)]:
+        assert "## Guardrail" in text and "guardrail/no-writes" in text
+    assert "## Guardrail" not in explained(gateway)
+
+
 def test_a_guardrail_that_is_wrong_is_refused_with_its_place(gateway,
                                                              tmp_path):
     wrong = tmp_path / "guardrail.yaml"

@@ -74,3 +74,42 @@ def test_an_own_secret_does_not_leave_by_the_guardrail(guarded, session,
 def test_without_the_rule_it_is_text_like_any(gateway, session, origin):
     made = session(gateway, None)
     assert post(made, origin, f"look: {SECRET} there").status == 200
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_policy_test_looks_for_a_secret_that_it_is_given(gateway, tmp_path,
+                                                         form):
+    policy = tmp_path / "p.yaml"
+    policy.write_text(json.dumps({
+        "version": 1,
+        "network": {"rules": [
+            {"hosts": ["a.example"], "credential": "own",
+             "body": {"secrets": "deny"}, "action": "allow"}]},
+        "credentials": [{"name": "own", "secret": "own", "attach": "bearer",
+                         "hosts": ["a.example"]}]}))
+    (tmp_path / "secret").write_text(SECRET + "\n")
+    (tmp_path / "body").write_text(f"look: {FORMS[form]} there")
+
+    def decided(*options):
+        done = gateway.cli("policy", "test", "--policy", policy, "--header",
+                           "Content-Type: text/plain", "--body",
+                           tmp_path / "body", *options, "POST",
+                           "https://a.example/")
+        return done.returncode, done.stdout
+    code, text = decided("--secret", tmp_path / "secret")
+    assert code == 10 and "secret_in_body" in text
+    assert "the given secrets are looked for" in text
+    code, text = decided()
+    assert code == 0
+    assert "the secrets of the vault are not looked for" in text
+
+
+def test_policy_test_refuses_a_secret_that_is_not_looked_for(gateway,
+                                                             tmp_path):
+    (tmp_path / "short").write_text("hunter2\n")
+    for path, word in [("short", "shorter than 16"), ("none", "No such")]:
+        done = gateway.cli("policy", "test", "--secret", tmp_path / path,
+                           "--policy", "/dev/null", "GET",
+                           "https://a.example/")
+        assert done.returncode == 2 and word in done.stderr
+        assert "hunter2" not in done.stderr

@@ -1,4 +1,5 @@
 #include "policies/explain.h"
+#include "policies/guardrail.h"
 #include "tests/unit/policies/policy_of.h"
 
 static void assert_says(const char *text, const char *const *words,
@@ -156,6 +157,39 @@ static void many_rules_are_told_in_part(void **state)
 	policy_free(policy);
 }
 
+static void what_the_guardrail_lets_pass_is_told_beside_it(void **state)
+{
+	static const char own[] = "version: 1\nname: own\n";
+	static const char guardrail[] =
+		"version: 1\nnetwork:\n  rules:\n    - {name: no-writes, "
+		"methods: [POST], action: deny}\ngit:\n  - {repo: "
+		"\"https://git.example/o/r\", read: true}\n";
+	auto_type(buf_release) struct buf out;
+	struct policy_errors errors = {.file = "g.yaml"};
+
+	(void)state;
+	buf_init(&out, 1 << 20);
+	for (int narrowed = 0; narrowed < 2; narrowed++) {
+		struct policy *policy = guarded_compile(
+			bytes_str(own), bytes_str(narrowed ? guardrail : NULL),
+			NULL, &errors);
+
+		assert_non_null(policy);
+		buf_clear(&out);
+		assert_int_equal(policy_explain(policy, &out), 0);
+		assert_int_equal(strstr(buf_str(&out), "## Guardrail") != NULL,
+				 narrowed);
+		assert_int_equal(strstr(buf_str(&out), "guardrail/no-writes") !=
+					 NULL,
+				 narrowed);
+		assert_int_equal(strstr(buf_str(&out),
+					"https://git.example/o/r: clone and "
+					"fetch; no push.") != NULL,
+				 narrowed);
+		policy_free(policy);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -164,6 +198,8 @@ int main(void)
 		cmocka_unit_test(rules_are_told_with_their_conditions),
 		cmocka_unit_test(explanations_know_their_bound),
 		cmocka_unit_test(many_rules_are_told_in_part),
+		cmocka_unit_test(
+			what_the_guardrail_lets_pass_is_told_beside_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -337,7 +337,7 @@ static void git_goes_by_the_guardrails_rules_where_it_names_none(void **state)
 
 		print_message("%zu\n", i);
 		assert_int_equal(
-			guard_git(policy, &facts, &policy->repos[0]).kind,
+			guard_git(policy, &facts, &policy->repos[0], NULL).kind,
 			cases[i].kind);
 		policy_free(policy);
 	}

@@ -81,6 +81,19 @@ static void conn_answers_requests_one_after_the_other(void **state)
 	rig_release(&rig);
 }
 
+static void conn_tells_everybody_the_guardrail(void **state)
+{
+	static const char ask[] = "GET /v1/guardrail HTTP/1.1\r\n" H "\r\n";
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig, 1000, false);
+	assert_contains(rig_ask(&rig, ask), "{\"text\":\"\"}");
+	rig.keeper.config.guardrail = bytes_str("version: 1\n");
+	assert_contains(rig_ask(&rig, ask), "{\"text\":\"version: 1\\n\"}");
+	rig_release(&rig);
+}
+
 static void
 conn_refuses_an_ordinary_user_what_is_for_administrators(void **state)
 {
@@ -201,6 +214,7 @@ int main(void)
 		cmocka_unit_test(
 			conn_answers_a_request_that_comes_byte_by_byte),
 		cmocka_unit_test(conn_answers_requests_one_after_the_other),
+		cmocka_unit_test(conn_tells_everybody_the_guardrail),
 		cmocka_unit_test(
 			conn_refuses_an_ordinary_user_what_is_for_administrators),
 		cmocka_unit_test(conn_puts_a_secret_and_keeps_nothing_of_it),
