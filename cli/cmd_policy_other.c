@@ -1,5 +1,5 @@
 /*
- * sallyport policy test, policy learn: a program of its own does them.
+ * sallyport policy test, explain and learn: a program of its own does them.
  */
 #include <limits.h>
 #include <stdio.h>

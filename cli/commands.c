@@ -130,7 +130,7 @@ const struct command commands[] = {
 	 "repositories are the same when they are called the same. Exits 1 "
 	 "when\n"
 	 "something differs, 3 when one of them has errors.\n"},
-	{"policy", "explain", cmd_policy_explain, "a policy in words",
+	{"policy", "explain", cmd_policy_other, "a policy in words",
 	 "Usage: sallyport policy explain [--policy FILE] [--repo URL] "
 	 "[--branch BRANCH]\n"
 	 "                                [--guardrail FILE]\n"

@@ -15,7 +15,6 @@ int cmd_session_revoke(struct cli *cli);
 int cmd_policy_check(struct cli *cli);
 int cmd_policy_other(struct cli *cli);
 int cmd_policy_diff(struct cli *cli);
-int cmd_policy_explain(struct cli *cli);
 int cmd_secret_put(struct cli *cli);
 int cmd_secret_list(struct cli *cli);
 int cmd_secret_rm(struct cli *cli);

@@ -1,7 +1,8 @@
 /*
- * sallyport-policy VERB: `sallyport policy test` and `policy learn`, a
- * program of its own. What looks into bodies brings libraries along that
- * `sallyport run` need not wait for.
+ * sallyport-policy VERB: `sallyport policy test`, `policy explain` and
+ * `policy learn`, a program of its own. What decides about requests brings
+ * libraries along, to look into bodies, that `sallyport run` need not wait
+ * for.
  */
 #include <stdio.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "cli/arguments.h"
 #include "cli/policy/learn.h"
 #include "cli/policy/test.h"
+#include "cli/policy/words.h"
 #include "common/cleanup.h"
 #include "common/log.h"
 
@@ -19,6 +21,7 @@ static int run(struct cli *cli)
 		int (*run)(struct cli *cli);
 	} verbs[] = {
 		{"test", policy_test},
+		{"explain", policy_words},
 		{"learn", policy_learn},
 	};
 

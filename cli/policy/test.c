@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/guardrail.h"
+#include "cli/policy/guardrail.h"
 #include "cli/policy_file.h"
 #include "common/cleanup.h"
 #include "common/secret.h"

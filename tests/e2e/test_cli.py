@@ -2,6 +2,7 @@
 import json
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -409,3 +410,15 @@ def test_diff_says_what_a_change_does(tmp_path):
     done = plain(tmp_path, "policy", "diff", "old", "bad")
     assert done.returncode == 3 and "netwrok" in done.stderr
     assert plain(tmp_path, "policy", "diff", "old").returncode == 2
+
+
+def test_the_command_loads_nothing_that_looks_into_bodies(gateway):
+    """`sallyport run` would wait for it; `policy test` has its own."""
+    def loaded(program):
+        text = subprocess.run(["readelf", "-d", program], text=True,
+                              check=True, capture_output=True).stdout
+        return set(re.findall(r"NEEDED.*\[(lib[a-z0-9]+)", text))
+    heavy = {"libcrypto", "libbrotlidec", "libzstd", "libz"}
+    assert not loaded(CLI) & heavy
+    assert heavy <= loaded(CLI.parent.parent /
+                           "libexec/sallyport/sallyport-policy")

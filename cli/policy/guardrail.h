@@ -2,8 +2,8 @@
  * The operator's guardrail, as far as a command knows of one: a file's, or
  * that of the gateway that runs.
  */
-#ifndef CLI_GUARDRAIL_H
-#define CLI_GUARDRAIL_H
+#ifndef CLI_POLICY_GUARDRAIL_H
+#define CLI_POLICY_GUARDRAIL_H
 
 #include "cli/cli.h"
 #include "policies/policy.h"

@@ -1,8 +1,9 @@
+#include "cli/policy/words.h"
+
 #include <getopt.h>
 #include <stdio.h>
 
-#include "cli/commands.h"
-#include "cli/guardrail.h"
+#include "cli/policy/guardrail.h"
 #include "cli/policy_file.h"
 #include "common/cleanup.h"
 #include "policies/explain.h"
@@ -66,7 +67,7 @@ static int explain(const struct policy *policy)
 	return EXIT_OK;
 }
 
-int cmd_policy_explain(struct cli *cli)
+int policy_words(struct cli *cli)
 {
 	struct explain_options options = {0};
 	auto_type(guardrail_release) struct guardrail guardrail;

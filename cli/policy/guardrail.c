@@ -1,4 +1,4 @@
-#include "cli/guardrail.h"
+#include "cli/policy/guardrail.h"
 
 #include <stdio.h>
 
