@@ -69,7 +69,8 @@ static enum git_endpoint advertisement(const struct request_facts *facts)
 {
 	if (facts->query.len == 0)
 		return GIT_DUMB;
-	if (!bytes_is(facts->method, "GET"))
+	/* Git opens no WebSocket, and its lane speaks none. */
+	if (!bytes_is(facts->method, "GET") || facts->is_websocket)
 		return GIT_AMBIGUOUS;
 	if (bytes_is(facts->query, "service=git-upload-pack"))
 		return GIT_ADVERTISE_READ;

@@ -65,6 +65,19 @@ static void git_endpoint_of_tells_every_endpoint(void **state)
 	}
 }
 
+static void a_websocket_is_no_fetch(void **state)
+{
+	struct request_facts facts = request_of((struct request_line){
+		"GET", "https", "a.example", "/o/r/info/refs", READ});
+	struct bytes repo;
+
+	(void)state;
+	assert_int_equal(git_endpoint_of(&facts, &repo), GIT_ADVERTISE_READ);
+	facts.is_websocket = true;
+	assert_int_equal(git_endpoint_of(&facts, &repo), GIT_AMBIGUOUS);
+	assert_true(bytes_is(repo, "/o/r"));
+}
+
 static const char two_repos[] =
 	"version: 1\n"
 	"git:\n"
@@ -225,6 +238,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(git_endpoint_of_tells_every_endpoint),
+		cmocka_unit_test(a_websocket_is_no_fetch),
 		cmocka_unit_test(decide_repo_knows_one_identity),
 		cmocka_unit_test(decide_fetch_asks_for_read),
 		cmocka_unit_test(decide_push_binds_verbs_to_refs),
