@@ -161,12 +161,8 @@ def haproxy(directory, hosts, inspect):
               f"verify required ca-file {directory}/ca.pem "
               f"sni str({next(iter(hosts))})"
               if inspect else f"mode tcp\n server o {address}")
-    origin_port = address.split(":")[1]
-    upload = (" use_backend u if { path_beg /upload }\n"
-              " http-request deny if { path_beg /denied }\n"
-              if inspect else "")
-    upload_server = server.replace(f":{origin_port}",
-                                   f":{int(origin_port) + 2}")
+    rules = (" http-request deny if { path_beg /denied }\n" if inspect
+             else "")
     conf.write_text(f"""
 global
  nbthread 1
@@ -177,11 +173,9 @@ defaults
  timeout server 300s
 frontend f
  {bind}
-{upload}
+{rules}
  default_backend b
 backend b
  {server}
-backend u
- {upload_server}
 """)
     return Peer(directory, name, port, ["haproxy", "-db", "-f", conf])
