@@ -278,10 +278,14 @@ int cmd_push_list(struct cli *cli)
 
 static void verify_table(const json_t *value)
 {
-	if (json_is_true(json_object_get(value, "intact")))
-		(void)printf("intact: %lld records\n",
-			     (long long)json_integer_value(
-				     json_object_get(value, "rows")));
+	long long rows = json_integer_value(json_object_get(value, "rows"));
+	long long first = json_integer_value(json_object_get(value, "first"));
+
+	if (json_is_true(json_object_get(value, "intact")) && first > 1)
+		(void)printf("intact: %lld records, from record %lld on\n",
+			     rows, first);
+	else if (json_is_true(json_object_get(value, "intact")))
+		(void)printf("intact: %lld records\n", rows);
 	else
 		(void)printf("BROKEN at record %lld: %s\n",
 			     (long long)json_integer_value(

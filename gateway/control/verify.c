@@ -18,8 +18,11 @@ static void on_verified(struct conn *conn, const void *message)
 				  json_text(verified->detail)));
 	else if (verified->is_done)
 		conn_reply_json(conn, 200,
-				json_pack("{s:b, s:I}", "intact", 1, "rows",
-					  (json_int_t)verified->checked_to));
+				json_pack("{s:b, s:I, s:I}", "intact", 1,
+					  "first", (json_int_t)verified->first,
+					  "rows",
+					  (json_int_t)(verified->checked_to -
+						       verified->first + 1)));
 	else
 		ask_verify(conn, verified->checked_to);
 }

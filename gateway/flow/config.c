@@ -58,6 +58,7 @@ static const struct wire_field config_fields[] = {
 	WIRE_BYTES(struct gateway_config, state, CONFIG_PATH_MAX),
 	WIRE_U32(struct gateway_config, sessions_max),
 	WIRE_U32(struct gateway_config, connections_max),
+	WIRE_U64(struct gateway_config, audit_retain_ms),
 	WIRE_U32(struct gateway_config, uid_base),
 };
 const struct wire_schema gateway_config_schema =

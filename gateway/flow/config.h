@@ -67,6 +67,7 @@ struct gateway_config {
 				   sandbox of the same user must not see */
 	uint32_t sessions_max;
 	uint32_t connections_max; /* of one session */
+	uint64_t audit_retain_ms; /* the ledger's rows; 0: for ever */
 	uint32_t uid_base;	  /* when root: a process is this plus its role;
 				     0: no change of user */
 };

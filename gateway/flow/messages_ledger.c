@@ -42,6 +42,7 @@ const struct wire_schema msg_ledger_verify_schema = WIRE_SCHEMA(
 static const struct wire_field msg_ledger_verified_fields[] = {
 	WIRE_BOOL(struct msg_ledger_verified, is_intact),
 	WIRE_BOOL(struct msg_ledger_verified, is_done),
+	WIRE_U64(struct msg_ledger_verified, first),
 	WIRE_U64(struct msg_ledger_verified, checked_to),
 	WIRE_U64(struct msg_ledger_verified, broken_at),
 	WIRE_TEXT(struct msg_ledger_verified, detail, 512),

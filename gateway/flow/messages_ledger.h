@@ -39,7 +39,8 @@ struct msg_ledger_verify {
 extern const struct wire_schema msg_ledger_verify_schema;
 struct msg_ledger_verified {
 	bool is_intact;
-	bool is_done; /* false: ask again with after = checked_to */
+	bool is_done;	/* false: ask again with after = checked_to */
+	uint64_t first; /* there is: those before were kept for their time */
 	uint64_t checked_to;
 	uint64_t broken_at; /* first row whose hash is wrong */
 	struct bytes detail;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/secret.h"
 #include "gateway/keeper/keeper.h"
@@ -14,6 +15,7 @@
 #include "gateway/ledger/batch.h"
 #include "gateway/ledger/follow.h"
 #include "gateway/ledger/permit.h"
+#include "gateway/ledger/retain.h"
 
 /* How often the head is logged, as an anchor outside the store. */
 #define ANCHOR_EVERY_MS	     (3600 * 1000)
@@ -29,6 +31,7 @@ struct ledger {
 	struct follow follow;
 	struct approvals approvals;
 	struct io_timer *anchor;
+	struct io_timer *retain;
 	uint64_t anchored; /* the sequence that was logged last */
 };
 
@@ -238,6 +241,40 @@ static void on_anchor(void *owner)
 	io_timer_set(ledger->anchor, ANCHOR_EVERY_MS);
 }
 
+/* Some rows at a time: records are stored in between. */
+static void on_retain(void *owner)
+{
+	struct keeper *keeper = owner;
+	struct ledger *ledger = keeper->owner;
+	uint64_t now_ms = clock_wall_ms();
+	uint64_t keep_ms = keeper->config.audit_retain_ms;
+	struct err err;
+	int count = 0;
+
+	if (now_ms > keep_ms)
+		count = retain_cut(&ledger->store, now_ms - keep_ms, now_ms,
+				   &err);
+	if (count < 0)
+		log_error("%s", err.text);
+	if (count > 0)
+		follow_wake(&ledger->follow);
+	io_timer_set(ledger->retain, count == RETAIN_ROWS_MAX
+					     ? RETAIN_MORE_MS
+					     : RETAIN_EVERY_MS);
+}
+
+static int start_retain(struct keeper *keeper)
+{
+	struct ledger *ledger = keeper->owner;
+
+	if (keeper->config.audit_retain_ms == 0)
+		return 0;
+	ledger->retain = io_timer_new(keeper->loop, on_retain, keeper);
+	if (ledger->retain)
+		io_timer_set(ledger->retain, RETAIN_FIRST_MS);
+	return ledger->retain ? 0 : -1;
+}
+
 static int prepare(struct keeper *keeper, struct confine_spec *confine,
 		   struct err *err)
 {
@@ -287,7 +324,7 @@ static int start(struct keeper *keeper, struct err *err)
 	    follow_init(&ledger->follow, keeper->loop, &ledger->store, err) < 0)
 		return -1;
 	ledger->anchor = io_timer_new(keeper->loop, on_anchor, ledger);
-	if (!ledger->anchor)
+	if (!ledger->anchor || start_retain(keeper) < 0)
 		return err_set(err, ERR_SYSTEM, "start: no memory");
 	log_head(ledger);
 	io_timer_set(ledger->anchor, ANCHOR_EVERY_MS);

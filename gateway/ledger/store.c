@@ -4,6 +4,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "gateway/ledger/retain.h"
 #include "gateway/sqlite/open.h"
 
 #define STORE_FILE	"ledger.db"
@@ -191,6 +192,8 @@ static int set_up(struct store *store, struct err *err)
 	if (sqlite_open_all_now(store->db) < 0)
 		return store_fail(store, err, "write " STORE_FILE);
 	sqlite3_progress_handler(store->db, 1000, on_progress, store);
+	if (retain_open(store, err) < 0)
+		return -1;
 	return find_head(store, err);
 }
 

@@ -42,7 +42,10 @@ struct store {
 	struct chain gap;     /* where the rows ended when they ended before
 				 their head; sequence 0: they did not */
 	bool has_gap;
-	struct buf json;	    /* of the row that is being added */
+	struct chain anchor;  /* the last row that was removed, see retain.h;
+				 sequence 0: none was */
+	uint64_t anchor_told; /* sequence of the row that tells of it */
+	struct buf json;      /* of the row that is being added */
 	uint64_t query_deadline_ms; /* of the query that runs; 0: none */
 };
 

@@ -1,6 +1,6 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "gateway/ledger/store.h"
+#include "gateway/ledger/retain.h"
 
 /* How often the clock is asked. */
 #define CLOCK_EVERY_ROWS 64
@@ -74,6 +74,23 @@ static void say(struct msg_ledger_verified *verified, struct arena *arena,
 		arena, "row %llu: %s", (unsigned long long)broken_at, why));
 }
 
+/* Does it tell of the rows that were removed? */
+static bool tells_of_anchor(const struct store *store, struct bytes json)
+{
+	char words[RETAIN_DETAIL_MAX];
+
+	retain_words(&store->anchor, words);
+	return bytes_find_bytes(json, bytes_str(words), 0) >= 0;
+}
+
+/* A row that was removed must be told of by one that follows. */
+static bool anchor_is_told(const struct store *store)
+{
+	return store->anchor.sequence == 0 ||
+	       (store->anchor_told > store->anchor.sequence &&
+		store->anchor_told <= store->head.sequence);
+}
+
 /* The rows ended: where they must? */
 static void check_end(const struct store *store, const struct chain *at,
 		      struct arena *arena, struct msg_ledger_verified *verified)
@@ -99,7 +116,8 @@ static void check_end(const struct store *store, const struct chain *at,
 }
 
 /* Step through the rows after *at. Returns SQLite's last word. */
-static int check_rows(sqlite3_stmt *rows, struct chain *at, struct arena *arena,
+static int check_rows(const struct store *store, sqlite3_stmt *rows,
+		      struct chain *at, struct arena *arena,
 		      struct msg_ledger_verified *verified)
 {
 	uint64_t end_ms = clock_monotonic_ms() + STORE_VERIFY_MS;
@@ -114,6 +132,11 @@ static int check_rows(sqlite3_stmt *rows, struct chain *at, struct arena *arena,
 			why = "it is missing";
 		else
 			why = check_row(at, rows, &text);
+		if (!why && at->sequence == store->anchor_told &&
+		    !tells_of_anchor(store, column(rows, 5))) {
+			at->sequence--;
+			why = "it does not tell of the rows before the first";
+		}
 		if (why) {
 			say(verified, arena, at->sequence + 1, why);
 			return step;
@@ -136,8 +159,8 @@ static int find_start(struct store *store, uint64_t after, struct chain *at,
 	struct bytes hash;
 	int step;
 
-	chain_start(at);
-	if (after == 0)
+	*at = store->anchor;
+	if (after <= store->anchor.sequence)
 		return 0;
 	at->sequence = after;
 	if (sqlite3_prepare_v2(store->db,
@@ -164,17 +187,25 @@ int store_verify(struct store *store, uint64_t after, struct arena *arena,
 	struct chain at;
 	int step;
 
-	*verified = (struct msg_ledger_verified){.is_intact = true};
+	*verified = (struct msg_ledger_verified){
+		.is_intact = true,
+		.first = store->anchor.sequence + 1,
+	};
 	if (after > INT64_MAX)
 		return err_set(err, ERR_INVALID, "verify: no such row");
 	if (find_start(store, after, &at, err) < 0)
 		return -1;
+	if (!anchor_is_told(store)) {
+		say(verified, arena, store->anchor.sequence,
+		    "it was removed, and no row tells of that");
+		return 0;
+	}
 	if (sqlite3_prepare_v2(store->db, select_rows, -1, &rows, NULL) ||
 	    sqlite3_bind_int64(rows, 1, (int64_t)after)) {
 		(void)sqlite3_finalize(rows);
 		return store_fail(store, err, "verify");
 	}
-	step = check_rows(rows, &at, arena, verified);
+	step = check_rows(store, rows, &at, arena, verified);
 	(void)sqlite3_finalize(rows);
 	if (step == SQLITE_CORRUPT)
 		say(verified, arena, at.sequence + 1,

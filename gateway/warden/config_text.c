@@ -280,6 +280,29 @@ static void read_limits(struct reader *reader, const struct text_node *node,
 	(void)reader_map(reader, node, fields, ARRAY_SIZE(fields), target);
 }
 
+/* ---- audit ---- */
+
+static void read_retain(struct reader *reader, const struct text_node *node,
+			void *target, size_t offset)
+{
+	struct warden_config *config = target;
+
+	(void)offset;
+	(void)reader_duration(reader, node, &config->gateway.audit_retain_ms);
+}
+
+static void read_audit(struct reader *reader, const struct text_node *node,
+		       void *target, size_t offset)
+{
+	static const struct reader_field fields[] = {
+		{"retain", read_retain, 0},
+		{"export", NULL, 0},
+	};
+
+	(void)offset;
+	(void)reader_map(reader, node, fields, ARRAY_SIZE(fields), target);
+}
+
 /* ---- all ---- */
 
 bool config_text_read(struct warden_config *config, struct bytes text,
@@ -297,7 +320,7 @@ bool config_text_read(struct warden_config *config, struct bytes text,
 		{"guardrail", read_path_field,
 		 offsetof(struct warden_config, guardrail_path)},
 		{"store", NULL, 0},
-		{"audit", NULL, 0},
+		{"audit", read_audit, 0},
 	};
 	auto_type(arena_release) struct arena trees;
 	struct reader reader = {

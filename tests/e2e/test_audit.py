@@ -4,7 +4,7 @@ import sqlite3
 import subprocess
 
 import pytest
-from gateway import CLI
+from gateway import CLI, wait_until
 
 
 def busy(gateway, make_session, policies, repo):
@@ -155,3 +155,35 @@ def test_tail_follows_what_is_stored_from_then_on(own_gateway, make_session,
             assert "after" in tail.stdout.readline()
         finally:
             tail.kill()
+
+
+@pytest.mark.parametrize("config,is_cut", [
+    ({"audit": {"retain": "1s"}}, True), ({}, False)], ids=["1s", "ever"])
+def test_rows_are_kept_for_their_time_and_the_rest_is_proven(
+        make_gateway, make_session, policies, repo, config, is_cut):
+    gateway = make_gateway("kept", config=config)
+    busy(gateway, make_session, policies, repo)
+    last = gateway.audit()[-1]["sequence"]
+    gateway.stop()
+    gateway.start()
+
+    def proven():
+        done = gateway.cli("audit", "verify", "-o", "json")
+        assert done.returncode == 0, done.stdout
+        return json.loads(done.stdout)
+    if is_cut:
+        first = wait_until(lambda: (proven()["first"] > last
+                                    and proven()["first"]), 30)
+        rows = gateway.audit()
+        assert rows[0]["sequence"] == first
+        assert any("were kept for their time" in row.get("detail", "")
+                   for row in rows)
+        assert f"from record {first} on" in gateway.cli(
+            "audit", "verify").stdout
+    else:
+        assert proven()["first"] == 1
+    gateway.stop()
+    gateway.start()
+    assert (proven()["first"] > last) == is_cut
+    gateway.stop()
+    gateway.check()

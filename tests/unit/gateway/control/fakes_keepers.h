@@ -79,6 +79,7 @@ static inline void rig_on_verify(struct rpc_ticket ticket, const void *message,
 	const struct msg_ledger_verified verified = {
 		.is_intact = true,
 		.is_done = rig->verify_steps == 0,
+		.first = 11,
 		.checked_to = verify->after + 10,
 	};
 

@@ -62,6 +62,7 @@ static void config_reads_every_key_it_knows(void **state)
 		"listen: {proxy: [\"127.0.0.1:3128\", \"[::1]:3128\"]}\n"
 		"upstream_proxy: {url: socks5://Proxy.example:1080,\n"
 		"  secret: corp, no_proxy: [.Corp.example, 10.0.0.0/8]}\n"
+		"audit: {retain: 90d}\n"
 		"limits: {sessions: 7, connections: 9}\n");
 	assert_int_equal(read.result, 0);
 	assert_string_equal(read.config.state, "/x/state");
@@ -86,6 +87,7 @@ static void config_reads_every_key_it_knows(void **state)
 	assert_int_equal(gateway->proxy_listeners_count, 2);
 	assert_true(
 		bytes_is(gateway->proxy_listeners[1].address, "[::1]:3128"));
+	assert_int_equal(gateway->audit_retain_ms, 90ull * 86400000);
 	assert_int_equal(gateway->sessions_max, 7);
 	assert_int_equal(read.config.sessions_max, 7);
 	assert_int_equal(gateway->connections_max, 9);
@@ -140,8 +142,9 @@ static void config_refuses_what_it_does_not_know_and_says_where(void **state)
 		 ":2:15:", "not an address"},
 		{"guardrail: x\n", ":1:12:", "this must be an absolute path"},
 		{"store: sqlite\n", ":1:1:", "\"store\" is not supported yet"},
-		{"audit: {retain: 9d}\n",
-		 ":1:1:", "\"audit\" is not supported yet"},
+		{"audit: {export: []}\n",
+		 ":1:9:", "\"export\" is not supported yet"},
+		{"audit: {retain: 0d}\n", ":1:17:", ""},
 		{"limits:\n  memory: 2GiB\n",
 		 ":2:3:", "\"memory\" is not supported yet"},
 		{"tls: {}\nstat: /x\n", ":2:1:", "did you mean \"state\"?"},
