@@ -21,11 +21,14 @@ const struct command *arguments_find(int argc, char **argv, int *used)
 
 static bool set_output(struct cli *cli, const char *value)
 {
-	if (value && (!strcmp(value, "json") || !strcmp(value, "table"))) {
-		cli->json = !strcmp(value, "json");
+	bool is_yaml = value && !strcmp(value, "yaml");
+	bool is_json = value && !strcmp(value, "json");
+
+	cli->yaml = is_yaml;
+	cli->json = is_yaml || is_json;
+	if (cli->json || (value && !strcmp(value, "table")))
 		return true;
-	}
-	(void)fprintf(stderr, "%s: -o is json or table\n", cli->argv[0]);
+	(void)fprintf(stderr, "%s: -o is json, yaml or table\n", cli->argv[0]);
 	return false;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/yaml_print.h"
 #include "common/cleanup.h"
 
 int cli_fail(int code, const char *format, ...)
@@ -56,10 +57,22 @@ int cli_print(const struct cli *cli, const json_t *value,
 		table(value);
 		return EXIT_OK;
 	}
+	if (cli->yaml)
+		return yaml_print(stdout, value) < 0
+			       ? cli_fail(EXIT_FAILED, "print YAML")
+			       : EXIT_OK;
 	if (json_dumpf(value, stdout, JSON_INDENT(2) | JSON_SORT_KEYS) < 0)
 		return cli_fail(EXIT_FAILED, "print JSON");
 	(void)putchar('\n');
 	return EXIT_OK;
+}
+
+void cli_print_row(const struct cli *cli, const json_t *row, struct bytes line)
+{
+	if (cli->yaml)
+		(void)yaml_print(stdout, row);
+	else
+		(void)printf("%.*s\n", BYTES_ARGS(line));
 }
 
 const char *json_text(const json_t *object, const char *key)

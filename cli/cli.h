@@ -28,7 +28,8 @@ enum exit_code {
 
 struct cli {
 	const struct command *command;
-	bool json; /* -o json */
+	bool json; /* -o json, or -o yaml */
+	bool yaml; /* -o yaml */
 	int argc;
 	char **argv; /* [0]: "sallyport run", what getopt calls us */
 };
@@ -53,9 +54,11 @@ int cli_fail_err(const struct err *err);
 /* The usage was wrong: show how it is. */
 int cli_usage(const struct cli *cli);
 
-/* Print a JSON value as itself (-o json), else through table. */
+/* Print a JSON value as itself (-o json), as YAML, or through table. */
 int cli_print(const struct cli *cli, const json_t *value,
 	      void (*table)(const json_t *value));
+/* A row of a stream, under -o json or -o yaml; line: the row as it came. */
+void cli_print_row(const struct cli *cli, const json_t *row, struct bytes line);
 /* A string of an object, "" when absent. */
 const char *json_text(const json_t *object, const char *key);
 

@@ -127,7 +127,7 @@ static bool show_line(struct bytes line, void *owner)
 	if (tail->kind && strcmp(json_text(row, "activity"), tail->kind) != 0)
 		;
 	else if (tail->cli->json)
-		(void)printf("%.*s\n", BYTES_ARGS(line));
+		cli_print_row(tail->cli, row, line);
 	else
 		print_row(row);
 	json_decref(row);

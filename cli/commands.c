@@ -50,11 +50,11 @@ const struct command commands[] = {
 	 "  curl -x http://127.0.0.1:3128 --proxy-user x:$LEASE \\\n"
 	 "       --cacert $CA https://example.com/\n"},
 	{"session", "list", cmd_session_list, "list the sessions",
-	 "Usage: sallyport session list [-o json]\n"},
+	 "Usage: sallyport session list [-o json|yaml]\n"},
 	{"session", "show", cmd_session_show, "show one session",
-	 "Usage: sallyport session show ID [-o json]\n"},
+	 "Usage: sallyport session show ID [-o json|yaml]\n"},
 	{"session", "renew", cmd_session_renew, "let a session last longer",
-	 "Usage: sallyport session renew ID --ttl SECONDS [-o json]\n"
+	 "Usage: sallyport session renew ID --ttl SECONDS [-o json|yaml]\n"
 	 "\n"
 	 "It ends SECONDS from now, instead of when it would have: at most "
 	 "seven\n"
@@ -123,7 +123,7 @@ const struct command commands[] = {
 	 "Example:\n"
 	 "  sallyport policy learn s-7q3k --policy wide.yaml -o narrow.yaml\n"},
 	{"policy", "diff", cmd_policy_diff, "what differs between two?",
-	 "Usage: sallyport policy diff OLD NEW [-o json]\n"
+	 "Usage: sallyport policy diff OLD NEW [-o json|yaml]\n"
 	 "\n"
 	 "Says what was added, removed, changed or moved. Rules, credentials "
 	 "and\n"
@@ -150,12 +150,12 @@ const struct command commands[] = {
 	 "trailing\n"
 	 "newline is dropped.\n"},
 	{"secret", "list", cmd_secret_list, "list the names of secrets",
-	 "Usage: sallyport secret list [-o json]\n"},
+	 "Usage: sallyport secret list [-o json|yaml]\n"},
 	{"secret", "rm", cmd_secret_rm, "forget a secret",
 	 "Usage: sallyport secret rm NAME\n"},
 	{"approval", "list", cmd_approval_list, "what waits for a person?",
 	 "Usage: sallyport approval list [--session ID] [--state STATE] [-o "
-	 "json]\n"
+	 "json|yaml]\n"
 	 "\n"
 	 "STATE is pending (without --state), approved, denied, used, "
 	 "expired or\n"
@@ -189,7 +189,7 @@ const struct command commands[] = {
 	{"audit", "tail", cmd_audit_tail, "show the newest records",
 	 "Usage: sallyport audit tail [-n COUNT] [--session ID] [--kind "
 	 "KIND]\n"
-	 "                            [--denied] [--follow] [-o json]\n"
+	 "                            [--denied] [--follow] [-o json|yaml]\n"
 	 "\n"
 	 "COUNT is 1 to 10000, 20 without -n.\n"},
 	{"audit", "verify", cmd_audit_verify, "recompute the hash chain",
@@ -197,13 +197,13 @@ const struct command commands[] = {
 	 "\n"
 	 "Exits 1 when a record was changed, removed or reordered.\n"},
 	{"push", "list", cmd_push_list, "list the newest pushes",
-	 "Usage: sallyport push list [-n COUNT] [--session ID] [-o json]\n"
+	 "Usage: sallyport push list [-n COUNT] [--session ID] [-o json|yaml]\n"
 	 "\n"
 	 "COUNT is 1 to 10000, 20 without -n.\n"},
 	{"status", NULL, cmd_status, "is the gateway well?",
-	 "Usage: sallyport status [-o json]\n"},
+	 "Usage: sallyport status [-o json|yaml]\n"},
 	{"doctor", NULL, cmd_doctor, "what does this host lack?",
-	 "Usage: sallyport doctor [-o json]\n"
+	 "Usage: sallyport doctor [-o json|yaml]\n"
 	 "\n"
 	 "Checks what sandboxes and gateway need of the kernel and says how "
 	 "to\n"

@@ -20,7 +20,7 @@ static void print_help(void)
 			     commands[i].verb ? commands[i].verb : "",
 			     commands[i].summary);
 	(void)puts("\n"
-		   "Each has --help. -o json prints JSON.\n"
+		   "Each has --help. -o json prints JSON, -o yaml YAML.\n"
 		   "SALLYPORT_RUN is the directory of the gateway's sockets.\n"
 		   "\n"
 		   "Exit codes: 0 ok, 1 failed, 2 usage, 3 configuration or "

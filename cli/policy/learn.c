@@ -32,7 +32,7 @@ static bool is_session(const char *text)
 	return len > 0 && len <= SESSION_LEN_MAX && strspn(text, plain) == len;
 }
 
-/* Everywhere else -o is json or table. */
+/* Everywhere else -o is json, yaml or table. */
 static int set_output(struct learn_options *options, const char *path)
 {
 	options->output = path;

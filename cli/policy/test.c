@@ -188,8 +188,7 @@ static int tell(struct cli *cli, const struct verdict *verdict,
 			verdict->credential.len, "trace", buf_str(trace),
 			buf_len(trace));
 
-		(void)json_dumpf(value, stdout, JSON_INDENT(2));
-		(void)putchar('\n');
+		(void)cli_print(cli, value, NULL);
 		json_decref(value);
 	} else {
 		(void)printf("%s by %.*s%s%s%s%.*s\n", word,

@@ -43,7 +43,7 @@ def test_every_command_helps_and_says_its_usage(tmp_path, command):
 
 @pytest.mark.parametrize("words, code", [
     (["nonsense"], 2), (["session"], 2), (["session", "nonsense"], 2),
-    (["session", "--help"], 0), (["status", "-o", "yaml"], 2),
+    (["session", "--help"], 0), (["status", "-o", "xml"], 2),
     (["status", "more"], 2), ([], 2), (["--help"], 0), (["--version"], 0),
     (["run"], 2), (["run", "--"], 2), (["run", "-e", "A", "true"], 2),
     (["audit", "tail", "--kind", "a b"], 2), (["audit", "tail", "-n", "0"], 2),
@@ -422,3 +422,18 @@ def test_the_command_loads_nothing_that_looks_into_bodies(gateway):
     assert not loaded(CLI) & heavy
     assert heavy <= loaded(CLI.parent.parent /
                            "libexec/sallyport/sallyport-policy")
+
+
+def test_yaml_says_what_json_says(gateway, tmp_path):
+    gateway.create("version: 1\nname: p\n")
+    for words in (["status"], ["session", "list"], ["doctor"],
+                  ["secret", "list"]):
+        plain, text = (gateway.cli(*words, "-o", form).stdout
+                       for form in ("json", "yaml"))
+        assert text.startswith("---\n"), text
+        keys = re.findall(r'^ *"([a-z_]+)":', plain, re.M)
+        assert keys and sorted(keys) == sorted(
+            re.findall(r"^ *(?:- )?([a-z_]+):", text, re.M))
+    rows, documents = (gateway.cli("audit", "tail", "-n", "2", "-o",
+                                   form).stdout for form in ("json", "yaml"))
+    assert len(rows.splitlines()) == 2 and documents.count("---\n") == 2

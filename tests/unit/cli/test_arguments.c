@@ -89,14 +89,19 @@ static void arguments_take_the_output_wherever_it_stands(void **state)
 static void arguments_refuse_an_output_that_is_not_known(void **state)
 {
 	static const char *const rows[][WORDS_MAX] = {
-		{"c", "-o", "yaml"}, {"c", "-o"}, {"c", "--output="}};
+		{"c", "-o", "xml"}, {"c", "-o"}, {"c", "--output="}};
 	static const char *const known[] = {"c", "-o", "table", NULL};
+	static const char *const yaml[] = {"c", "-o", "yaml", NULL};
 	struct line line = line_of(known);
 	struct cli cli = cli_of(&line, "status", NULL);
 
 	(void)state;
 	assert_int_equal(arguments_take_common(&cli), ARGUMENTS_GO_ON);
 	assert_false(cli.json);
+	line = line_of(yaml);
+	cli = cli_of(&line, "status", NULL);
+	assert_int_equal(arguments_take_common(&cli), ARGUMENTS_GO_ON);
+	assert_true(cli.json && cli.yaml);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		line = line_of(rows[i]);
 		cli = cli_of(&line, "status", NULL);
