@@ -39,7 +39,7 @@ enum git_endpoint {
 	GIT_UPLOAD_PACK,     /* POST git-upload-pack */
 	GIT_RECEIVE_PACK,    /* POST git-receive-pack */
 	GIT_DUMB,	     /* info/refs without service, objects/..., HEAD */
-	GIT_AMBIGUOUS,	     /* e.g. two services, other query keys */
+	GIT_AMBIGUOUS,	     /* e.g. two services, another spelling */
 	GIT_ENDPOINT_MAX
 };
 /* The endpoint, and in *repo_path the canonical repository path ("/o/r":

@@ -1,4 +1,5 @@
 #include "policies/decide.h"
+#include "policies/git_spelling.h"
 #include "policies/repo_path.h"
 
 struct bytes repo_path_canonical(struct bytes path)
@@ -102,6 +103,8 @@ enum git_endpoint git_endpoint_of(const struct request_facts *facts,
 		endpoint = service(facts, GIT_RECEIVE_PACK);
 	else if (cut_dumb(&path))
 		endpoint = GIT_DUMB;
+	else if (git_is_spelled_loosely(facts->path, &path))
+		endpoint = GIT_AMBIGUOUS;
 	else
 		return GIT_NONE;
 	path = repo_path_canonical(path);

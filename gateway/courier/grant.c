@@ -10,6 +10,7 @@
 #include "gateway/git/refs.h"
 #include "gateway/http/head.h"
 #include "policies/facts.h"
+#include "policies/git_spelling.h"
 #include "policies/path.h"
 #include "policies/repo_path.h"
 
@@ -52,6 +53,16 @@ static struct bytes read_repo_of(struct bytes path, struct bytes query)
 	return repo_path_canonical(bytes_slice(path, 0, path.len - suffix.len));
 }
 
+/* Would a server that is lenient take it for an endpoint, and git not? */
+static bool is_misspelt(struct bytes path)
+{
+	struct bytes rest;
+
+	return !bytes_ends_with(path, bytes_str(INFO_REFS)) &&
+	       !bytes_ends_with(path, bytes_str(UPLOAD_PACK)) &&
+	       git_is_spelled_loosely(path, &rest);
+}
+
 /* Git's endpoints are those of the credential's own repositories. */
 static int check_git_path(const struct leg *leg, const struct scope *scope,
 			  struct bytes path, struct bytes query,
@@ -63,6 +74,9 @@ static int check_git_path(const struct leg *leg, const struct scope *scope,
 	if (bytes_ends_with(path, bytes_str(RECEIVE_PACK)))
 		return err_set(err, ERR_DENIED,
 			       "a push travels as a push only");
+	if (is_misspelt(path))
+		return err_set(err, ERR_DENIED,
+			       "a git endpoint in another spelling");
 	if (repo_path.len == 0)
 		return 0;
 	repo = scope_repo_at(scope, bytes_str(leg->target.host),

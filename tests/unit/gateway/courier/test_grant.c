@@ -188,6 +188,16 @@ static void courier_knows_git_endpoints_of_its_repositories_alone(void **state)
 		 false},
 		{"git.example", "forge", "/acme/secret/git%2Dupload-pack",
 		 false},
+		{"git.example", "forge", "/acme/widgets/git-upload-pack/",
+		 false},
+		{"git.example", "forge", "/acme/widgets/Git-Receive-Pack",
+		 false},
+		{"git.example", "forge",
+		 "/acme/secret/INFO/refs?service=git-upload-pack", false},
+		{"git.example", "forge", "/acme/secret/git-receive-pack%3Bx",
+		 false},
+		{"git.example", "forge", "/acme/secret/git-receive-packs",
+		 true},
 		{"git.example", "forge", "/acme/secret", true},
 	};
 
