@@ -204,20 +204,63 @@ static bool meet_json(struct meeting *meeting, const struct policy_rule *rule,
 	return meeting_add(meeting, rule, RULE_BODY, all);
 }
 
+/* Some servers read a form and the URL's query as one (servlets, PHP): a
+ * name that stands in the query too, and that the rule's own query does not
+ * speak of, may have any value. */
+static bool is_in_query(const struct policy_rule *rule, struct hearing *hearing,
+			struct bytes name)
+{
+	const struct fields *query;
+
+	for (size_t i = 0; i < rule->query.count; i++)
+		if (bytes_equal(rule->query.items[i].name, name))
+			return false;
+	query = hearing_query(hearing);
+	for (size_t i = 0; query && i < query->count; i++)
+		if (spelling_matches(SPELLING_PARAMETER, query->items[i].name,
+				     name))
+			return true;
+	return !query;
+}
+
+/* fields: NULL when there are none. */
+static enum holds form_holds(const struct policy_rule *rule,
+			     struct hearing *hearing,
+			     const struct policy_matches *matches,
+			     const struct fields *fields)
+{
+	enum holds all = HOLDS;
+
+	for (size_t i = 0; i < matches->count && all != HOLDS_NOT; i++) {
+		const struct policy_matches one = {&matches->items[i], 1};
+		enum holds held;
+
+		if (is_in_query(rule, hearing, matches->items[i].name)) {
+			hearing->differs = matches->items[i].name;
+			held = HOLDS_PARTLY;
+		} else {
+			held = fields_hold(hearing, &one, fields, false);
+		}
+		all = holds_both(all, held);
+	}
+	return all;
+}
+
 static bool meet_fields(struct meeting *meeting, const struct policy_rule *rule,
 			struct hearing *hearing,
 			const struct policy_matches *matches,
 			const struct fields *(*read)(struct inspection *))
 {
+	struct inspection *body = hearing->facts->body;
 	const struct fields *fields;
 
 	if (matches->count == 0)
 		return true;
-	fields = read(hearing->facts->body);
-	if (!fields)
+	fields = read(body);
+	if (!fields && inspection_content(body).len)
 		return meet_unreadable(meeting, rule, hearing);
 	return meeting_add(meeting, rule, RULE_BODY,
-			   fields_hold(hearing, matches, fields, false));
+			   form_holds(rule, hearing, matches, fields));
 }
 
 static bool meet_secrets(struct meeting *meeting,

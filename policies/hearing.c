@@ -84,21 +84,29 @@ enum holds headers_hold(struct hearing *hearing,
 	return fields_hold(hearing, matches, hearing->facts->fields, true);
 }
 
-enum holds query_holds(struct hearing *hearing,
-		       const struct policy_matches *matches)
+const struct fields *hearing_query(struct hearing *hearing)
 {
 	struct err err;
 
-	if (matches->count == 0)
-		return HOLDS;
 	if (!hearing->has_query) {
 		hearing->has_query = true;
 		hearing->query_is_bad =
 			query_parse(&hearing->arena, hearing->facts->query,
 				    &hearing->query, &err) < 0;
 	}
-	if (!hearing->query_is_bad)
-		return fields_hold(hearing, matches, &hearing->query, false);
+	return hearing->query_is_bad ? NULL : &hearing->query;
+}
+
+enum holds query_holds(struct hearing *hearing,
+		       const struct policy_matches *matches)
+{
+	const struct fields *query;
+
+	if (matches->count == 0)
+		return HOLDS;
+	query = hearing_query(hearing);
+	if (query)
+		return fields_hold(hearing, matches, query, false);
 	hearing->differs = bytes_str("it can be read in two ways");
 	return HOLDS_PARTLY;
 }

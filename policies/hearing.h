@@ -37,6 +37,9 @@ enum holds query_holds(struct hearing *hearing,
 enum holds headers_hold(struct hearing *hearing,
 			const struct policy_matches *matches);
 
+/* The URL's query, read once; NULL: it can be read in two ways. */
+const struct fields *hearing_query(struct hearing *hearing);
+
 /* Every match against fields. Another spelling of a name (spelling.h) is
  * taken for the name by some servers: its values count, but alone they are
  * not enough. nocase: names are equal in any case, as headers' are. */

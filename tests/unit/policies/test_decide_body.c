@@ -318,6 +318,50 @@ static void a_query_is_looked_at_where_graphql_stands_in_it(void **state)
 	policy_free(policy);
 }
 
+/* Servlets and PHP make one of both. */
+static void a_form_does_not_hold_where_the_query_says_more(void **state)
+{
+	static const char both[] =
+		RULES("query: {n: '[0-9]+'}, action: allow, body: {" GREAT "}");
+	static const struct {
+		const char *policy, *query, *body;
+		enum constraint constraint;
+	} asked[] = {
+		{ALLOW(GREAT), "m=x", "n=1", CONSTRAINT_none},
+		{ALLOW(GREAT), "n=x", "n=1", CONSTRAINT_body_not_allowed},
+		{ALLOW(GREAT), "n=1", "n=1", CONSTRAINT_body_not_allowed},
+		{ALLOW(GREAT), "N%5B%5D", "n=1", CONSTRAINT_body_not_allowed},
+		{ALLOW(GREAT), "a;n=x", "n=1", CONSTRAINT_body_not_allowed},
+		{both, "n=1", "n=1", CONSTRAINT_none},
+		{both, "n=x", "n=1", CONSTRAINT_query_not_allowed},
+		{DENY(GREAT), "m=1", "n=x", CONSTRAINT_none},
+		{DENY(GREAT), "n=1", "n=x", CONSTRAINT_denied_by_rule},
+		{DENY(GREAT), "n=1", "", CONSTRAINT_denied_by_rule},
+		{DENY(GREAT), "", "", CONSTRAINT_none},
+		{DENY("form: {n: '1', o: '1'}"), "n=1", "o=2", CONSTRAINT_none},
+		{ASK(GREAT), "n=1", "n=1", CONSTRAINT_body_not_allowed},
+		{ASK(GREAT), "", "n=1", CONSTRAINT_approval_pending},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(asked); i++) {
+		struct policy *policy = policy_of(asked[i].policy);
+		struct request_facts facts = request_of((struct request_line){
+			"POST", "https", "a.example", "/", asked[i].query});
+		struct verdict verdict;
+
+		facts.body = inspect(FORM, "", asked[i].query, asked[i].body);
+		facts.has_body = *asked[i].body != '\0';
+		verdict = decide_request(policy, &facts, NULL);
+		print_message("%s?%s %s\n", asked[i].policy, asked[i].query,
+			      asked[i].body);
+		assert_string_equal(constraint_name(verdict.constraint),
+				    constraint_name(asked[i].constraint));
+		inspection_free(facts.body);
+		policy_free(policy);
+	}
+}
+
 static void the_verdict_says_what_was_found(void **state)
 {
 	struct policy *policy = policy_of(ALLOW(HEAD));
@@ -348,6 +392,8 @@ int main(void)
 		cmocka_unit_test(a_body_is_not_held_when_it_changes_nothing),
 		cmocka_unit_test(
 			a_query_is_looked_at_where_graphql_stands_in_it),
+		cmocka_unit_test(
+			a_form_does_not_hold_where_the_query_says_more),
 		cmocka_unit_test(the_verdict_says_what_was_found),
 	};
 
