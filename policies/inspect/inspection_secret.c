@@ -1,4 +1,6 @@
 /* Secrets in a request, however its strings are written. */
+#include <string.h>
+
 #include "policies/inspect/graphql.h"
 #include "policies/inspect/json.h"
 #include "policies/inspect/parts.h"
@@ -99,6 +101,51 @@ static void search_graphql(struct search *search, struct inspection *inspection)
 	end_text(search);
 }
 
+/* The byte that a JSON escape means (RFC 8259 7), and its length. Tokens are
+ * ASCII: what lies beyond is a blank. What is no escape is as it stands. */
+static uint8_t unescape(struct bytes text, size_t *len)
+{
+	static const char names[] = "bfnrt";
+	static const char bytes[] = "\b\f\n\r\t";
+	struct bytes digits = bytes_slice(text, 2, 6);
+	const char *name;
+	uint8_t code[2];
+
+	*len = 1;
+	if (text.len < 2 || text.data[0] != '\\')
+		return text.data[0];
+	*len = 2;
+	name = memchr(names, text.data[1], sizeof(names) - 1);
+	if (name)
+		return (uint8_t)bytes[name - names];
+	if (text.data[1] != 'u' || digits.len != 2 * sizeof(code) ||
+	    bytes_from_hex(digits, code))
+		return text.data[1];
+	*len += digits.len;
+	return code[0] ? ' ' : code[1];
+}
+
+/* Lines of JSON, and what a server may read as JSON that we do not. */
+static void search_unescaped(struct search *search, struct bytes text)
+{
+	uint8_t room[ROOM];
+	size_t len = 0;
+
+	if (bytes_find(text, '\\', 0) < 0)
+		return;
+	while (text.len && !search->found) {
+		size_t took;
+
+		room[len++] = unescape(text, &took);
+		text = bytes_slice(text, took, text.len);
+		if (len < ROOM)
+			continue;
+		(void)secret_scan_feed(search->scan, bytes_from(room, len));
+		len = 0;
+	}
+	search_raw(search, bytes_from(room, len));
+}
+
 /* What says that it is JSON must be; what looks like it may be. */
 static const char *search_json(struct search *search,
 			       struct inspection *inspection)
@@ -112,8 +159,10 @@ static const char *search_json(struct search *search,
 		return NULL;
 	json = is_said ? json_incref(inspection_json(inspection))
 		       : json_read(content);
-	if (!json)
+	if (!json) {
+		search_unescaped(search, content);
 		return is_said ? "the body is not sound JSON" : NULL;
+	}
 	feed_json(search, json);
 	end_text(search);
 	json_decref(json);

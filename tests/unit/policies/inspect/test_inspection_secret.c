@@ -57,6 +57,13 @@ static const struct row {
 	{JSON, "", "{\"a\": \"" T1 T2 T3 "\", \"a\": 2}", KIND, false},
 	{JSON "; charset=utf-16", "", "[]", NULL, true},
 	{"text/plain", "", "{\"a\": 1, \"a\": 2}", NULL, false},
+	/* Lines of JSON, and JSON that is not sound. */
+	{"application/x-ndjson", "",
+	 "{\"a\": 1}\n{\"a\": \"\\n" T1 T2 "\\u0038n\\u0059d\"}\n", KIND,
+	 false},
+	{"", "", "{\"a\": 1, \"a\": \"" T1 T2 "\\u0038nYd\"}", KIND, false},
+	{"", "", "{} {\"a\": \"" T1 T2 "\\u0138nYd\\", NULL, false},
+	{"", "", "{} {\"a\": \"" T1 T2 "\\u00", NULL, false},
 };
 
 static void expect(const struct inspect_source *source, const char *found,
