@@ -1,4 +1,5 @@
 """What a push holds: limits, protected paths, secrets, git's own rules."""
+import json
 import os
 
 import pytest
@@ -273,3 +274,56 @@ def test_a_tag_is_looked_at_as_well(guarded, repo):
     work.git("tag", "-a", "-m", "two", "v2", "HEAD~1")
     landed(work.push("v2"))
     assert list(repo.refs()).count("refs/tags/v2") == 1
+
+
+# ---- the guardrail's ----
+
+@pytest.fixture(scope="module")
+def guarded_gateway(make_gateway, policies, tmp_path_factory):
+    path = tmp_path_factory.mktemp("guardrail") / "guardrail.yaml"
+    path.write_text(json.dumps({
+        "version": 1,
+        "network": {"addresses": policies.addresses},
+        "git": [{"repo": "${session.repo}", "read": True,
+                 "push": {"branches": ["agent/*"], "protect": ["CODEOWNERS"],
+                          "limits": {"file": "1KiB"}}}]}))
+    gateway = make_gateway("guarded", config={"guardrail": str(path)})
+    yield gateway
+    gateway.stop()
+    gateway.check()
+
+
+@pytest.fixture
+def work_on(make_session, policies, repo):
+    def make(gateway):
+        session = make_session(policies.make(
+            repo=repo, push={"branches": ["agent/*"],
+                             "protect": ["docs/**"]}), repo, on=gateway)
+        return session.clone()
+    return make
+
+
+def test_the_guardrail_protects_beside_the_policy(work_on, guarded_gateway,
+                                                  repo):
+    seed(repo)
+    work = work_on(guarded_gateway)
+    work.commit(name="CODEOWNERS", content="mine")
+    refused_unseen(repo, work.push("HEAD:agent/1"), "push_path_protected",
+                   "CODEOWNERS")
+    work.git("reset", "-q", "--hard", "HEAD~1")
+    work.commit(name="docs/readme", content="mine")
+    refused_unseen(repo, work.push("HEAD:agent/1"), "push_path_protected",
+                   "docs/readme")
+    work.git("reset", "-q", "--hard", "HEAD~1")
+    work.commit(name="file", content=os.urandom(2048))
+    refused_unseen(repo, work.push("HEAD:agent/1"), "push_too_large", "file")
+
+
+def test_without_the_guardrail_the_policy_alone_counts(work_on, gateway,
+                                                       repo):
+    seed(repo)
+    work = work_on(gateway)
+    work.commit(name="CODEOWNERS", content="mine")
+    tip = work.commit(name="file", content=os.urandom(2048))
+    landed(work.push("HEAD:agent/1"))
+    assert repo.tip("agent/1") == tip
