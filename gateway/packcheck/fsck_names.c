@@ -1,6 +1,9 @@
 #include <git2/sys/path.h>
 
 #include "gateway/packcheck/fsck.h"
+#include "gateway/packcheck/tree.h"
+
+#define PADDING 64
 
 static const struct bytes git = BYTES_LITERAL(".git");
 
@@ -68,9 +71,16 @@ const char *fsck_name(struct bytes name)
 	return NULL;
 }
 
+/* libgit2 1.5 reads behind a name that is shorter than what it looks for:
+ * there is room behind this one. */
 bool fsck_is_modules(struct bytes name)
 {
-	return git_path_is_gitfile((const char *)name.data, name.len,
-				   GIT_PATH_GITFILE_GITMODULES,
+	static char room[TREE_NAME_MAX + PADDING];
+
+	if (name.len == 0 || name.len > TREE_NAME_MAX)
+		return false;
+	memcpy(room, name.data, name.len);
+	memset(room + name.len, 0, PADDING);
+	return git_path_is_gitfile(room, name.len, GIT_PATH_GITFILE_GITMODULES,
 				   GIT_PATH_FS_GENERIC) > 0;
 }

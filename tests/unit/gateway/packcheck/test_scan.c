@@ -50,7 +50,7 @@ static void scan_reads_every_kind_of_entry(void **state)
 {
 	auto_type(buf_release) struct buf pack;
 	uint8_t room[32];
-	size_t base;
+	size_t base = 0;
 
 	(void)state;
 	make_head(&pack, 6);
@@ -158,7 +158,7 @@ static void scan_stops_at_a_chain_that_is_too_deep(void **state)
 	     depth++) {
 		auto_type(buf_release) struct buf pack;
 		bool is_whole;
-		size_t base;
+		size_t base = 0;
 
 		make_head(&pack, (uint32_t)depth + 1);
 		base = buf_len(&pack);
