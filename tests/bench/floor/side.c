@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <openssl/err.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,9 +38,11 @@ static int tls_result(struct side *side, int result)
 {
 	int error = SSL_get_error(side->ssl, result);
 
-	return error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE
-		       ? SIDE_AGAIN
-		       : SIDE_ENDED;
+	if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE)
+		return SIDE_AGAIN;
+	/* Else the next connection's error would be this one. */
+	ERR_clear_error();
+	return SIDE_ENDED;
 }
 
 ssize_t side_read(struct side *side, uint8_t *out, size_t size)
