@@ -26,11 +26,13 @@ static void rig_init(void)
 
 static struct process *process_of(const struct child *child)
 {
-	for (size_t i = 0; i < rig.count; i++)
-		if (child && rig.processes[i].pid == child->pid)
-			return &rig.processes[i];
-	fail_msg("there is no such process");
-	abort(); /* it does not return; this is how a compiler knows */
+	size_t i = 0;
+
+	assert_non_null(child);
+	while (i < rig.count && rig.processes[i].pid != child->pid)
+		i++;
+	assert_true(i < rig.count);
+	return &rig.processes[i];
 }
 
 static struct process *rig_start(enum role role)
