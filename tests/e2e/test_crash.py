@@ -182,6 +182,8 @@ def test_a_push_whose_packcheck_is_killed_is_refused(
                                       "sallyport-packcheck"):
                 os.kill(pid, signal.SIGKILL)
                 killed.append(pid)
+            # git needs the CPU as well.
+            time.sleep(0.002)
     hunter = threading.Thread(target=hunt)
     hunter.start()
     done = work.push("HEAD:agent/1")

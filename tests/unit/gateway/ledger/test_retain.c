@@ -81,8 +81,8 @@ static void a_cut_that_no_row_tells_of_is_found(void **state)
 		/* another hash */
 		"UPDATE anchor SET hash = zeroblob(32)",
 		/* a row that was removed comes back */
-		"INSERT INTO row SELECT 3, time, kind, allowed, session, json,"
-		" prev, hash FROM row WHERE sequence = 60",
+		("INSERT INTO row SELECT 3, time, kind, allowed, session, json,"
+		 " prev, hash FROM row WHERE sequence = 60"),
 	};
 	struct fixture *fixture = *state;
 
