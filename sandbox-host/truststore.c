@@ -176,7 +176,7 @@ static struct bytes decode(struct bytes text, uint8_t *scratch)
 	ptrdiff_t got;
 
 	for (size_t i = 0; i < text.len; i++)
-		if (!strchr(" \t\r\n", text.data[i]))
+		if (text.data[i] > ' ')
 			scratch[len++] = text.data[i];
 	got = base64_decode(bytes_from(scratch, len), plain, text.len);
 	if (got < 0 || !is_sequence(bytes_from(plain, (size_t)got)))
