@@ -233,6 +233,18 @@ static void close_others(int one, int other)
 	(void)close_range(high + 1, ~0U, 0);
 }
 
+/* Who reads what the command prints does not wait for us. */
+static void leave_standard(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null < 0)
+		return;
+	(void)dup2(null, STDIN_FILENO);
+	(void)dup2(null, STDOUT_FILENO);
+	(void)close(null);
+}
+
 /* Rows as they are stored, until the command has ended; then, asked for
  * once, those that were not stored by then. */
 _Noreturn static void tell_all(int stop, const char *session, FILE *events,
@@ -253,6 +265,7 @@ _Noreturn static void tell_all(int stop, const char *session, FILE *events,
 		(void)signal(not_for_us[i], SIG_IGN);
 	(void)sigaction(SIGALRM, &ticked, NULL);
 	close_others(stop, events ? fileno(events) : stop);
+	leave_standard();
 	follow(&listener);
 	if (is_orphaned(stop)) {
 		sandbox_sweep(run);

@@ -9,7 +9,12 @@
 #define ARENA_BLOCK_MIN 4096
 /* Blocks that wait for the next request, of all arenas of the process: so
  * one at rest holds none, and a busy one does not call malloc. */
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__has_feature) && !defined(__SANITIZE_ADDRESS__)
+#if __has_feature(address_sanitizer)
+#define IS_WATCHED /* by clang's */
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(IS_WATCHED)
 #define ARENA_SPARE_MAX 0 /* what points into a released one is to be found */
 #else
 #define ARENA_SPARE_MAX 16

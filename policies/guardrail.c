@@ -107,6 +107,13 @@ struct verdict guard_target(const struct policy *policy,
 	if (!policy->guardrail)
 		return own;
 	guard = decide_target(policy->guardrail, facts, trace);
+	/* Who asks about a tunnel asks about each request where the policy has
+	 * none: its own rules, and a name that ECH hides, need the look. */
+	if (guard.kind == VERDICT_ASK && own.kind == VERDICT_ALLOW &&
+	    !decide_is_tunnel(policy, facts->host)) {
+		guard = verdict_allow(guard.rule);
+		guard.inspect = true;
+	}
 	if (guard.kind == VERDICT_ALLOW && guard.inspect && !own.inspect) {
 		/* Nobody looks into a tunnel of the policy. */
 		if (decide_is_tunnel(policy, facts->host))

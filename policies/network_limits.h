@@ -35,7 +35,7 @@ enum network_limit_kind { LIMIT_COUNT, LIMIT_BYTES, LIMIT_MS };
 	  "of the new names those that a wildcard alone allows, a minute")     \
 	X(wildcard_bits, "wildcard-bits", LIMIT_COUNT, 8192, 64, 1 << 20,      \
 	  "bits of entropy a minute that those names may tell")                \
-	X(wildcard_label_bits, "wildcard-label-bits", LIMIT_COUNT, 160, 32,    \
+	X(wildcard_label_bits, "wildcard-label-bits", LIMIT_COUNT, 200, 32,    \
 	  512, "bits of entropy in one of their labels")
 
 struct network_limits {

@@ -34,7 +34,7 @@ static uint8_t take(enum spelling kind, struct bytes *text)
 	uint8_t c = fold(*text, &len);
 
 	*text = bytes_slice(*text, len, text->len);
-	if (kind == SPELLING_PARAMETER && (c == ' ' || c == '.'))
+	if (kind == SPELLING_PARAMETER && (c == ' ' || c == '.' || c == '['))
 		return '_';
 	return kind == SPELLING_HEADER && c == '-' ? '_' : c;
 }

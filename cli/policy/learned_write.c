@@ -218,7 +218,11 @@ static void put_repo(struct learned *learned, struct yaml *yaml,
 	static const char *const push_ours[] = {"branches", "tags", "verbs",
 						NULL};
 	const struct text_node *source = source_repo(learned, repo);
-	bool reads = repo->has_fetched || !repo->refs;
+	const struct text_node *push =
+		source ? text_child(source, "push") : NULL;
+	/* Protected paths need it. */
+	bool reads = repo->has_fetched || !repo->refs ||
+		     (push && text_child(push, "protect"));
 
 	yaml_put(yaml, "  - repo: ");
 	yaml_quote(yaml, repo->url);

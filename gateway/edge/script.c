@@ -141,7 +141,8 @@ static enum step ask(struct conn *conn)
 	const struct request *request = &conn->request;
 	struct msg_script_field fields[HEAD_FIELDS_MAX];
 	struct msg_script_request message = {
-		.method = request->method,
+		.method = request->is_websocket ? bytes_str("WEBSOCKET")
+						: request->method,
 		.is_tls = conn->target.scheme == SCHEME_HTTPS,
 		.host = bytes_str(conn->target.host),
 		.port = conn->target.port,

@@ -46,6 +46,8 @@ int websocket_begin(struct conn *conn)
 	}
 	conn->websocket = work;
 	work->code = WEBSOCKET_AWAY;
+	/* What follows on a stream is no request of HTTP/1.1. */
+	conn->close_after |= conn->is_stream;
 	if (websocket_offer(&work->handshake, &conn->arena, &conn->request,
 			    &fault) == 0)
 		return 0;

@@ -164,6 +164,8 @@ static void answer_session_close(struct rpc_ticket ticket, const void *message,
 						       ref->reason);
 		session_remove(&keeper->sessions, session);
 	}
+	/* Who hears the answer may end this process. */
+	keeper_records_flush(keeper);
 	rpc_reply(ticket, &wire_empty_schema, &empty, -1);
 }
 

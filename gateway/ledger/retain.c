@@ -82,30 +82,38 @@ static int set_anchor(struct store *store, const struct chain *last,
 
 /* ---- a cut ---- */
 
-/* The last of the first rows that are all older; how many they are, or -1. */
+/* The last of the first rows that are all older; how many they are, or -1.
+ * None goes that verification would not pass: it would be hidden, and an
+ * altered time would let it go before its own. */
 static int find_last(struct store *store, uint64_t before_ms,
 		     struct chain *last, struct err *err)
 {
-	static const char sql[] = "SELECT sequence, time, hash FROM row"
-				  " ORDER BY sequence LIMIT ?1";
+	auto_type(buf_release) struct buf text;
 	sqlite3_stmt *rows = NULL;
 	int step = SQLITE_ERROR, count = 0;
+	bool is_sound = true;
 
-	if (sqlite3_prepare_v2(store->db, sql, -1, &rows, NULL) == SQLITE_OK &&
-	    sqlite3_bind_int(rows, 1, RETAIN_ROWS_MAX) == SQLITE_OK)
-		while ((step = sqlite3_step(rows)) == SQLITE_ROW &&
-		       (uint64_t)sqlite3_column_int64(rows, 1) < before_ms &&
-		       sqlite3_column_bytes(rows, 2) == DIGEST_LEN) {
-			last->sequence =
-				(uint64_t)sqlite3_column_int64(rows, 0);
-			memcpy(last->hash, sqlite3_column_blob(rows, 2),
-			       DIGEST_LEN);
+	*last = store->anchor;
+	buf_init(&text, ROW_HEAD_MAX);
+	if (sqlite3_prepare_v2(store->db, store_select_rows, -1, &rows, NULL) ==
+		    SQLITE_OK &&
+	    sqlite3_bind_int64(rows, 1, 0) == SQLITE_OK)
+		while (is_sound && count < RETAIN_ROWS_MAX &&
+		       (step = sqlite3_step(rows)) == SQLITE_ROW &&
+		       (uint64_t)sqlite3_column_int64(rows, 1) < before_ms) {
+			is_sound = (uint64_t)sqlite3_column_int64(rows, 0) ==
+					   last->sequence + 1 &&
+				   !store_check_row(last, rows, &text);
 			count++;
 		}
 	(void)sqlite3_finalize(rows);
-	return step == SQLITE_ROW || step == SQLITE_DONE
-		       ? count
-		       : store_fail(store, err, "look for old rows");
+	if (step != SQLITE_ROW && step != SQLITE_DONE)
+		return store_fail(store, err, "look for old rows");
+	return is_sound ? count
+			: err_set(err, ERR_INVALID,
+				  "remove rows: the record is broken after row "
+				  "%" PRIu64,
+				  last->sequence);
 }
 
 static int tell(struct store *store, const struct chain *last, uint64_t now_ms,
@@ -172,12 +180,6 @@ int retain_cut(struct store *store, uint64_t before_ms, uint64_t now_ms,
 	struct chain last;
 	int count = find_last(store, before_ms, &last, err);
 
-	/* The chain must not be cut where it is broken: what it says of that
-	 * would be gone. */
-	if (count > 0 &&
-	    last.sequence != store->anchor.sequence + (unsigned)count)
-		return err_set(err, ERR_INVALID,
-			       "remove rows: some are missing already");
 	if (count > 0 && cut(store, &last, now_ms, err) < 0)
 		return -1;
 	return count;

@@ -81,6 +81,12 @@ int store_query(struct store *store, const struct msg_ledger_query *query,
 int store_verify(struct store *store, uint64_t after, struct arena *arena,
 		 struct msg_ledger_verified *verified, struct err *err);
 
+/* Rows after ?1 with all columns, in order; and what is wrong with the one
+ * after *at: NULL, and *at moved on to it, when nothing is. */
+extern const char store_select_rows[];
+const char *store_check_row(struct chain *at, sqlite3_stmt *row,
+			    struct buf *text);
+
 /* "verb: what SQLite says"; returns -1. */
 int store_fail(const struct store *store, struct err *err, const char *verb);
 

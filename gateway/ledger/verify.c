@@ -5,7 +5,7 @@
 /* How often the clock is asked. */
 #define CLOCK_EVERY_ROWS 64
 
-static const char select_rows[] =
+const char store_select_rows[] =
 	"SELECT sequence, time, kind, allowed, session, json, prev, hash"
 	" FROM row WHERE sequence > ?1 ORDER BY sequence";
 
@@ -46,8 +46,8 @@ static bool head_agrees(sqlite3_stmt *row, struct bytes json, struct buf *text)
 
 /* What is wrong with the row after *at; NULL, and *at moved on to it, when
  * nothing is. */
-static const char *check_row(struct chain *at, sqlite3_stmt *row,
-			     struct buf *text)
+const char *store_check_row(struct chain *at, sqlite3_stmt *row,
+			    struct buf *text)
 {
 	struct bytes json = column(row, 5), hash = column(row, 7);
 	uint8_t wanted[DIGEST_LEN];
@@ -131,7 +131,7 @@ static int check_rows(const struct store *store, sqlite3_stmt *rows,
 		if ((uint64_t)sqlite3_column_int64(rows, 0) != at->sequence + 1)
 			why = "it is missing";
 		else
-			why = check_row(at, rows, &text);
+			why = store_check_row(at, rows, &text);
 		if (!why && at->sequence == store->anchor_told &&
 		    !tells_of_anchor(store, column(rows, 5))) {
 			at->sequence--;
@@ -200,7 +200,7 @@ int store_verify(struct store *store, uint64_t after, struct arena *arena,
 		    "it was removed, and no row tells of that");
 		return 0;
 	}
-	if (sqlite3_prepare_v2(store->db, select_rows, -1, &rows, NULL) ||
+	if (sqlite3_prepare_v2(store->db, store_select_rows, -1, &rows, NULL) ||
 	    sqlite3_bind_int64(rows, 1, (int64_t)after)) {
 		(void)sqlite3_finalize(rows);
 		return store_fail(store, err, "verify");

@@ -1,5 +1,9 @@
 #include "gateway/packcheck/check.h"
 
+#include "common/cleanup.h"
+#include "gateway/packcheck/commits.h"
+#include "gateway/packcheck/oid_queue.h"
+
 static void say(struct pack_check *check, struct msg_pack_verdict *verdict,
 		enum pack_result result, const char *detail)
 {
@@ -86,11 +90,25 @@ static enum pack_added add_whole(struct pack_check *check)
 static bool look_at_pushed(struct pack_check *check,
 			   struct msg_pack_verdict *verdict)
 {
-	check->store.pushed = check->store.last;
-	if (pack_look(&check->store, &check->rules, &check->finding,
-		      &check->err) == 0 &&
-	    check->finding.constraint == CONSTRAINT_none)
+	static const git_oid none;
+
+	check->store.modules = none;
+	check->is_looked_at = pack_look(&check->store, &check->rules,
+					&check->finding, &check->err) == 0 &&
+			      check->finding.constraint == CONSTRAINT_none;
+	if (!check->is_looked_at) {
+		refuse(check, verdict);
+		return false;
+	}
+	if (git_oid_is_zero(&check->store.modules))
 		return true;
+	check->is_looked_at = false;
+	say(check, verdict, PACK_UNPROVEN, ".gitmodules is not in the pack");
+	want(check, verdict, WANTS_BASES, &check->store.modules);
+	if (verdict->wants_count > 0)
+		return false;
+	(void)err_set(&check->err, ERR_MISSING,
+		      "look at the pack: a .gitmodules is nowhere");
 	refuse(check, verdict);
 	return false;
 }
@@ -103,6 +121,7 @@ static bool add_pushed(struct pack_check *check,
 	case PACK_ADDED:
 		check->is_pushed_added = true;
 		check->asked_count = 0;
+		check->store.pushed = check->store.last;
 		return look_at_pushed(check, verdict);
 	case PACK_BROKEN:
 		break;
@@ -157,6 +176,47 @@ static void want_states(struct pack_check *check,
 	invalid(check, verdict);
 }
 
+struct tally {
+	git_odb_backend *pushed;
+	size_t commits;
+};
+
+/* Not 0 ends the count. */
+static int count_commit(const git_oid *oid, void *owner)
+{
+	struct tally *tally = owner;
+	git_object_t type;
+	size_t len;
+
+	if (tally->pushed->read_header(&len, &type, tally->pushed, oid) < 0)
+		return GIT_EUSER;
+	tally->commits += type == GIT_OBJECT_COMMIT;
+	return 0;
+}
+
+/* A commit that no update leads to would be upstream's, and a new branch may
+ * begin at any commit that upstream has. */
+static bool leads_to_all(struct pack_check *check)
+{
+	auto_type(oid_queue_release) struct oid_queue all = {0};
+	struct tally tally = {.pushed = check->store.pushed};
+	bool is_whole = true;
+
+	for (size_t i = 0; i < check->update_count; i++) {
+		auto_type(commits_release) struct commits commits = {0};
+
+		(void)commits_list(&commits, &check->store,
+				   &check->updates[i].from, false);
+		for (size_t j = 0; j < commits.count && is_whole; j++)
+			is_whole = oid_queue_push(&all, &commits.oids[j],
+						  COMMITS_MAX) == 0;
+	}
+	return is_whole && (!tally.pushed ||
+			    (tally.pushed->foreach(tally.pushed, count_commit,
+						   &tally) == 0 &&
+			     tally.commits == all.count));
+}
+
 /* Compare the updates' trees in turn; true: none changes a protected path. */
 static bool compare_paths(struct pack_check *check,
 			  struct msg_pack_verdict *verdict)
@@ -184,7 +244,12 @@ static bool compare_paths(struct pack_check *check,
 		verdict->index = (uint32_t)check->compared;
 		return false;
 	}
-	return true;
+	if (protect->glob_count == 0 || leads_to_all(check))
+		return true;
+	finding_set(&check->finding, CONSTRAINT_push_path_protected,
+		    "the pack has commits that no ref of the push leads to");
+	refuse(check, verdict);
+	return false;
 }
 
 /* ---- all of it ---- */
@@ -339,6 +404,8 @@ void pack_check_more(struct pack_check *check, struct bytes pack,
 		.bytes_max = CHECK_PACK_MAX,
 	};
 
+	bool is_right;
+
 	if (!check->is_open) {
 		say(check, verdict, PACK_INVALID, "no proof is going on");
 		return;
@@ -356,7 +423,12 @@ void pack_check_more(struct pack_check *check, struct bytes pack,
 		invalid(check, verdict);
 		return;
 	}
-	if (check->is_pushed_added || add_pushed(check, verdict))
+	if (!check->is_pushed_added)
+		is_right = add_pushed(check, verdict);
+	else
+		is_right =
+			check->is_looked_at || look_at_pushed(check, verdict);
+	if (is_right)
 		prove(check, verdict);
 	check->is_open = verdict->result == PACK_UNPROVEN;
 }

@@ -41,7 +41,7 @@ struct pack_check {
 	size_t at;		  /* updates before it are proven */
 	struct bytes pushed;	  /* its pack, while bases are missing */
 	struct pack_adding ahead; /* of it, before the question came */
-	bool is_pushed_added;
+	bool is_pushed_added, is_looked_at;
 	git_oid asked[CHECK_ASKED_MAX];
 	size_t asked_count;
 	struct walk walk;

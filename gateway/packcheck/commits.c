@@ -66,6 +66,16 @@ static int add_parents(struct commits *commits, struct oid_queue *queue,
 	return status;
 }
 
+/* Only these lead to no commit for certain. */
+static bool is_tree_or_blob(struct pack_store *store, const git_oid *oid)
+{
+	git_object_t type;
+	size_t len;
+
+	return git_odb_read_header(&len, &type, store->odb, oid) == 0 &&
+	       (type == GIT_OBJECT_TREE || type == GIT_OBJECT_BLOB);
+}
+
 enum commits_result commits_list(struct commits *commits,
 				 struct pack_store *store, const git_oid *tip,
 				 bool with_tip)
@@ -81,7 +91,9 @@ enum commits_result commits_list(struct commits *commits,
 	case PACK_ABSENT:
 		return with_tip ? COMMITS_ABSENT : COMMITS_NONE;
 	case PACK_NO_COMMIT:
-		return COMMITS_NONE;
+		return is_tree_or_blob(store, &commits->tip)
+			       ? COMMITS_NONE
+			       : COMMITS_UNREADABLE;
 	}
 	if (!with_tip && !pack_store_is_pushed(store, &commits->tip))
 		return COMMITS_NONE;

@@ -17,8 +17,9 @@ enum pack_lookup commits_peel(struct pack_store *store, const git_oid *oid,
 
 enum commits_result {
 	COMMITS_LISTED,
-	COMMITS_NONE,	/* it brings none */
-	COMMITS_ABSENT, /* the tip is in no pack so far: commits->tip */
+	COMMITS_NONE,	    /* it brings none */
+	COMMITS_ABSENT,	    /* the tip is in no pack so far: commits->tip */
+	COMMITS_UNREADABLE, /* what may be a commit, or lead to one */
 	COMMITS_TOO_MANY
 };
 

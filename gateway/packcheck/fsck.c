@@ -11,12 +11,17 @@ static const char *check_modules(struct pack_store *store,
 {
 	const char *fault;
 	git_odb_object *object;
+	int status;
 
 	if (entry->mode == MODE_SYMLINK)
 		return ".gitmodules is a link";
-	/* Upstream may have it. */
-	if (git_odb_read(&object, store->odb, &entry->oid) < 0)
+	status = git_odb_read(&object, store->odb, &entry->oid);
+	if (status == GIT_ENOTFOUND) {
+		store->modules = entry->oid;
 		return NULL;
+	}
+	if (status < 0)
+		return ".gitmodules cannot be read";
 	fault = fsck_modules(bytes_from(git_odb_object_data(object),
 					git_odb_object_size(object)));
 	git_odb_object_free(object);

@@ -119,6 +119,9 @@ const char *fsck_tag(struct bytes content)
 		return "it names no type";
 	if (!take_line(&head, "tag ", &value) || value.len == 0)
 		return "it has no name";
-	/* Old ones have none. */
-	return take_line(&head, "tagger ", &value) ? check_person(value) : NULL;
+	/* Old ones have none, and nothing else in its place. */
+	if (head.len == 0)
+		return NULL;
+	return take_line(&head, "tagger ", &value) ? check_person(value)
+						   : "it names no tagger";
 }

@@ -347,6 +347,8 @@ enum protect_result protect_update(struct protect *protect,
 		result = lacks(protect->commits, &protect->commit_count,
 			       &commits.tip);
 		break;
+	case COMMITS_UNREADABLE:
+		return failed(protect, "a commit or a tag cannot be read");
 	case COMMITS_TOO_MANY:
 		return failed(protect, "there are too many commits");
 	}

@@ -28,6 +28,7 @@ struct pack_store {
 	git_odb *odb;
 	git_repository *repo;	 /* around odb, without files */
 	git_oid missing;	 /* the last object that was not found */
+	git_oid modules;	 /* a .gitmodules that was not; zero: none */
 	git_odb_backend *last;	 /* in odb: the pack added last; NULL: empty */
 	git_odb_backend *pushed; /* likewise, the pushed one; set by its user */
 	int packs;

@@ -187,3 +187,20 @@ def test_rows_are_kept_for_their_time_and_the_rest_is_proven(
     assert (proven()["first"] > last) == is_cut
     gateway.stop()
     gateway.check()
+
+
+def test_rows_whose_time_was_altered_are_not_removed(make_gateway,
+                                                     make_session, policies,
+                                                     repo):
+    """Who may write the file could have them removed, and told of as old."""
+    gateway = make_gateway("altered", config={"audit": {"retain": "8760h"}})
+    busy(gateway, make_session, policies, repo)
+    gateway.stop()
+    with sqlite3.connect(next(gateway.dir.rglob("ledger.db"))) as store:
+        store.execute("UPDATE row SET time = 0")
+    store.close()
+    gateway.start()
+    wait_until(lambda: "the record is broken" in gateway.log())
+    done = gateway.cli("audit", "verify")
+    assert done.returncode != 0 and "BROKEN at record 1" in done.stdout
+    gateway.stop()

@@ -428,12 +428,15 @@ def test_yaml_says_what_json_says(gateway, tmp_path):
     gateway.create("version: 1\nname: p\n")
     for words in (["status"], ["session", "list"], ["doctor"],
                   ["secret", "list"]):
-        plain, text = (gateway.cli(*words, "-o", form).stdout
-                       for form in ("json", "yaml"))
-        assert text.startswith("---\n"), text
-        keys = re.findall(r'^ *"([a-z_]+)":', plain, re.M)
-        assert keys and sorted(keys) == sorted(
-            re.findall(r"^ *(?:- )?([a-z_]+):", text, re.M))
+        def agree(words=words):
+            """Between the two a process may have begun or ended."""
+            plain, text = (gateway.cli(*words, "-o", form).stdout
+                           for form in ("json", "yaml"))
+            assert text.startswith("---\n"), text
+            keys = re.findall(r'^ *"([a-z_]+)":', plain, re.M)
+            return keys and sorted(keys) == sorted(
+                re.findall(r"^ *(?:- )?([a-z_]+):", text, re.M))
+        wait_until(agree)
     rows, documents = (gateway.cli("audit", "tail", "-n", "2", "-o",
                                    form).stdout for form in ("json", "yaml"))
     assert len(rows.splitlines()) == 2 and documents.count("---\n") == 2

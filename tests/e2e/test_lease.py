@@ -236,3 +236,13 @@ def test_a_renewal_that_makes_no_sense_is_refused(web, gateway, body, status):
     with pytest.raises(ApiError) as refused:
         gateway.call("POST", f"/v1/sessions/{session.id}/renew", body)
     assert refused.value.status == status
+
+
+@pytest.mark.parametrize("reason", ["ended", "revoked"])
+def test_how_open_requests_ended_is_on_record(web, origin, gateway, reason):
+    """The edge may be gone a moment later: the record is not."""
+    session = web()
+    with drip(session, origin):
+        gateway.end(session.id, reason)
+    row = wait_until(lambda: gateway.audit(session.id, "response"))[0]
+    assert row["path"] == "/drip"

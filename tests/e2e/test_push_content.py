@@ -1,8 +1,11 @@
 """What a push holds: limits, protected paths, secrets, git's own rules."""
 import json
 import os
+import subprocess
 
+import gitwire
 import pytest
+from gitwire import ZERO
 from test_push import landed, refused
 
 MIB = 1024 * 1024
@@ -327,3 +330,43 @@ def test_without_the_guardrail_the_policy_alone_counts(work_on, gateway,
     tip = work.commit(name="file", content=os.urandom(2048))
     landed(work.push("HEAD:agent/1"))
     assert repo.tip("agent/1") == tip
+
+
+# ---- around a protected path ----
+
+def test_a_commit_that_no_ref_names_is_not_planted(guarded, repo):
+    """Else it is upstream's own when the next push begins a branch at it."""
+    work = guarded(start=None)
+    base = work.out("rev-parse", "HEAD")
+    good = work.commit("innocent")
+    work.git("checkout", "-q", "-b", "evil", base)
+    edit(work)
+    bad = commit_all(work)
+    command = gitwire.commands([(ZERO, good, "refs/heads/agent/1")])
+    _, report = gitwire.push(
+        work.session, command + gitwire.pack(work, [good, bad], [base]))
+    assert report.refused and "push_path_protected" in str(report.lines)
+    _, report = gitwire.push(
+        work.session, command + gitwire.pack(work, [good], [base]))
+    assert report.landed, "the twin: what the ref leads to"
+
+
+@pytest.mark.parametrize("line,lands", [("note x", False), ("tagger a <a@b> "
+                                        "1700000000 +0000", True)])
+def test_a_tag_that_cannot_be_read_hides_no_commit(guarded, repo, line, lands):
+    work = guarded(tags=["v*"])
+    base = work.out("rev-parse", "HEAD")
+    if lands:
+        tip = work.commit("innocent")
+    else:
+        edit(work)
+        tip = commit_all(work)
+    tag = subprocess.run(
+        ["git", "hash-object", "-t", "tag", "-w", "--literally", "--stdin"],
+        cwd=work.path, env=work.session.git_env(), text=True, check=True,
+        input=f"object {tip}\ntype commit\ntag v1\n{line}\n\nwords\n",
+        capture_output=True).stdout.strip()
+    _, report = gitwire.push(
+        work.session, gitwire.commands([(ZERO, tag, "refs/tags/v1")])
+        + gitwire.pack(work, [tag], [base]))
+    assert report.landed if lands else report.refused, report.lines

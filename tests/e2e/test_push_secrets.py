@@ -149,6 +149,27 @@ def test_modules_that_run_nothing_pass(work_with, repo):
     assert repo.tip("agent/1") == tip
 
 
+def test_modules_are_read_though_upstream_has_them_by_another_name(
+        work_with, repo):
+    """git leaves out of a pack what it knows that upstream has."""
+    work = work_with(limits={"objects": 1000})
+    tip = work.commit(name="x.txt", content=MODULES["ext"])
+    landed(work.push("HEAD:agent/1"))
+    work.git("mv", "x.txt", ".gitmodules")
+    work.git("commit", "-q", "-m", "renamed")
+    refused(work.push("HEAD:agent/1"), "push_object_unsound")
+    assert repo.tip("agent/1") == tip
+
+
+def test_modules_that_stay_do_not_hinder_what_comes_after(work_with, repo):
+    work = work_with(limits={"objects": 1000})
+    work.commit(name=".gitmodules", content=SOUND)
+    landed(work.push("HEAD:agent/1"))
+    tip = work.commit(name="after")
+    landed(work.push("HEAD:agent/1"))
+    assert repo.tip("agent/1") == tip
+
+
 def test_a_commit_of_nobody_is_refused(work_with, repo):
     work = work_with(limits={"objects": 1000})
     tree = work.out("rev-parse", "HEAD^{tree}")

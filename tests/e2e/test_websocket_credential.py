@@ -16,6 +16,9 @@ from origin import free_port
 from session import read_head
 from test_crash import is_back, kill
 from websocket import TEXT
+# The interface that Debian 12 has; later versions keep it by this name.
+from websockets.legacy.client import connect
+from websockets.legacy.server import serve
 
 HOST = "good.example"
 TOKEN = "not-a-real-token-0123456789-websocket"
@@ -38,7 +41,7 @@ class Server:
         self._server = self.do(self._start(address, context))
 
     async def _start(self, address, context):
-        return await websockets.serve(
+        return await serve(
             self._serve, address, self.port, ssl=context,
             subprotocols=["chat"], process_request=self._request)
 
@@ -110,7 +113,7 @@ async def dialled(session, server, path="/chat", **more):
                   f"Host: {HOST}:{server.port}\r\n\r\n".encode())
     read_head(plain)
     context = ssl.create_default_context(cafile=session.ca)
-    async with websockets.connect(
+    async with connect(
             f"wss://{HOST}:{server.port}{path}", sock=plain, ssl=context,
             server_hostname=HOST, open_timeout=30, **more) as client:
         yield client

@@ -231,6 +231,40 @@ static void what_must_be_inspected_is_no_tunnel(void **state)
 	policy_free(policy);
 }
 
+/* Nobody asks once about a tunnel that hides what the policy looks at. */
+static void asking_about_a_tunnel_does_not_make_one(void **state)
+{
+	static const char asks[] =
+		"version: 1\nnetwork:\n  tls: {tunnel: [x.example]}\n"
+		"  rules: [{hosts: [x.example], action: ask}]\n";
+	static const struct {
+		const char *tls;
+		enum verdict_kind kind;
+	} asked[] = {
+		{"", VERDICT_ALLOW},
+		{"  tls: {tunnel: [x.example]}\n", VERDICT_ASK},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(asked); i++) {
+		struct target_facts facts = target_of("x.example", 443);
+		struct verdict verdict;
+		struct policy *policy;
+		char text[256];
+
+		(void)snprintf(text, sizeof(text),
+			       "version: 1\nnetwork:\n%s  rules:\n"
+			       "    - {hosts: [x.example], action: allow}\n",
+			       asked[i].tls);
+		policy = guarded(text, asks);
+		verdict = decide_target(policy, &facts, NULL);
+		assert_int_equal(verdict.kind, asked[i].kind);
+		if (verdict.kind == VERDICT_ALLOW)
+			assert_true(verdict.inspect);
+		policy_free(policy);
+	}
+}
+
 #define GIT(text)                                                              \
 	"version: 1\ngit:\n  - {repo: 'https://git.example/o/r', " text "}\n"
 
@@ -453,6 +487,7 @@ int main(void)
 		cmocka_unit_test(a_request_passes_when_both_let_it),
 		cmocka_unit_test(the_stricter_limit_of_a_push_holds),
 		cmocka_unit_test(what_must_be_inspected_is_no_tunnel),
+		cmocka_unit_test(asking_about_a_tunnel_does_not_make_one),
 		cmocka_unit_test(
 			git_is_narrowed_to_what_the_guardrail_says_of_it),
 		cmocka_unit_test(

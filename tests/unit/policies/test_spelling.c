@@ -53,6 +53,7 @@ static void a_name_that_some_server_takes_for_another_matches_it(void **state)
 		{SPELLING_PARAMETER, "a.b", "a_b", true},
 		{SPELLING_PARAMETER, "a b", "a_b", true},
 		{SPELLING_PARAMETER, "a-b", "a_b", false},
+		{SPELLING_PARAMETER, "a[b", "a_b", true},
 		{SPELLING_PARAMETER, "base[]", "base", true},
 		{SPELLING_PARAMETER, "base[x]", "base", true},
 		{SPELLING_PARAMETER, "bases[]", "base", false},

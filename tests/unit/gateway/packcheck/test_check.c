@@ -201,8 +201,10 @@ static void check_refuses_a_damaged_pack(void **state)
 		bench->updates[0].new_oid = bytes_str(bench->oids[1]);
 		pack_check_begin(&bench->check, &bench->ask, pack,
 				 &bench->verdict);
+		/* A trailer is no object: it may say that it is a huge one. */
 		if (bench->verdict.result !=
-		    (kind == 4 ? PACK_REFUSED : PACK_INVALID))
+			    (kind == 4 ? PACK_REFUSED : PACK_INVALID) &&
+		    (kind != 3 || bench->verdict.result != PACK_REFUSED))
 			fail_msg("kind %d: result %u", kind,
 				 bench->verdict.result);
 		assert_true(bench->verdict.detail.len > 0);
