@@ -1,6 +1,7 @@
 """`sallyport run` beside a control that is restarted, killed while it starts,
 and with a stderr that nobody reads."""
 import fcntl
+import http.client
 import json
 import os
 import signal
@@ -8,7 +9,7 @@ import socket
 import subprocess
 
 import pytest
-from gateway import CLI, wait_until
+from gateway import ApiError, CLI, wait_until
 
 LIMITED = "version: 1\nname: p\nlimits: {memory: 256MiB, processes: 50}\n"
 
@@ -30,7 +31,7 @@ def restart_control(gateway):
     def is_back():
         try:
             return gateway.is_ready() and gateway.pid("control") != old
-        except (OSError, ValueError):
+        except (OSError, ValueError, ApiError, http.client.HTTPException):
             return False
     wait_until(is_back, 30)
 
