@@ -406,7 +406,8 @@ def test_rapid_resets_are_a_flood(web, origin, client):
     for _ in range(20):
         stream = other.ask()
         other.h2.reset_stream(stream)
-    assert other.answer(other.ask()) == 200, "some are fine"
+    # Some are fine; what the first one asked for may still be at work.
+    wait_until(lambda: other.answer(other.ask()) == 200, 30)
 
 
 def test_a_field_section_without_end_is_ended(client):
