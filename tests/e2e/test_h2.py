@@ -348,10 +348,9 @@ def test_http_2_is_spoken_where_alpn_chose_it_and_nowhere_else(
 # ---- floods ----
 
 def calmed(one):
-    """Did the gateway end it with ENHANCE_YOUR_CALM? A reset of TCP, for what
-    we still sent, may overtake that."""
+    """Did the gateway end it with ENHANCE_YOUR_CALM?"""
     one.until(lambda: one.goaway is not None or one.is_closed)
-    return one.goaway == 0xb or (one.goaway is None and one.is_closed)
+    return one.goaway == 0xb
 
 
 def flood(one, piece, times, block=500):
