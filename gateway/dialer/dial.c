@@ -1,5 +1,6 @@
 #include "gateway/dialer/dial.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -156,7 +157,12 @@ static void on_connected(struct connected *connected, void *owner)
 		       "%s (%s) port %u did not answer in %u s", dial->host,
 		       address, dial->port, CONNECT_TOTAL_MS / 1000);
 	} else {
-		refuse(dial->dialer, dial->ticket, CONSTRAINT_connect_failed,
+		/* Only a connection that was there is reset (connect(2) has
+		 * ECONNREFUSED for the others). */
+		refuse(dial->dialer, dial->ticket,
+		       connected->error == ECONNRESET
+			       ? CONSTRAINT_upstream_closed
+			       : CONSTRAINT_connect_failed,
 		       "%s (%s) port %u: %s", dial->host, address, dial->port,
 		       strerror(connected->error));
 	}
