@@ -3,6 +3,8 @@ import os
 import pathlib
 import subprocess
 
+from waiting import wait_until
+
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 FORGE = SOURCE / "deploy/forge/forge"
 NAMES = ["github.com", "api.github.com", "forge.example", "allowed.example",
@@ -90,3 +92,8 @@ class Forge:
 
     def log_of(self, text):
         return [line for line in self.log() if text in line]
+
+    def heard(self, text):
+        """log_of() for what was asked: nginx writes its line after the
+        client has its answer."""
+        return wait_until(lambda: self.log_of(text))

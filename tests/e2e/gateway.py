@@ -11,6 +11,7 @@ import time
 import urllib.parse
 
 from forge import SOURCE
+from waiting import wait_until
 
 BUILD = pathlib.Path(os.environ.get("SALLYPORT_BUILD",
                                     SOURCE / "build/dev")).resolve()
@@ -41,17 +42,6 @@ class _Unix(http.client.HTTPConnection):
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.settimeout(self.timeout)
         self.sock.connect(self._path)
-
-
-def wait_until(what, timeout=10, every=0.02):
-    """Wait for what() to be true, and return it."""
-    end = time.monotonic() + timeout
-    while True:
-        value = what()
-        if value:
-            return value
-        assert time.monotonic() < end, f"{what} was never true"
-        time.sleep(every)
 
 
 class Gateway:

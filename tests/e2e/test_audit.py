@@ -34,7 +34,7 @@ def test_a_credentials_use_is_recorded_before_the_forge_hears_of_it(
         own_gateway, make_session, policies, repo):
     session = busy(own_gateway, make_session, policies, repo)
     uses = own_gateway.audit(session.id, "secret.use")
-    heard = [line for line in repo.forge.log_of(repo.name)
+    heard = [line for line in repo.forge.heard(repo.name)
              if "auth=basic" in line]
     assert len(uses) >= len(heard) > 0
 

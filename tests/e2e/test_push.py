@@ -408,7 +408,7 @@ def test_1000_foreign_refs_are_hidden_and_still_spare_bytes(work, session,
     work.commit()
     landed(work.push("HEAD:agent/1"))
     sizes = [int(line.split()[-4]) for line in
-             repo.forge.log_of(f"POST /{repo.name}/git-receive-pack")]
+             repo.forge.heard(f"POST /{repo.name}/git-receive-pack")]
     assert max(sizes) < 4000, "the whole history was sent"
 
 

@@ -50,7 +50,7 @@ def test_the_token_reaches_the_forge_and_no_file(own_gateway, make_session,
     assert work.push("HEAD:agent/1").returncode == 0
     own_gateway.stop()
     assert any(b"auth=basic" in line.encode() for line in
-               forge.log_of(repo.name))
+               forge.heard(repo.name))
     seen = 0
     for name, data in files_below(own_gateway.dir, session.dir):
         assert not holds(data, forge.token), name
@@ -112,7 +112,7 @@ def test_the_clients_own_credentials_are_dropped(session, repo, forge):
     answer = session.curl(repo.url + "/info/refs?service=git-upload-pack",
                           "-u", "x-access-token:stolen")
     assert answer.status == 200
-    assert "user=x-access-token" in forge.log_of(repo.name)[-1]
+    assert "user=x-access-token" in forge.heard(repo.name)[-1]
 
 
 def test_a_bearer_for_the_api(make_session, policies, forge, repo):
@@ -121,7 +121,7 @@ def test_a_bearer_for_the_api(make_session, policies, forge, repo):
     session = make_session(policy, repo)
     url = f"https://api.github.com{forge.suffix}/zen"
     assert session.curl(url).status == 200
-    assert "auth=bearer" in forge.log_of("/zen")[-1]
+    assert "auth=bearer" in forge.heard("/zen")[-1]
     row = session.row("secret.use", host="api.github.com")
     assert row["credential"] == "forge"
 
