@@ -10,11 +10,13 @@ import time
 
 import pytest
 
-from gateway import CLI, wait_until
+from gateway import BUILD, CLI, wait_until
 
-COMMANDS = ["run", "session create", "session list", "session show", "session renew",
-            "session revoke", "policy check", "policy test", "policy diff", "secret put",
-            "secret list", "secret rm", "audit tail", "audit verify",
+COMMANDS = ["run", "session create", "session list", "session show",
+            "session renew", "session revoke", "policy check", "policy test",
+            "policy explain", "policy diff", "policy learn", "secret put",
+            "secret list", "secret rm", "approval list", "approval approve",
+            "approval deny", "approval watch", "audit tail", "audit verify",
             "push list", "status", "doctor", "completion"]
 
 
@@ -380,6 +382,21 @@ def test_completion_knows_three_shells():
     done = subprocess.run([CLI, "completion", "tcsh"], capture_output=True,
                           text=True, check=False)
     assert done.returncode == 2 and "bash|zsh|fish" in done.stderr
+
+
+# ---- manual pages ----
+
+def test_every_command_has_a_manual_page_that_groff_reads():
+    names = ["-".join(["sallyport", *command.split()]) for command in COMMANDS]
+    for name in ["sallyport", *names, "sallyport-gateway"]:
+        page, = BUILD.glob(f"share/man/man[18]/{name}.[18]")
+        done = subprocess.run(["groff", "-man", "-Tascii", "-P-cbou", "-ww",
+                               page], capture_output=True, text=True,
+                              check=True)
+        assert done.stderr == ""
+        shown = done.stdout
+        assert shown.index("NAME") < shown.index("SYNOPSIS")
+        assert name in shown and "SEE ALSO" in shown
 
 
 # ---- policy diff ----
