@@ -5,7 +5,7 @@
 
 struct credential_nodes {
 	const struct text_node *name, *secret, *attach, *username, *hosts,
-		*placeholder;
+		*placeholder, *scrub;
 };
 
 bool compile_host_item(struct reader *reader, const struct text_node *node,
@@ -157,10 +157,11 @@ static void read_credential(struct compile *compile,
 		 offsetof(struct credential_nodes, hosts)},
 		{"placeholder", reader_keep,
 		 offsetof(struct credential_nodes, placeholder)},
-		{"scrub", NULL, 0},
+		{"scrub", reader_keep,
+		 offsetof(struct credential_nodes, scrub)},
 	};
 	struct reader *reader = &compile->reader;
-	struct credential_nodes nodes = {NULL, NULL, NULL, NULL, NULL, NULL};
+	struct credential_nodes nodes = {0};
 
 	if (!reader_map(reader, node, fields, ARRAY_SIZE(fields), &nodes))
 		return;
@@ -175,6 +176,8 @@ static void read_credential(struct compile *compile,
 		(void)read_hosts(compile, nodes.hosts, credential);
 	if (nodes.placeholder)
 		read_placeholder(compile, nodes.placeholder, credential);
+	if (nodes.scrub)
+		compile_scrub(compile, nodes.scrub, &credential->scrub);
 }
 
 static bool holds(const struct policy_strings *strings, struct bytes word)

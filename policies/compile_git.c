@@ -11,7 +11,7 @@ struct repo_nodes {
 
 struct push_nodes {
 	const struct text_node *branches, *verbs, *tags, *protect, *limits,
-		*secrets;
+		*secrets, *sign;
 };
 
 /* ---- push ---- */
@@ -99,10 +99,10 @@ static void read_push(struct compile *compile, const struct text_node *node,
 		{"protect", reader_keep, offsetof(struct push_nodes, protect)},
 		{"limits", reader_keep, offsetof(struct push_nodes, limits)},
 		{"secrets", reader_keep, offsetof(struct push_nodes, secrets)},
-		{"sign", NULL, 0},
+		{"sign", reader_keep, offsetof(struct push_nodes, sign)},
 	};
 	struct reader *reader = &compile->reader;
-	struct push_nodes nodes = {NULL, NULL, NULL, NULL, NULL, NULL};
+	struct push_nodes nodes = {0};
 
 	if (!reader_map(reader, node, fields, ARRAY_SIZE(fields), &nodes))
 		return;
@@ -115,6 +115,8 @@ static void read_push(struct compile *compile, const struct text_node *node,
 		compile_push_secrets(compile, nodes.secrets, &repo->checks);
 	if (nodes.limits)
 		compile_push_limits(compile, nodes.limits, &repo->checks);
+	if (nodes.sign)
+		compile_sign(compile, nodes.sign);
 	if (nodes.branches)
 		(void)reader_strings(reader, nodes.branches, branch_item,
 				     &repo->branches);

@@ -20,6 +20,7 @@
 #include "policies/network_limits.h"
 #include "policies/policy_rule.h"
 #include "policies/push_checks.h"
+#include "policies/sign_rule.h"
 
 #define POLICY_TEXT_MAX	    (1024 * 1024)
 #define POLICY_RULES_MAX    10000
@@ -37,6 +38,14 @@ enum policy_attach {
 	ATTACH_MAX
 };
 
+/* What becomes of a response with the credential in it. */
+enum policy_scrub {
+	SCRUB_CUT,  /* it is cut off before it */
+	SCRUB_MASK, /* it passes, with the credential overwritten */
+	SCRUB_STOP, /* it is cut off, and the session ends */
+	SCRUB_MAX
+};
+
 struct policy_credential {
 	struct bytes name;
 	struct bytes secret; /* its name in the vault */
@@ -44,6 +53,7 @@ struct policy_credential {
 	struct bytes username; /* basic: before the colon */
 	struct policy_strings hosts;
 	struct policy_strings placeholder_env; /* variables that hold it */
+	enum policy_scrub scrub;
 };
 
 enum policy_verbs { /* bits */
@@ -137,6 +147,7 @@ struct policy {
 	size_t credential_count;
 	const struct policy_repo *repos;
 	size_t repo_count;
+	struct policy_sign sign;
 	struct policy_filesystem filesystem;
 	struct policy_limits limits;
 	struct policy_environment environment;

@@ -22,6 +22,7 @@ static const struct wire_field binding_fields[] = {
 	WIRE_TEXT(struct scope_binding, secret, NAME_MAX_LEN),
 	WIRE_ENUM(struct scope_binding, attach, ATTACH_MAX),
 	WIRE_TEXT(struct scope_binding, username, WORD_MAX_LEN),
+	WIRE_ENUM(struct scope_binding, scrub, SCRUB_MAX),
 	WIRE_LIST(struct scope_binding, hosts, SCOPE_HOSTS_MAX, &host_schema),
 };
 static const struct wire_schema binding_schema =
@@ -62,6 +63,8 @@ static const struct wire_field scope_fields[] = {
 		   2 * ADDRESS_SPECIAL),
 	WIRE_LIST(struct scope, deny, POLICY_LIST_MAX, &range_schema),
 	WIRE_LIST(struct scope, allow, POLICY_LIST_MAX, &range_schema),
+	WIRE_BOOL(struct scope, signs),
+	WIRE_TEXT(struct scope, sign_secret, NAME_MAX_LEN),
 };
 const struct wire_schema scope_schema =
 	WIRE_SCHEMA("scope", struct scope, scope_fields);

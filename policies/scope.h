@@ -25,6 +25,7 @@ struct scope_binding {
 	struct bytes secret;
 	uint8_t attach; /* enum policy_attach */
 	struct bytes username;
+	uint8_t scrub;			/* enum policy_scrub */
 	const struct scope_host *hosts; /* exact names or patterns, and port */
 	size_t hosts_count;
 };
@@ -64,6 +65,8 @@ struct scope {
 	size_t deny_count;
 	const struct scope_range *allow;
 	size_t allow_count;
+	bool signs;
+	struct bytes sign_secret; /* empty: the session's own key */
 };
 
 extern const struct wire_schema scope_schema;

@@ -123,6 +123,7 @@ static int make_bindings(const struct policy *policy, struct arena *arena,
 			.secret = from->secret,
 			.attach = (uint8_t)from->attach,
 			.username = from->username,
+			.scrub = (uint8_t)from->scrub,
 			.hosts = list.hosts,
 			.hosts_count = list.count,
 		};
@@ -201,7 +202,11 @@ static int make_scope(const struct policy *policy, struct arena *arena,
 	const struct policy_addresses *addresses = &policy->addresses;
 	struct host_list list;
 
-	*scope = (struct scope){.deny_classes = addresses->deny_classes};
+	*scope = (struct scope){
+		.deny_classes = addresses->deny_classes,
+		.signs = policy->sign.is_on,
+		.sign_secret = policy->sign.secret,
+	};
 	if (make_hosts(policy, bytes_from(NULL, 0), arena, &list) ||
 	    make_bindings(policy, arena, scope) ||
 	    make_repos(policy, arena, scope) ||

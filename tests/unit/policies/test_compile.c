@@ -111,7 +111,6 @@ static const struct row {
 	{BINDING(", placeholder: {env: [TOKEN, _T1]}"), NULL},
 	{BINDING(", placeholder: {env: [TO-KEN]}"), "not the name of a var"},
 	{BINDING(", placeholder: {}"), "\"env\" is missing here"},
-	{BINDING(", scrub: true"), "\"scrub\" is not supported yet"},
 	{BINDING(", username: x"), "only basic takes"},
 	{BINDING("}\n  - {name: c, secret: s, attach: bearer, hosts: "
 		 "[b.example]"),
@@ -298,8 +297,6 @@ static const struct row {
 	{REPO("push: {branches: [x], limits: {size: 1MiB}}"), "\"size\""},
 	{REPO("push: {branches: [x], secrets: deny}"), NULL},
 	{REPO("push: {branches: [x], secrets: allow}"), "this must be deny"},
-	{REPO("push: {branches: [x], sign: session}"),
-	 "\"sign\" is not supported yet"},
 	/* filesystem */
 	{FILES("workspace: {path: ., mode: write}, read: [/usr], "
 	       "write: [~/.cache], hide: ['**/.env'], protect: [./x]"),
