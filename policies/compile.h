@@ -8,12 +8,21 @@
 #include "policies/policy.h"
 #include "policies/reader.h"
 
+/* What ${github.*} stands for: of the first repository of github.com in
+ * `git`. Empty: there is none. */
+struct compile_github {
+	struct bytes owner;
+	struct bytes repo;
+	struct bytes credential;
+};
+
 struct compile {
 	struct reader reader; /* of the text that is being read */
 	struct arena *trees;  /* trees live here, until all is compiled */
 	struct policy *policy;
 	const struct policy_variables *variables;
-	bool is_check; /* variables are placeholders */
+	struct compile_github github; /* once `git` is compiled */
+	bool is_check;		      /* variables are placeholders */
 	/* Whose rules are read: a preset's or the guardrail's; empty: the
 	 * policy's. */
 	struct bytes preset;
@@ -53,10 +62,15 @@ void compile_environment(struct compile *compile, const struct text_node *node);
 /* Where a variable's value goes: as it is, or escaped for a path or for a
  * regular expression. */
 enum expand_use { EXPAND_TEXT, EXPAND_PATH, EXPAND_PATTERN, EXPAND_USE_MAX };
-/* A scalar with its ${session.*} replaced; a value with a '*' in it is an
- * error, as is a branch that is none. */
+/* A scalar with its variables replaced; a value with a '*' in it is an error,
+ * as is a branch that is none. */
 bool compile_expand(struct compile *compile, const struct text_node *node,
 		    enum expand_use use, struct bytes *text);
+
+/* Has every variable that stands in text a value? Else one error where node
+ * stands, in the name of what. */
+bool compile_has_values(struct compile *compile, const struct text_node *node,
+			const char *what, struct bytes text);
 
 /* A regular expression (pattern.h), its variables taken literally. */
 bool compile_pattern(struct compile *compile, const struct text_node *node,

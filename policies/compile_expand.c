@@ -7,14 +7,41 @@
 
 struct variable {
 	const char *name;
-	size_t offset; /* in struct policy_variables */
+	bool is_github; /* a member of struct compile_github */
+	size_t offset;	/* there, or in struct policy_variables */
 };
 
 static const struct variable variables[] = {
-	{"session.branch", offsetof(struct policy_variables, branch)},
-	{"session.id", offsetof(struct policy_variables, session_id)},
-	{"session.repo", offsetof(struct policy_variables, repo)},
+	{"session.branch", false, offsetof(struct policy_variables, branch)},
+	{"session.id", false, offsetof(struct policy_variables, session_id)},
+	{"session.repo", false, offsetof(struct policy_variables, repo)},
+	{"github.owner", true, offsetof(struct compile_github, owner)},
+	{"github.repo", true, offsetof(struct compile_github, repo)},
+	{"github.credential", true,
+	 offsetof(struct compile_github, credential)},
 };
+
+static struct bytes value_in(const struct compile *compile,
+			     const struct variable *variable)
+{
+	const char *from = variable->is_github
+				   ? (const char *)&compile->github
+				   : (const char *)compile->variables;
+	struct bytes value;
+
+	memcpy(&value, from + variable->offset, sizeof(value));
+	return value;
+}
+
+static const char *why_empty(const struct compile *compile,
+			     const struct variable *variable)
+{
+	if (!variable->is_github)
+		return "this session has no";
+	if (compile->github.owner.len)
+		return "the first repository of github.com in \"git\" has no";
+	return "no repository of github.com stands in \"git\" for";
+}
 
 static const struct variable *variable_named(struct bytes name)
 {
@@ -22,6 +49,23 @@ static const struct variable *variable_named(struct bytes name)
 		if (bytes_is(name, variables[i].name))
 			return &variables[i];
 	return NULL;
+}
+
+bool compile_has_values(struct compile *compile, const struct text_node *node,
+			const char *what, struct bytes text)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(variables); i++) {
+		char word[64];
+
+		(void)snprintf(word, sizeof(word), "${%s}", variables[i].name);
+		if (value_in(compile, &variables[i]).len == 0 &&
+		    bytes_find_bytes(text, bytes_str(word), 0) >= 0)
+			return reader_error(&compile->reader, node,
+					    "%s cannot be used: %s %s", what,
+					    why_empty(compile, &variables[i]),
+					    word);
+	}
+	return true;
 }
 
 static bool tell_unknown(struct compile *compile, const struct text_node *node,
@@ -55,11 +99,10 @@ static bool value_of(struct compile *compile, const struct text_node *node,
 
 	if (!variable)
 		return tell_unknown(compile, node, name);
-	memcpy(value, (const char *)compile->variables + variable->offset,
-	       sizeof(*value));
+	*value = value_in(compile, variable);
 	if (value->len == 0)
-		return reader_error(&compile->reader, node,
-				    "this session has no ${%s}",
+		return reader_error(&compile->reader, node, "%s ${%s}",
+				    why_empty(compile, variable),
 				    variable->name);
 	for (size_t i = 0; i < value->len; i++)
 		if (value->data[i] <= ' ' || value->data[i] >= 0x7f ||

@@ -199,6 +199,24 @@ static void read_repo(struct compile *compile, const struct text_node *node,
 			   "or both");
 }
 
+/* What ${github.*} stands for, in a text that is checked alone too. */
+static void note_github(struct compile *compile, const struct text_node *item,
+			const struct policy_repo *repo)
+{
+	const struct text_node *url = text_child(item, "repo");
+	struct bytes rest = bytes_slice(repo->path, 1, repo->path.len);
+	bool is_placeholder = compile->is_check && url &&
+			      url->kind == TEXT_SCALAR &&
+			      bytes_is(url->value, "${session.repo}");
+
+	if (compile->github.owner.len ||
+	    (!repo->ignores_case && !is_placeholder))
+		return;
+	(void)bytes_split(&rest, '/', &compile->github.owner);
+	compile->github.repo = rest;
+	compile->github.credential = repo->credential;
+}
+
 void compile_git(struct compile *compile, const struct text_node *node)
 {
 	struct policy *policy = compile->policy;
@@ -220,6 +238,7 @@ void compile_git(struct compile *compile, const struct text_node *node)
 	for (const struct text_node *item = node->first; item;
 	     item = item->next) {
 		read_repo(compile, item, &array[policy->repo_count]);
+		note_github(compile, item, &array[policy->repo_count]);
 		policy->repo_count++;
 	}
 }

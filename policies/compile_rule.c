@@ -111,6 +111,18 @@ static void read_reason(struct compile *compile, const struct text_node *node,
 			   "longer than %d bytes", REASON_MAX);
 }
 
+/* By a variable too: a preset cannot know its name. */
+static void read_credential(struct compile *compile,
+			    const struct text_node *node,
+			    struct policy_rule *rule)
+{
+	struct text_node name = *node;
+
+	if (compile_expand(compile, node, EXPAND_TEXT, &name.value))
+		(void)compile_credential_name(compile, &name,
+					      &rule->credential);
+}
+
 /* ---- what must fit together ---- */
 
 static void check_credential(struct compile *compile,
@@ -276,8 +288,7 @@ static void read_rule(struct compile *compile, const struct rule_nodes *nodes,
 		compile_websocket(compile, nodes->websocket, rule);
 	compile_rate(compile, nodes->rate, &rule->rate);
 	if (nodes->credential)
-		(void)compile_credential_name(compile, nodes->credential,
-					      &rule->credential);
+		read_credential(compile, nodes->credential, rule);
 	if (nodes->reason)
 		read_reason(compile, nodes->reason, rule);
 }

@@ -67,7 +67,8 @@ static const struct text_node *preset_rules(struct reader *reader,
 	return rules;
 }
 
-static void load_preset(struct compile *compile, struct bytes name,
+static void load_preset(struct compile *compile,
+			const struct text_node *extends, struct bytes name,
 			struct rule_list *list)
 {
 	struct reader reader = compile->reader;
@@ -75,6 +76,9 @@ static void load_preset(struct compile *compile, struct bytes name,
 		arena_format(reader.arena, "preset %.*s", BYTES_ARGS(name));
 	const struct text_node *root;
 
+	if (!compile_has_values(compile, extends, file ? file : "preset",
+				preset_text(name)))
+		return;
 	reader.source.bytes = preset_text(name);
 	reader.source.file = file ? file : "preset";
 	root = text_parse(&reader.source, compile->trees);
@@ -104,7 +108,7 @@ static size_t load_presets(struct compile *compile,
 				text_error(&compile->reader.source, extends->at,
 					   "\"%.*s\" stands here twice",
 					   BYTES_ARGS(names.items[i]));
-		load_preset(compile, names.items[i], &lists[i]);
+		load_preset(compile, extends, names.items[i], &lists[i]);
 	}
 	return names.count;
 }

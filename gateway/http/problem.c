@@ -9,6 +9,8 @@
 #define BODY_BYTES_MAX (PROBLEM_BYTES_MAX - 512)
 /* Of one entry of allowed; all of them fit with every byte escaped. */
 #define ALLOWED_TEXT_MAX 64
+/* Of a message: a detail and what to do instead. */
+#define MESSAGE_TEXT_MAX (2 * PROBLEM_TEXT_MAX)
 
 static bool is_plain(uint8_t c)
 {
@@ -58,15 +60,21 @@ static int add_string(struct buf *out, struct bytes text, size_t max)
 	return buf_add_byte(out, '"');
 }
 
-/* ,"name":"text", or nothing for an empty text. */
-static int add_member(struct buf *out, const char *name, struct bytes text)
+/* ,"name":"text", or nothing for an empty text; at most max bytes of it. */
+static int add_long_member(struct buf *out, const char *name, struct bytes text,
+			   size_t max)
 {
 	if (text.len == 0)
 		return 0;
 	if (buf_add_str(out, ",\"") < 0 || buf_add_str(out, name) < 0 ||
 	    buf_add_str(out, "\":") < 0)
 		return -1;
-	return add_string(out, text, PROBLEM_TEXT_MAX);
+	return add_string(out, text, max);
+}
+
+static int add_member(struct buf *out, const char *name, struct bytes text)
+{
+	return add_long_member(out, name, text, PROBLEM_TEXT_MAX);
 }
 
 static int add_allowed(struct buf *out, const struct refusal *refusal)
@@ -86,6 +94,24 @@ static int add_allowed(struct buf *out, const struct refusal *refusal)
 	return buf_add_byte(out, ']');
 }
 
+/* Where clients of web APIs look for words (gh, npm, GitLab's). */
+static int add_message(struct buf *out, const struct refusal *refusal)
+{
+	auto_type(buf_release) struct buf text;
+
+	if (refusal->detail.len == 0)
+		return 0;
+	buf_init(&text, MESSAGE_TEXT_MAX);
+	/* What has no room is left out: all of it stands above. */
+	if (buf_add_str(&text, "egress denied: ") == 0 &&
+	    buf_add(&text, bytes_slice(refusal->detail, 0, PROBLEM_TEXT_MAX)) ==
+		    0 &&
+	    refusal->try_instead.len > 0 && buf_add_str(&text, "; ") == 0)
+		(void)buf_add(&text, refusal->try_instead);
+	return add_long_member(out, "message", buf_view(&text),
+			       MESSAGE_TEXT_MAX);
+}
+
 static int add_body(struct buf *out, const struct problem *problem)
 {
 	const struct refusal *refusal = problem->refusal;
@@ -103,7 +129,8 @@ static int add_body(struct buf *out, const struct problem *problem)
 	    add_member(out, "request_id", problem->request_id) < 0 ||
 	    (refusal->allowed_count > 0 && add_allowed(out, refusal) < 0) ||
 	    add_member(out, "try", refusal->try_instead) < 0 ||
-	    add_member(out, "proposal", refusal->proposal) < 0)
+	    add_member(out, "proposal", refusal->proposal) < 0 ||
+	    add_message(out, refusal) < 0)
 		return -1;
 	return buf_add_str(out, "}\n");
 }

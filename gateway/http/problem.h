@@ -2,7 +2,8 @@
  * A refusal as an HTTP response (interface.md 4): status line
  * `HTTP/1.1 403 egress denied: <constraint>`, a body of RFC 9457
  * application/problem+json: type, title, status, detail, constraint, rule,
- * session, request_id, allowed, try, proposal. What came from the sandbox is
+ * session, request_id, allowed, try, proposal, message (the detail and what to
+ * try, for clients that know no other member). What came from the sandbox is
  * escaped (JSON with \u for everything but printable ASCII).
  */
 #ifndef GATEWAY_HTTP_PROBLEM_H
@@ -12,7 +13,7 @@
 #include "gateway/flow/refusal.h"
 
 /* A reply is never larger; longer texts are cut. */
-#define PROBLEM_BYTES_MAX (24 * 1024)
+#define PROBLEM_BYTES_MAX (32 * 1024)
 #define PROBLEM_TEXT_MAX  512 /* bytes shown of any one text */
 
 struct problem {

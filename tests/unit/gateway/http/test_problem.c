@@ -42,7 +42,7 @@ static void problem_says_all_that_is_known(void **state)
 		buf_str(&out),
 		"HTTP/1.1 403 egress denied: host_not_allowed\r\n"
 		"Content-Type: application/problem+json\r\n"
-		"Content-Length: 302\r\n"
+		"Content-Length: 390\r\n"
 		"Cache-Control: no-store\r\n\r\n"
 		"{\"type\":\"urn:sallyport:constraint:host_not_allowed\","
 		"\"title\":\"no rule allows this host\",\"status\":403,"
@@ -51,7 +51,9 @@ static void problem_says_all_that_is_known(void **state)
 		"\"rule\":\"default\",\"session\":\"s-1\","
 		"\"request_id\":\"r-2\","
 		"\"allowed\":[\"a.example\",\"*.b.example\"],"
-		"\"try\":\"use an allowed host\"}\n");
+		"\"try\":\"use an allowed host\",\"message\":\"egress "
+		"denied: no rule allows this host: c.example:443; use an "
+		"allowed host\"}\n");
 }
 
 static void problem_leaves_out_what_is_not_known(void **state)
