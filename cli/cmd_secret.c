@@ -33,11 +33,12 @@ static int call(const struct client_request *request)
 						      : EXIT_OK;
 }
 
-int cmd_secret_put(struct cli *cli)
+/* The value on stdin, for the secret that is named. */
+static int send_value(const struct cli *cli, const char *method)
 {
 	char path[256];
 	struct client_request request = {
-		.method = "PUT",
+		.method = method,
 		.path = path,
 		.type = "application/octet-stream",
 	};
@@ -45,8 +46,6 @@ int cmd_secret_put(struct cli *cli)
 	struct err err;
 	int result;
 
-	if (arguments_words(cli, 1, 1) < 0)
-		return cli_usage(cli);
 	if (path_of(cli->argv[optind], path, sizeof(path)) < 0)
 		return cli_fail(EXIT_USAGE,
 				"'%s' is no name of a secret: letters, digits, "
@@ -71,6 +70,35 @@ int cmd_secret_put(struct cli *cli)
 	}
 	secret_release(&value);
 	return result;
+}
+
+int cmd_secret_put(struct cli *cli)
+{
+	if (arguments_words(cli, 1, 1) < 0)
+		return cli_usage(cli);
+	return send_value(cli, "PUT");
+}
+
+int cmd_secret_rotate(struct cli *cli)
+{
+	static const struct option table[] = {
+		{"key", no_argument, NULL, 'k'},
+		{NULL, 0, NULL, 0},
+	};
+	static const struct client_request key = {.method = "POST",
+						  .path = "/v1/vault/key"};
+	bool is_key = false;
+	int option;
+
+	while ((option = getopt_long(cli->argc, cli->argv, "", table, NULL)) !=
+	       -1) {
+		if (option != 'k')
+			return cli_usage(cli);
+		is_key = true;
+	}
+	if (cli->argc - optind != (is_key ? 0 : 1))
+		return cli_usage(cli);
+	return is_key ? call(&key) : send_value(cli, "POST");
 }
 
 int cmd_secret_rm(struct cli *cli)

@@ -151,6 +151,24 @@ const struct command commands[] = {
 	 "newline is dropped.\n"},
 	{"secret", "list", cmd_secret_list, "list the names of secrets",
 	 "Usage: sallyport secret list [-o json|yaml]\n"},
+	{"secret", "rotate", cmd_secret_rotate,
+	 "give a secret, or the vault, another",
+	 "Usage: sallyport secret rotate NAME < FILE\n"
+	 "       sallyport secret rotate --key\n"
+	 "\n"
+	 "Give a secret that is there another value, read from stdin. "
+	 "Requests under\n"
+	 "way finish with the old one; those that begin once this has "
+	 "returned have the\n"
+	 "new one. Exits 6 when there is no such secret.\n"
+	 "\n"
+	 "  --key  make another key for the vault and seal every secret anew; "
+	 "the\n"
+	 "         gateway serves meanwhile\n"
+	 "\n"
+	 "Examples:\n"
+	 "  sallyport secret rotate github < new-token.txt\n"
+	 "  sallyport secret rotate --key\n"},
 	{"secret", "rm", cmd_secret_rm, "forget a secret",
 	 "Usage: sallyport secret rm NAME\n"},
 	{"approval", "list", cmd_approval_list, "what waits for a person?",

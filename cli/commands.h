@@ -16,6 +16,7 @@ int cmd_policy_check(struct cli *cli);
 int cmd_policy_other(struct cli *cli);
 int cmd_policy_diff(struct cli *cli);
 int cmd_secret_put(struct cli *cli);
+int cmd_secret_rotate(struct cli *cli);
 int cmd_secret_list(struct cli *cli);
 int cmd_secret_rm(struct cli *cli);
 int cmd_audit_tail(struct cli *cli);

@@ -35,6 +35,7 @@ static unsigned rate_of(uint16_t type)
 	case MSG_PROPOSAL_DECIDE:
 		return 50;
 	case MSG_SECRET_PUT:
+	case MSG_SECRET_ROTATE:
 	case MSG_SECRET_LIST:
 	case MSG_SECRET_REMOVE:
 		return 25;

@@ -29,6 +29,8 @@ void handle_events(struct conn *conn);
 /* secrets.c */
 void handle_secret_list(struct conn *conn);
 void handle_secret_put(struct conn *conn);
+void handle_secret_rotate(struct conn *conn);
+void handle_key_rotate(struct conn *conn);
 void handle_secret_remove(struct conn *conn);
 /* approvals.c */
 void handle_approval_list(struct conn *conn);

@@ -81,13 +81,13 @@ static int take_value(struct conn *conn, struct secret *value, struct err *err)
 	return taken;
 }
 
-void handle_secret_put(struct conn *conn)
+static void keep_value(struct conn *conn, uint16_t type, const char *verb)
 {
 	struct secret value;
 	struct msg_secret message = {.name = conn->name};
 	struct question question = {
 		.role = ROLE_VAULT,
-		.type = MSG_SECRET_PUT,
+		.type = type,
 		.schema = &msg_secret_schema,
 		.message = &message,
 		.fd = -1,
@@ -105,11 +105,39 @@ void handle_secret_put(struct conn *conn)
 		conn_refuse(conn, 503, "%s", err.text);
 		return;
 	}
-	record_change(conn, "secret.put");
+	record_change(conn, verb);
 	message.value = secret_view(&value);
 	/* The channel copies it, and wipes its copy once it is sent. */
 	conn_ask(conn, &question, on_changed);
 	secret_release(&value);
+}
+
+void handle_secret_put(struct conn *conn)
+{
+	keep_value(conn, MSG_SECRET_PUT, "secret.put");
+}
+
+void handle_secret_rotate(struct conn *conn)
+{
+	keep_value(conn, MSG_SECRET_ROTATE, "secret.rotate");
+}
+
+/* ---- the vault's key ---- */
+
+void handle_key_rotate(struct conn *conn)
+{
+	const struct wire_empty empty = {0};
+	struct question question = {
+		.role = ROLE_VAULT,
+		.type = MSG_KEY_ROTATE,
+		.schema = &wire_empty_schema,
+		.message = &empty,
+		.fd = -1,
+		.reply_schema = &wire_empty_schema,
+	};
+
+	record_change(conn, "vault.key.rotate");
+	conn_ask(conn, &question, on_changed);
 }
 
 /* ---- remove ---- */

@@ -65,6 +65,9 @@ enum msg_type {
 	/* courier -> vault: of the upstream proxy of the configuration */
 	MSG_PROXY_SECRET_GET, /* empty -> msg_proxy_secret */
 	MSG_PRINTS_MAKE,      /* msg_prints_make -> msg_prints */
+	/* control -> vault */
+	MSG_SECRET_ROTATE, /* msg_secret -> empty: another value */
+	MSG_KEY_ROTATE,	   /* empty -> empty: another key of the vault */
 
 	/* any -> ledger */
 	MSG_RECORDS = 90,    /* msg_records, notification */

@@ -10,6 +10,7 @@
 #define KEY_FILE	"vault.key"
 #define KEY_FILE_NEW	"vault.key.new"
 #define CREDENTIAL_FILE "sallyport-vault-key"
+#define PREVIOUS_FILE	"sallyport-vault-key.previous"
 
 /* systemd gives a credential to its user by an ACL, which shows as a mode
  * that the group may read. */
@@ -73,16 +74,35 @@ static int load_file(int directory, const char *name, mode_t forbidden,
 	return 1;
 }
 
-static int load_credential(const struct seal_source *source, struct secret *key,
-			   struct err *err)
+static int load_credential(const struct seal_source *source, const char *name,
+			   struct secret *key, struct err *err)
 {
 	auto_fd int directory =
 		open(source->credentials, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	if (directory < 0)
 		return err_system(err, "open %s", source->credentials);
-	return load_file(directory, CREDENTIAL_FILE, CREDENTIAL_FORBIDDEN,
-			 source->uid, key, err);
+	return load_file(directory, name, CREDENTIAL_FORBIDDEN, source->uid,
+			 key, err);
+}
+
+bool seal_key_is_credential(const struct seal_source *source)
+{
+	auto_fd int directory = source->credentials
+					? open(source->credentials,
+					       O_PATH | O_DIRECTORY | O_CLOEXEC)
+					: -1;
+
+	return directory >= 0 &&
+	       faccessat(directory, CREDENTIAL_FILE, F_OK, 0) == 0;
+}
+
+int seal_key_previous(const struct seal_source *source, struct secret *key,
+		      struct err *err)
+{
+	return seal_key_is_credential(source)
+		       ? load_credential(source, PREVIOUS_FILE, key, err)
+		       : 0;
 }
 
 static int write_key(int fd, const struct seal_source *source,
@@ -137,7 +157,7 @@ int seal_key_load(const struct seal_source *source, struct secret *key,
 
 	secret_release(key);
 	if (source->credentials) {
-		loaded = load_credential(source, key, err);
+		loaded = load_credential(source, CREDENTIAL_FILE, key, err);
 		if (loaded != 0)
 			return loaded < 0 ? -1 : 0;
 	}

@@ -19,9 +19,23 @@ static int add(struct vault_store *store, const struct scope_binding *binding,
 	return rc;
 }
 
-int vault_prints(struct vault_store *store,
-		 const struct session_table *sessions, struct bytes session,
-		 struct buf *out, struct err *err)
+/* Those that do not fit any more are left out. */
+static void add_former(const struct former *former,
+		       const struct scope_binding *binding,
+		       struct secret_prints *prints)
+{
+	struct err err;
+
+	for (size_t i = former->count; i-- > 0;)
+		if (bytes_is(binding->secret, former->values[i].name))
+			(void)prints_add(
+				prints,
+				bytes_slice(binding->name, 0, PRINTS_NAME_MAX),
+				secret_view(&former->values[i].value), &err);
+}
+
+int vault_prints(struct vault *vault, const struct session_table *sessions,
+		 struct bytes session, struct buf *out, struct err *err)
 {
 	const struct session *found = session_find(sessions, session);
 	const struct scope *scope = found ? session_scope(found) : NULL;
@@ -34,7 +48,9 @@ int vault_prints(struct vault_store *store,
 	if (!prints)
 		return err_set(err, ERR_LIBRARY, "print secrets: no memory");
 	for (size_t i = 0; i < scope->bindings_count && rc == 0; i++)
-		rc = add(store, &scope->bindings[i], prints, err);
+		rc = add(&vault->store, &scope->bindings[i], prints, err);
+	for (size_t i = 0; i < scope->bindings_count && rc == 0; i++)
+		add_former(&vault->former, &scope->bindings[i], prints);
 	if (rc == 0 && prints_write(prints, out) < 0)
 		rc = err_set(err, ERR_TOO_LARGE, "print secrets: too many");
 	prints_free(prints);

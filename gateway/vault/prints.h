@@ -6,13 +6,13 @@
 #define GATEWAY_VAULT_PRINTS_H
 
 #include "gateway/session/session.h"
-#include "gateway/vault/store.h"
+#include "gateway/vault/vault.h"
 
 /* Those of every credential of the session's scope whose secret is there,
- * under the credential's name, into out. 0; or -1: no such session, more
+ * under the credential's name, into out; then, as far as there is room,
+ * those of the values that it had before. 0; or -1: no such session, more
  * than PRINTS_SECRETS_MAX, a secret that cannot be opened. */
-int vault_prints(struct vault_store *store,
-		 const struct session_table *sessions, struct bytes session,
-		 struct buf *out, struct err *err);
+int vault_prints(struct vault *vault, const struct session_table *sessions,
+		 struct bytes session, struct buf *out, struct err *err);
 
 #endif

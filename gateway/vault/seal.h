@@ -12,7 +12,7 @@
  * The key is 32 random bytes: the systemd credential "sallyport-vault-key"
  * when there is one ($CREDENTIALS_DIRECTORY), else the file vault.key in the
  * vault's directory, made at the first start, mode 0600. It is read before
- * confinement and never leaves the process.
+ * confinement and never leaves the process. rotate.h is how it changes.
  */
 #ifndef GATEWAY_VAULT_SEAL_H
 #define GATEWAY_VAULT_SEAL_H
@@ -43,6 +43,12 @@ struct seal_source {
 };
 int seal_key_load(const struct seal_source *source, struct secret *key,
 		  struct err *err);
+/* Is it a systemd credential? */
+bool seal_key_is_credential(const struct seal_source *source);
+/* The credential "sallyport-vault-key.previous": what everything is sealed
+ * with when the operator has given another key. 1; 0: there is none; -1. */
+int seal_key_previous(const struct seal_source *source, struct secret *key,
+		      struct err *err);
 
 /* Seal plain into sealed (appended). 0, or -1. */
 int seal_close(const struct secret *key, const struct seal_place *place,

@@ -5,6 +5,7 @@
 
 #include "common/cleanup.h"
 #include "gateway/vault/database.h"
+#include "gateway/vault/rotate.h"
 
 /* The cases of uthash's function fall through on purpose. */
 #pragma GCC diagnostic ignored "-Wimplicit-fallthrough"
@@ -38,6 +39,27 @@ bool vault_name_is_valid(struct bytes name)
 
 /* ---- opening ---- */
 
+int vault_key_mark(const struct secret *key, struct buf *sealed,
+		   struct err *err)
+{
+	return seal_close(key, &key_check_place, bytes_str(KEY_CHECK_TEXT),
+			  sealed, err);
+}
+
+int vault_key_is(const struct secret *key, struct bytes sealed, struct err *err)
+{
+	struct secret plain;
+	int opened;
+
+	secret_init(&plain);
+	opened = seal_open(key, &key_check_place, sealed, &plain, err);
+	secret_release(&plain);
+	if (opened < 0)
+		return err_set(err, ERR_INVALID,
+			       "open the vault: the key is not this vault's");
+	return 0;
+}
+
 /* The first key of a new store: remember what it is known by. */
 static int adopt_key(struct vault_store *store, struct err *err)
 {
@@ -45,8 +67,7 @@ static int adopt_key(struct vault_store *store, struct err *err)
 	auto_type(database_done) struct statement insert = {0};
 
 	buf_init(&sealed, 128);
-	if (seal_close(&store->key, &key_check_place, bytes_str(KEY_CHECK_TEXT),
-		       &sealed, err) < 0)
+	if (vault_key_mark(&store->key, &sealed, err) < 0)
 		return -1;
 	if (database_prepare(store->db, "INSERT INTO vault VALUES (1, 1, ?1)",
 			     &insert, err) < 0)
@@ -55,46 +76,89 @@ static int adopt_key(struct vault_store *store, struct err *err)
 	return database_run(&insert, err);
 }
 
-static int check_key(struct vault_store *store, struct bytes sealed,
-		     struct err *err)
+/* The operator has given another key, and the one before: 0, or -1. */
+static int change_credential(struct vault_store *store,
+			     const struct seal_source *source,
+			     struct bytes key_check, struct err *err)
 {
-	struct secret plain;
-	int opened;
+	struct secret wanted = store->key;
+	struct err why;
+	int result = -1;
 
-	secret_init(&plain);
-	opened = seal_open(&store->key, &key_check_place, sealed, &plain, err);
-	secret_release(&plain);
-	if (opened < 0)
-		return err_set(err, ERR_INVALID,
-			       "open the vault: the key is not this vault's");
-	return 0;
+	secret_init(&store->key);
+	if (seal_key_previous(source, &store->key, &why) > 0 &&
+	    vault_key_is(&store->key, key_check, &why) == 0)
+		result = vault_reseal(store, &wanted, err);
+	secret_release(&wanted);
+	return result;
 }
 
-static int load_key(struct vault_store *store, const struct seal_source *source,
-		    struct err *err)
+/* Not the key that was loaded: one that is just being changed? *err says
+ * already that it is wrong. */
+static int find_key(struct vault_store *store, const struct seal_source *source,
+		    struct bytes key_check, struct err *err)
+{
+	struct err why;
+	int resumed = vault_key_resume(store, key_check, &why);
+
+	if (resumed < 0)
+		return err_set(err, ERR_SYSTEM, "%s", why.text);
+	return resumed > 0 ? 0
+			   : change_credential(store, source, key_check, err);
+}
+
+static int use_key(struct vault_store *store, const struct seal_source *source,
+		   struct bytes key_check, struct err *err)
+{
+	if (vault_key_is(&store->key, key_check, err) < 0)
+		return find_key(store, source, key_check, err);
+	/* A change that was begun and did not come to hold. */
+	return store->files.next < 0 ? 0
+				     : key_file_clear(store->files.next, err);
+}
+
+/* What the store's key is known by. 1; 0: it has none yet; -1. */
+static int read_key_check(struct vault_store *store, struct buf *key_check,
+			  struct err *err)
 {
 	auto_type(database_done) struct statement select = {0};
-	struct seal_source where = *source;
 	int step;
 
 	if (database_prepare(store->db, "SELECT key_check FROM vault", &select,
 			     err) < 0)
 		return -1;
 	step = database_step(&select, err);
+	if (step > 0 && buf_add(key_check, database_blob(&select, 0)) < 0)
+		return err_set(err, ERR_INVALID,
+			       "open the vault: its key's "
+			       "mark is too long");
+	return step;
+}
+
+static int load_key(struct vault_store *store, const struct seal_source *source,
+		    struct err *err)
+{
+	auto_type(buf_release) struct buf key_check;
+	struct seal_source where = *source;
+	int step;
+
+	buf_init(&key_check, 256);
+	step = read_key_check(store, &key_check, err);
 	if (step < 0)
 		return -1;
 	where.may_make = step == 0;
-	if (seal_key_load(&where, &store->key, err) < 0)
+	if (seal_key_load(&where, &store->key, err) < 0 ||
+	    key_files_open(&store->files, source, err) < 0)
 		return -1;
 	if (step > 0)
-		return check_key(store, database_blob(&select, 0), err);
+		return use_key(store, source, buf_view(&key_check), err);
 	return adopt_key(store, err);
 }
 
 int vault_store_open(struct vault_store *store,
 		     const struct seal_source *source, struct err *err)
 {
-	*store = (struct vault_store){0};
+	*store = (struct vault_store){.files = {-1, -1}};
 	secret_init(&store->key);
 	store->db = database_open(source->directory, source->uid, err);
 	if (!store->db)
@@ -123,7 +187,8 @@ void vault_store_close(struct vault_store *store)
 	forget_uses(store);
 	database_close(store->db);
 	secret_release(&store->key);
-	*store = (struct vault_store){0};
+	key_files_close(&store->files);
+	*store = (struct vault_store){.files = {-1, -1}};
 }
 
 /* ---- secrets ---- */
@@ -207,6 +272,17 @@ int vault_store_put(struct vault_store *store, struct bytes name,
 		return 0;
 	database_roll_back(store->db);
 	return -1;
+}
+
+bool vault_store_has(struct vault_store *store, struct bytes name)
+{
+	auto_type(database_done) struct statement select = {0};
+
+	if (database_prepare(store->db, "SELECT 1 FROM secret WHERE name = ?1",
+			     &select, NULL) < 0)
+		return false;
+	database_bind_text(&select, 1, name);
+	return database_step(&select, NULL) > 0;
 }
 
 int vault_store_get(struct vault_store *store, struct bytes name,

@@ -13,7 +13,7 @@
 
 #include "common/arena.h"
 #include "gateway/flow/messages.h"
-#include "gateway/vault/seal.h"
+#include "gateway/vault/key_files.h"
 
 #define VAULT_SECRETS_MAX 300 /* as many as struct msg_secret_list holds */
 
@@ -22,6 +22,7 @@ struct vault_use;
 struct vault_store {
 	sqlite3 *db;
 	struct secret key;
+	struct key_files files;
 	struct vault_use *uses; /* since the last sync */
 };
 
@@ -33,6 +34,13 @@ int vault_store_open(struct vault_store *store,
 /* Sync, close, wipe the key. */
 void vault_store_close(struct vault_store *store);
 
+/* What a key is known by, appended to sealed; and is it this key's? 0, or
+ * -1. */
+int vault_key_mark(const struct secret *key, struct buf *sealed,
+		   struct err *err);
+int vault_key_is(const struct secret *key, struct bytes sealed,
+		 struct err *err);
+
 /* [A-Za-z0-9._-]{1,128} */
 bool vault_name_is_valid(struct bytes name);
 
@@ -40,6 +48,8 @@ bool vault_name_is_valid(struct bytes name);
  * ERR_TOO_LARGE: there are VAULT_SECRETS_MAX already. 0, or -1. */
 int vault_store_put(struct vault_store *store, struct bytes name,
 		    struct bytes value, uint64_t now_ms, struct err *err);
+/* Is there one of that name? */
+bool vault_store_has(struct vault_store *store, struct bytes name);
 /* Open the secret of that name. ERR_MISSING: there is none. 0, or -1. */
 int vault_store_get(struct vault_store *store, struct bytes name,
 		    struct secret *value, struct err *err);

@@ -45,8 +45,13 @@ static inline int fixture_setup(void **state)
 static inline int fixture_teardown(void **state)
 {
 	static const char *const files[] = {
-		"vault.db",  "vault.db-wal",	    "vault.key",
-		"other.key", "sallyport-vault-key",
+		"vault.db",
+		"vault.db-wal",
+		"vault.key",
+		"other.key",
+		"sallyport-vault-key",
+		"vault.key.next",
+		"sallyport-vault-key.previous",
 	};
 	struct fixture *fixture = *state;
 

@@ -3,7 +3,8 @@
 #include "gateway/vault/prints.h"
 #include "policies/inspect/prints.h"
 
-#define VALUE "the token of the forge /+"
+#define FORMER "what the token was before"
+#define VALUE  "the token of the forge /+"
 
 static const struct scope_host hosts[] = {
 	{BYTES_LITERAL("github.com"), 443},
@@ -60,34 +61,51 @@ static void an_edge_gets_prints_and_never_the_secret(void **state)
 	struct fixture *fixture = *state;
 	const struct seal_source source = source_of(fixture);
 	struct session_table sessions = {0};
-	struct vault_store store = {0};
+	static struct vault vault;
+	struct secret former;
 	struct buf out;
 	struct err err;
 
 	add_session(&sessions);
-	assert_int_equal(vault_store_open(&store, &source, &err), 0);
-	assert_int_equal(vault_store_put(&store, bytes_str("forge-secret"),
+	assert_int_equal(vault_store_open(&vault.store, &source, &err), 0);
+	assert_int_equal(vault_store_put(&vault.store,
+					 bytes_str("forge-secret"),
 					 bytes_str(VALUE), 1, &err),
 			 0);
-	assert_int_equal(vault_store_put(&store, bytes_str("of-another"),
+	assert_int_equal(vault_store_put(&vault.store, bytes_str("of-another"),
 					 bytes_str("not this session's one"), 1,
 					 &err),
 			 0);
 	buf_init(&out, PRINTS_MESSAGE_MAX);
 	assert_int_equal(
-		vault_prints(&store, &sessions, bytes_str("s-1"), &out, &err),
+		vault_prints(&vault, &sessions, bytes_str("s-1"), &out, &err),
 		0);
 	expect(buf_view(&out), "a=" VALUE "&b", "forge");
 	expect(buf_view(&out), "not this session's one", "");
 	/* VALUE, in base64. */
 	expect(buf_view(&out), "dGhlIHRva2VuIG9mIHRoZSBmb3JnZSAvKw==", "forge");
 	assert_true(bytes_find_bytes(buf_view(&out), bytes_str(VALUE), 0) < 0);
+	/* What it was before is looked for as well, while it may be under
+	 * way, and no longer. */
+	secret_init(&former);
+	assert_int_equal(secret_set(&former, bytes_str(FORMER), &err), 0);
+	expect(buf_view(&out), FORMER, "");
+	former_keep(&vault.former, bytes_str("forge-secret"), &former, 1000);
+	former_expire(&vault.former, FORMER_KEEP_MS + 999);
 	buf_clear(&out);
 	assert_int_equal(
-		vault_prints(&store, &sessions, bytes_str("s-2"), &out, &err),
+		vault_prints(&vault, &sessions, bytes_str("s-1"), &out, &err),
+		0);
+	expect(buf_view(&out), FORMER, "forge");
+	expect(buf_view(&out), VALUE, "forge");
+	former_expire(&vault.former, FORMER_KEEP_MS + 1000);
+	assert_int_equal(vault.former.count, 0);
+	buf_clear(&out);
+	assert_int_equal(
+		vault_prints(&vault, &sessions, bytes_str("s-2"), &out, &err),
 		-1);
 	buf_release(&out);
-	vault_store_close(&store);
+	vault_store_close(&vault.store);
 	session_table_release(&sessions);
 }
 

@@ -1,0 +1,34 @@
+/*
+ * The vault: keeps every real credential, sealed. The courier gets one token
+ * for one request of a session that may have it there; control puts,
+ * rotates, lists and removes, and reads none. No network, no other file.
+ *
+ *	seal.c, key.c	how a secret looks at rest, and the key
+ *	store.c		the sealed secrets on disk
+ *	rotate.c	another key, while it serves
+ *	former.c	what a secret was before
+ *	scope.c		may this session have that?
+ *	tokens.c	what the courier asks
+ *	changes.c	what control asks
+ */
+#ifndef GATEWAY_VAULT_VAULT_H
+#define GATEWAY_VAULT_VAULT_H
+
+#include "gateway/keeper/keeper.h"
+#include "gateway/vault/former.h"
+#include "gateway/vault/store.h"
+
+struct vault {
+	struct keeper *keeper;
+	struct vault_store store;
+	struct former former;
+	struct io_timer *sync;
+};
+
+/* What the courier may ask, and what control may (tokens.c, changes.c). */
+extern const struct rpc_permit vault_courier_permits[];
+extern const size_t vault_courier_permit_count;
+extern const struct rpc_permit vault_control_permits[];
+extern const size_t vault_control_permit_count;
+
+#endif
