@@ -155,7 +155,10 @@ static enum step on_ready(struct conn *conn)
 		conn_refuse(conn, CONSTRAINT_internal, "%s", err.text);
 		return STEP_DENY;
 	}
-	conn->is_ready = true;
+	/* A connection that died unheard fails in a moment. */
+	conn->is_ready = upstream_is_sent(conn->up);
+	if (!conn->is_ready)
+		return STEP_STAY;
 	conn_continue(conn);
 	return pump(conn);
 }
@@ -298,10 +301,12 @@ static bool is_repeatable(const struct request *request)
 	return false;
 }
 
-/* Each try takes a kept connection away, and a new one is never stale. */
+/* Each try takes a kept connection away, and a new one is never stale. What
+ * was not sent may be sent, whatever it is. */
 static enum step on_failed(struct conn *conn)
 {
-	if (upstream_was_stale(conn->up) && is_repeatable(&conn->request))
+	if (upstream_was_stale(conn->up) &&
+	    (!conn->is_ready || is_repeatable(&conn->request)))
 		return conn_get_upstream(conn, conn->verdict.credential) < 0
 			       ? STEP_DENY
 			       : STEP_STAY;

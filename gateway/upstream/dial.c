@@ -17,13 +17,20 @@ enum constraint constraint_of_outcome(const struct rpc_outcome *outcome)
 	return CONSTRAINT_internal;
 }
 
+enum constraint constraint_of_connecting(const struct rpc_outcome *outcome)
+{
+	return outcome->err->code == ERR_TIMEOUT
+		       ? CONSTRAINT_connect_timeout
+		       : constraint_of_outcome(outcome);
+}
+
 static void on_dialed(struct rpc_outcome *outcome, void *owner)
 {
 	auto_free struct dial *dial = owner;
 	struct dial_outcome result = {.fd = -1};
 
 	if (outcome->err) {
-		result.constraint = constraint_of_outcome(outcome);
+		result.constraint = constraint_of_connecting(outcome);
 		result.detail = outcome->refusal
 					? outcome->refusal->detail
 					: bytes_str(outcome->err->text);

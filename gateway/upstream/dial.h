@@ -29,5 +29,8 @@ void dial_cancel(struct dial *dial);
 /* What an rpc outcome that is a failure means: the refusal's constraint,
  * else internal. */
 enum constraint constraint_of_outcome(const struct rpc_outcome *outcome);
+/* The same of what asked for a connection: no answer in time is one that did
+ * not come about in time. */
+enum constraint constraint_of_connecting(const struct rpc_outcome *outcome);
 
 #endif

@@ -43,7 +43,7 @@ static void on_leg_opened(struct rpc_outcome *outcome, void *owner)
 	up->asking = NULL;
 	if (outcome->err)
 		upstream_fail(
-			up, constraint_of_outcome(outcome), "%.*s",
+			up, constraint_of_connecting(outcome), "%.*s",
 			BYTES_ARGS(outcome->refusal
 					   ? outcome->refusal->detail
 					   : bytes_str(outcome->err->text)));
@@ -203,9 +203,11 @@ int upstream_send_push(struct upstream *up, const struct leg_push *push,
 {
 	if (up->state != UP_READY || up->kind != &upstream_leg)
 		return err_set(err, ERR_INVALID, "send push: no leg is ready");
+	up->body_is_open = true;
+	if (io_error(up->io)->code != ERR_NONE)
+		return 0;
 	if (send_frame(up, LEG_PUSH, &leg_push_schema, push, err) < 0)
 		return -1;
-	up->body_is_open = true;
 	upstream_expect_response(up, bytes_str("POST"));
 	return 0;
 }

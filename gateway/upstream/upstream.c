@@ -70,7 +70,10 @@ void upstream_fail(struct upstream *up, enum constraint constraint,
 	(void)vsnprintf(up->detail, sizeof(up->detail), format, args);
 	va_end(args);
 	up->state = UP_FAILED;
-	if (up->h2 && constraint == CONSTRAINT_response_malformed)
+	/* Who drops a request without a word gets no other on that connection:
+	 * so asking again ends. */
+	if (up->h2 &&
+	    (constraint == CONSTRAINT_response_malformed || !up->has_said))
 		upstream_retire_h2(up);
 	if (up->io)
 		io_read_stop(up->io);
@@ -413,30 +416,43 @@ struct fields upstream_trailers(struct upstream *up)
 
 /* ---- use ---- */
 
-int upstream_send(struct upstream *up, const struct request *request,
-		  const struct upstream_labels *labels, struct err *err)
+/* It failed, and nobody was told yet. */
+static bool is_dead(const struct upstream *up)
 {
-	if (up->state != UP_READY)
-		return err_set(err, ERR_INVALID, "send request: not ready");
-	if (up->kind->send(up, request, labels, err) < 0)
-		return -1;
-	up->body_is_open = request->framing != FRAMING_NONE;
-	up->may_switch = request->is_websocket;
-	upstream_expect_response(up, request->method);
-	await(up);
-	/* A leg's request ends with a frame even without a body, but for one
-	 * that asks for a WebSocket. */
-	if (!up->body_is_open && !up->may_switch && up->kind == &upstream_leg &&
-	    up->kind->body_end(up) < 0)
-		return err_set(err, ERR_CLOSED, "send request");
-	return 0;
+	return io_error(up->io)->code != ERR_NONE;
 }
 
 /* What could not be written, because the connection just died, is lost with
  * it: FAILED comes later in the turn, after what upstream had to say. */
 static int written(const struct upstream *up, int result)
 {
-	return result < 0 && io_error(up->io)->code == ERR_NONE ? -1 : 0;
+	return result < 0 && !is_dead(up) ? -1 : 0;
+}
+
+int upstream_send(struct upstream *up, const struct request *request,
+		  const struct upstream_labels *labels, struct err *err)
+{
+	if (up->state != UP_READY)
+		return err_set(err, ERR_INVALID, "send request: not ready");
+	up->body_is_open = request->framing != FRAMING_NONE;
+	up->may_switch = request->is_websocket;
+	if (is_dead(up))
+		return 0;
+	if (up->kind->send(up, request, labels, err) < 0)
+		return -1;
+	upstream_expect_response(up, request->method);
+	await(up);
+	/* A leg's request ends with a frame even without a body, but for one
+	 * that asks for a WebSocket. */
+	if (!up->body_is_open && !up->may_switch && up->kind == &upstream_leg &&
+	    written(up, up->kind->body_end(up)) < 0)
+		return err_set(err, ERR_CLOSED, "send request");
+	return 0;
+}
+
+bool upstream_is_sent(const struct upstream *up)
+{
+	return up->state != UP_CONNECTING && up->state != UP_READY;
 }
 
 int upstream_body(struct upstream *up, struct bytes bytes)

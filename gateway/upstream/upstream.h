@@ -84,10 +84,14 @@ struct upstream *upstream_get_h2(struct upstream_pool *pool,
 struct fields upstream_trailers(struct upstream *up);
 
 /* Send the head of a request: after READY, once. has_body says whether
- * upstream_body_end() will come; framing is the request's. 0, or -1. */
+ * upstream_body_end() will come; framing is the request's. 0, or -1. 0 also
+ * when the connection turns out to be dead: FAILED then comes later. */
 int upstream_send(struct upstream *up, const struct request *request,
 		  const struct upstream_labels *labels, struct err *err);
-/* Send a push: only with a binding. The body is the pack. 0, or -1. */
+/* Did the request go out? Only then may upstream have acted on it. */
+bool upstream_is_sent(const struct upstream *up);
+/* Send a push: only with a binding. The body is the pack. 0, or -1, as
+ * above. */
 int upstream_send_push(struct upstream *up, const struct leg_push *push,
 		       struct err *err);
 /* Send bytes of the body, all of them queued. 0, or -1 (then put it). 0 also

@@ -392,11 +392,12 @@ def test_rapid_resets_are_a_flood(web, origin, client):
     one = client(session)
     fields = one.head()
     try:
-        for _ in range(1500):
+        for count in range(1500):
             stream = one.h2.get_next_available_stream_id()
             one.h2.send_headers(stream, fields, end_stream=True)
             one.h2.reset_stream(stream)
-            one.send()
+            if count % 50 == 49:
+                one.send()
     except OSError:
         pass
     assert calmed(one)
@@ -405,8 +406,7 @@ def test_rapid_resets_are_a_flood(web, origin, client):
     for _ in range(20):
         stream = other.ask()
         other.h2.reset_stream(stream)
-    # Some are fine; what the first one asked for may still be at work.
-    wait_until(lambda: other.answer(other.ask()) == 200, 30)
+    assert other.answer(other.ask()) == 200, "some are fine"
 
 
 def test_a_field_section_without_end_is_ended(client):
