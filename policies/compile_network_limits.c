@@ -19,6 +19,13 @@ static const struct network_limits defaults = {
 #undef X
 };
 
+/* What a guardrail does not say does not narrow. */
+static const struct network_limits widest = {
+#define X(field, key, kind, standard, min, max, what) .field = (max),
+	NETWORK_LIMITS(X)
+#undef X
+};
+
 static bool read_value(struct reader *reader, const struct text_node *node,
 		       const struct limit *limit, uint64_t *value)
 {
@@ -56,7 +63,8 @@ void compile_network_limits(struct compile *compile,
 {
 	struct reader_field fields[ARRAY_SIZE(limits)];
 
-	compile->policy->network_limits = defaults;
+	compile->policy->network_limits =
+		compile->policy->is_guardrail ? widest : defaults;
 	for (size_t i = 0; i < ARRAY_SIZE(limits); i++)
 		fields[i] = (struct reader_field){limits[i].key, read_limit, i};
 	if (node)

@@ -1,8 +1,8 @@
 /*
  * The limits of a session's traffic that its policy may set: network.limits.
  * A policy moves them between min and cap; without a word from it they have
- * their defaults. The limits that no policy can move stand beside these in
- * gateway/flow/limits.h.
+ * their defaults, in a guardrail their caps. The limits that no policy can
+ * move stand beside these in gateway/flow/limits.h.
  */
 #ifndef POLICIES_NETWORK_LIMITS_H
 #define POLICIES_NETWORK_LIMITS_H

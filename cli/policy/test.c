@@ -1,12 +1,12 @@
 #include "cli/policy/test.h"
 
 #include <fcntl.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/policy/guardrail.h"
+#include "cli/policy/which.h"
 #include "cli/policy_file.h"
 #include "common/cleanup.h"
 #include "common/secret.h"
@@ -22,10 +22,7 @@
 #define SECRET_BYTES_MAX (16 * 1024)
 
 struct policy_options {
-	const char *policy;
-	const char *repo;
-	const char *branch;
-	const char *guardrail;
+	struct policy_which which;
 	const char *body; /* a file, "-": stdin */
 	struct buf held;  /* what is in it */
 	struct fields headers;
@@ -122,12 +119,9 @@ static int add_secret(struct policy_options *options, const char *path)
 static int parse(struct cli *cli, struct policy_options *options)
 {
 	static const struct option table[] = {
-		{"policy", required_argument, NULL, 'p'},
-		{"repo", required_argument, NULL, 'r'},
-		{"branch", required_argument, NULL, 'b'},
+		POLICY_WHICH_OPTIONS,
 		{"header", required_argument, NULL, 'h'},
 		{"body", required_argument, NULL, 'd'},
-		{"guardrail", required_argument, NULL, 'g'},
 		{"secret", required_argument, NULL, 's'},
 		{NULL, 0, NULL, 0},
 	};
@@ -135,23 +129,17 @@ static int parse(struct cli *cli, struct policy_options *options)
 
 	while ((option = getopt_long(cli->argc, cli->argv, "", table, NULL)) !=
 	       -1) {
-		if (option == 'p')
-			options->policy = optarg;
-		else if (option == 'r')
-			options->repo = optarg;
-		else if (option == 'b')
-			options->branch = optarg;
-		else if (option == 'd')
+		if (policy_which_take(&options->which, option, optarg))
+			continue;
+		if (option == 'd')
 			options->body = optarg;
-		else if (option == 'g')
-			options->guardrail = optarg;
 		else if (option == 'h'
 				 ? add_header(options, optarg) < 0
 				 : option != 's' ||
 					   add_secret(options, optarg) < 0)
 			return -1;
 	}
-	if (!options->policy || cli->argc - optind < 2)
+	if (!options->which.policy || cli->argc - optind < 2)
 		return -1;
 	options->is_push = !strcmp(cli->argv[optind], "PUSH");
 	return cli->argc - optind == (options->is_push ? 3 : 2) ? 0 : -1;
@@ -427,17 +415,13 @@ int policy_test(struct cli *cli)
 		return cli_usage(cli);
 	if (options.body && read_body(&options) < 0)
 		return EXIT_FAILED;
-	variables = (struct policy_variables){
-		.session_id = bytes_str("s-test"),
-		.branch = bytes_str(options.branch),
-		.repo = bytes_str(options.repo),
-	};
-	policy = policy_file_read(options.policy, &variables, &text);
+	variables = policy_which_variables(&options.which, "s-test");
+	policy = policy_file_read(options.which.policy, &variables, &text);
 	if (!policy)
 		return EXIT_INVALID;
 	of.policy = policy;
-	exit_code = guardrail_bind(&guardrail, options.guardrail, &variables,
-				   policy);
+	exit_code = guardrail_bind(&guardrail, options.which.guardrail,
+				   &variables, policy);
 	if (exit_code == EXIT_OK)
 		exit_code = test(cli, &of, &arena);
 	policy_free(policy);

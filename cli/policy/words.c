@@ -1,57 +1,38 @@
 #include "cli/policy/words.h"
 
-#include <getopt.h>
 #include <stdio.h>
 
 #include "cli/policy/guardrail.h"
+#include "cli/policy/which.h"
 #include "cli/policy_file.h"
 #include "common/cleanup.h"
 #include "policies/explain.h"
 
 #define WORDS_MAX (1024 * 1024)
 
-struct explain_options {
-	const char *policy;
-	const char *repo;
-	const char *branch;
-	const char *guardrail;
-};
-
-static int parse(struct cli *cli, struct explain_options *options)
+static int parse(struct cli *cli, struct policy_which *which)
 {
 	static const struct option table[] = {
-		{"policy", required_argument, NULL, 'p'},
-		{"repo", required_argument, NULL, 'r'},
-		{"branch", required_argument, NULL, 'b'},
-		{"guardrail", required_argument, NULL, 'g'},
+		POLICY_WHICH_OPTIONS,
 		{NULL, 0, NULL, 0},
 	};
 	int option;
 
 	while ((option = getopt_long(cli->argc, cli->argv, "", table, NULL)) !=
-	       -1) {
-		if (option == 'p')
-			options->policy = optarg;
-		else if (option == 'r')
-			options->repo = optarg;
-		else if (option == 'b')
-			options->branch = optarg;
-		else if (option == 'g')
-			options->guardrail = optarg;
-		else
+	       -1)
+		if (!policy_which_take(which, option, optarg))
 			return -1;
-	}
 	return optind == cli->argc ? 0 : -1;
 }
 
-static struct policy *compile(const struct explain_options *options,
+static struct policy *compile(const struct policy_which *which,
 			      const struct policy_variables *variables,
 			      struct buf *text)
 {
 	struct policy_errors errors = {.file = "default"};
 
-	if (options->policy)
-		return policy_file_read(options->policy, variables, text);
+	if (which->policy)
+		return policy_file_read(which->policy, variables, text);
 	return policy_compile(bytes_str(POLICY_DEFAULT_TEXT), variables,
 			      &errors);
 }
@@ -69,7 +50,7 @@ static int explain(const struct policy *policy)
 
 int policy_words(struct cli *cli)
 {
-	struct explain_options options = {0};
+	struct policy_which which = {0};
 	auto_type(guardrail_release) struct guardrail guardrail;
 	auto_type(buf_release) struct buf text;
 	struct policy_variables variables;
@@ -78,18 +59,14 @@ int policy_words(struct cli *cli)
 
 	buf_init(&text, 0);
 	guardrail_init(&guardrail);
-	if (parse(cli, &options) < 0)
+	if (parse(cli, &which) < 0)
 		return cli_usage(cli);
-	variables = (struct policy_variables){
-		.session_id = bytes_str("s-explained"),
-		.branch = bytes_str(options.branch),
-		.repo = bytes_str(options.repo),
-	};
-	policy = compile(&options, &variables, &text);
+	variables = policy_which_variables(&which, "s-explained");
+	policy = compile(&which, &variables, &text);
 	if (!policy)
 		return EXIT_INVALID;
-	exit_code = guardrail_bind(&guardrail, options.guardrail, &variables,
-				   policy);
+	exit_code =
+		guardrail_bind(&guardrail, which.guardrail, &variables, policy);
 	if (exit_code == EXIT_OK)
 		exit_code = explain(policy);
 	policy_free(policy);

@@ -6,6 +6,7 @@
 
 #include "gateway/dns/reply.h"
 #include "gateway/dns/reverse.h"
+#include "gateway/flow/limits.h"
 
 #define TYPE_SVCB  64 /* RFC 9460 */
 #define TYPE_HTTPS 65
@@ -84,7 +85,7 @@ static bool has_rate(struct dns *dns, struct bytes name, uint64_t now_ms)
 {
 	unsigned bits;
 
-	dns->spent = "new names";
+	dns->spent = DNS_NEW_NAMES;
 	if (names_has(dns->names, name))
 		return true;
 	if (now_ms - dns->minute_ms >= MINUTE_MS) {
@@ -95,9 +96,11 @@ static bool has_rate(struct dns *dns, struct bytes name, uint64_t now_ms)
 		return false;
 	bits = dns->weigh ? dns->weigh(name, dns->owner) : 0;
 	if (bits > 0) {
-		dns->spent = "new names below a wildcard";
-		if (dns->wild_names >= dns->wild_names_per_minute ||
-		    dns->wild_bits + bits > dns->wild_bits_per_minute)
+		dns->spent = DNS_WILDCARD_NAMES;
+		if (dns->wild_names >= dns->wild_names_per_minute)
+			return false;
+		dns->spent = DNS_WILDCARD_BITS;
+		if (dns->wild_bits + bits > dns->wild_bits_per_minute)
 			return false;
 		dns->wild_names++;
 		dns->wild_bits += bits;
@@ -111,6 +114,7 @@ int dns_admit(struct dns *dns, struct bytes name, uint64_t now_ms,
 {
 	if (!has_rate(dns, name, now_ms))
 		return -1;
+	dns->spent = DNS_TABLE;
 	return names_address(dns->names, name, now_ms, ipv4, ipv6);
 }
 
@@ -119,6 +123,39 @@ uint64_t dns_wait_ms(const struct dns *dns, uint64_t now_ms)
 	uint64_t since = now_ms - dns->minute_ms;
 
 	return since < MINUTE_MS ? MINUTE_MS - since : 0;
+}
+
+void dns_spent(const struct dns *dns, uint64_t now_ms,
+	       char out[DNS_SPENT_MAX + 1])
+{
+	const struct {
+		const char *what, *key;
+		uint64_t most;
+	} budgets[DNS_BUDGET_MAX] = {
+		[DNS_NEW_NAMES] = {"new names", "dns-names",
+				   dns->names_per_minute},
+		[DNS_WILDCARD_NAMES] = {"new names below a wildcard",
+					"wildcard-names",
+					dns->wild_names_per_minute},
+		[DNS_WILDCARD_BITS] = {"bits in new names below a wildcard",
+				       "wildcard-bits",
+				       dns->wild_bits_per_minute},
+	};
+	uint64_t wait_s = (dns_wait_ms(dns, now_ms) + 999) / 1000;
+
+	if (dns->spent == DNS_TABLE)
+		(void)snprintf(out, DNS_SPENT_MAX + 1,
+			       "%d names have an address: one makes room that "
+			       "nobody asks for in %llu s",
+			       NAMES_MAX, NAMES_REST_MS / 1000);
+	else
+		(void)snprintf(out, DNS_SPENT_MAX + 1,
+			       "the %llu %s a minute (network.limits.%s) are "
+			       "used up: more in %llu s",
+			       (unsigned long long)budgets[dns->spent].most,
+			       budgets[dns->spent].what,
+			       budgets[dns->spent].key,
+			       (unsigned long long)wait_s);
 }
 
 static void answer_name(struct turn *turn, struct bytes name)
@@ -133,7 +170,8 @@ static void answer_name(struct turn *turn, struct bytes name)
 	}
 	if (dns_admit(turn->dns, name, turn->now_ms, &turn->ipv4, &turn->ipv6) <
 	    0) {
-		turn->outcome->reason = bytes_str(turn->dns->spent);
+		dns_spent(turn->dns, turn->now_ms, turn->outcome->spent);
+		turn->outcome->reason = bytes_str(turn->outcome->spent);
 		deny(turn, ns_r_refused, CONSTRAINT_limit_rate);
 		return;
 	}

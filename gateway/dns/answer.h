@@ -28,6 +28,15 @@ typedef struct verdict dns_decide_fn(struct bytes name, void *owner);
  * when the policy names it. */
 typedef unsigned dns_weigh_fn(struct bytes name, void *owner);
 
+enum dns_budget {
+	DNS_NEW_NAMES,
+	DNS_WILDCARD_NAMES,
+	DNS_WILDCARD_BITS,
+	DNS_TABLE, /* of names: it is full */
+	DNS_BUDGET_MAX
+};
+#define DNS_SPENT_MAX 160 /* characters of dns_spent() */
+
 struct dns {
 	struct names *names; /* stays the caller's */
 	dns_decide_fn *decide;
@@ -39,7 +48,7 @@ struct dns {
 	 * weigh no name is below one. */
 	uint64_t names_per_minute, wild_names_per_minute, wild_bits_per_minute;
 	dns_weigh_fn *weigh;
-	const char *spent; /* after a refusal: which budget, a literal */
+	enum dns_budget spent; /* after a refusal */
 };
 
 /* What was asked and answered, for the record. Borrows from this struct and
@@ -52,6 +61,7 @@ struct dns_outcome {
 	enum constraint constraint;
 	struct bytes rule;
 	struct bytes reason;
+	char spent[DNS_SPENT_MAX + 1]; /* reason may borrow from it */
 };
 
 void dns_init(struct dns *dns, struct names *names, dns_decide_fn *decide,
@@ -70,6 +80,9 @@ int dns_admit(struct dns *dns, struct bytes name, uint64_t now_ms,
 	      struct in_addr *ipv4, struct in6_addr *ipv6);
 /* When the next minute begins, in milliseconds. */
 uint64_t dns_wait_ms(const struct dns *dns, uint64_t now_ms);
+/* After such a refusal: which budget is spent, and when there is more. */
+void dns_spent(const struct dns *dns, uint64_t now_ms,
+	       char out[DNS_SPENT_MAX + 1]);
 
 /* ---- DNS over TCP (RFC 1035 4.2.2): u16 length, then the message ---- */
 

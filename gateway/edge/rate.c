@@ -80,16 +80,21 @@ static uint64_t later(uint64_t one, uint64_t other)
 	return one > other ? one : other;
 }
 
-static int refuse(struct conn *conn, const char *what, uint64_t wait_ms)
+static int hold_back(struct conn *conn, uint64_t wait_ms)
 {
 	conn->rate.retry_ms = wait_ms;
 	conn->rate.is_open = false;
+	return -1;
+}
+
+static int refuse(struct conn *conn, const char *what, uint64_t wait_ms)
+{
 	conn_refuse(conn, CONSTRAINT_limit_rate,
 		    wait_ms == BUCKET_NEVER
 			    ? "this is more than the limit of %s ever allows"
 			    : "the limit of %s is used up for now",
 		    what);
-	return -1;
+	return hold_back(conn, wait_ms);
 }
 
 /* What conn->verdict's request is charged to. */
@@ -147,6 +152,7 @@ static int admit_name(struct conn *conn)
 	struct dns *dns = &conn->edge->dns;
 	struct in_addr ipv4;
 	struct in6_addr ipv6;
+	char spent[DNS_SPENT_MAX + 1];
 	const char *fault;
 
 	if (conn->target.kind != HOST_NAME)
@@ -158,7 +164,9 @@ static int admit_name(struct conn *conn)
 	}
 	if (dns_admit(dns, name, now_of(conn), &ipv4, &ipv6) == 0)
 		return 0;
-	return refuse(conn, dns->spent, dns_wait_ms(dns, now_of(conn)));
+	dns_spent(dns, now_of(conn), spent);
+	conn_refuse(conn, CONSTRAINT_limit_rate, "%s", spent);
+	return hold_back(conn, dns_wait_ms(dns, now_of(conn)));
 }
 
 int rate_mint(struct conn *conn)

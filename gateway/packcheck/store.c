@@ -138,8 +138,11 @@ int pack_store_begin(struct pack_store *store, struct pack_adding *adding,
 	if (git_libgit2_opts(GIT_OPT_SET_PACK_MAX_OBJECTS,
 			     (size_t)objects_max) < 0 ||
 	    git_indexer_new(&adding->indexer, ".", PACK_MODE, store->odb,
-			    NULL) < 0)
-		return failed(err, "index the pack");
+			    NULL) < 0) {
+		(void)failed(err, "index the pack");
+		pack_adding_release(adding);
+		return -1;
+	}
 	return 0;
 }
 

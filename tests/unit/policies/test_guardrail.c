@@ -312,6 +312,39 @@ static void git_is_narrowed_to_what_the_guardrail_says_of_it(void **state)
 	}
 }
 
+static void only_what_a_guardrail_says_narrows_the_limits(void **state)
+{
+	static const char own[] =
+		RULES("  - {action: deny}\n") "  limits: {dns-names: 5000, "
+					      "fields: 20}\n";
+	static const char silent[] = RULES("  - {action: deny}\n");
+	static const char says[] =
+		RULES("  - {action: deny}\n") "  limits: {dns-names: 30, "
+					      "fields: 90}\n";
+	static const struct {
+		const char *own, *guardrail;
+		uint64_t names, fields, idle_ms;
+	} cases[] = {
+		{own, NULL, 5000, 20, 120000},
+		{own, silent, 5000, 20, 120000},
+		{own, says, 30, 20, 120000},
+		{silent, silent, 600, 100, 120000},
+		{silent, says, 30, 90, 120000},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct policy *policy =
+			guarded(cases[i].own, cases[i].guardrail);
+		const struct network_limits *limits = &policy->network_limits;
+
+		assert_int_equal(limits->dns_names, cases[i].names);
+		assert_int_equal(limits->fields, cases[i].fields);
+		assert_int_equal(limits->idle_ms, cases[i].idle_ms);
+		policy_free(policy);
+	}
+}
+
 static void the_stricter_limit_of_a_push_holds(void **state)
 {
 	static const char own[] =
@@ -485,6 +518,7 @@ int main(void)
 		cmocka_unit_test(
 			a_guardrail_says_what_narrows_and_nothing_else),
 		cmocka_unit_test(a_request_passes_when_both_let_it),
+		cmocka_unit_test(only_what_a_guardrail_says_narrows_the_limits),
 		cmocka_unit_test(the_stricter_limit_of_a_push_holds),
 		cmocka_unit_test(what_must_be_inspected_is_no_tunnel),
 		cmocka_unit_test(asking_about_a_tunnel_does_not_make_one),

@@ -367,12 +367,31 @@ static unsigned weigh(struct bytes name, void *owner)
 	return name.data[1] % 2 ? 30 : 0;
 }
 
+static void check_spent(const struct asked *asked, const char *spent)
+{
+	assert_int_equal(asked->outcome.constraint, CONSTRAINT_limit_rate);
+	assert_non_null(spent);
+	assert_true(bytes_is(asked->outcome.reason, spent));
+}
+
 static void names_below_a_wildcard_have_a_budget_of_their_own(void **state)
 {
 	static const struct {
 		uint64_t names, bits;
 		unsigned allowed; /* of the odd ones among the first ten */
-	} rows[] = {{5, 1000, 5}, {2, 1000, 2}, {5, 90, 3}, {5, 89, 2}};
+		const char *spent;
+	} rows[] = {
+		{5, 1000, 5, NULL},
+		{2, 1000, 2,
+		 "the 2 new names below a wildcard a minute "
+		 "(network.limits.wildcard-names) are used up: more in 60 s"},
+		{5, 90, 3,
+		 "the 90 bits in new names below a wildcard a minute "
+		 "(network.limits.wildcard-bits) are used up: more in 60 s"},
+		{5, 89, 2,
+		 "the 89 bits in new names below a wildcard a minute "
+		 "(network.limits.wildcard-bits) are used up: more in 60 s"},
+	};
 	struct dns *dns = *state;
 	struct asked asked;
 
@@ -393,8 +412,7 @@ static void names_below_a_wildcard_have_a_budget_of_their_own(void **state)
 			else if (asked.outcome.allowed)
 				allowed++;
 			else
-				assert_int_equal(asked.outcome.constraint,
-						 CONSTRAINT_limit_rate);
+				check_spent(&asked, rows[i].spent);
 		}
 		assert_int_equal(allowed, rows[i].allowed);
 		/* What was seen costs nothing. */
