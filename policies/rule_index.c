@@ -119,6 +119,30 @@ static const struct rule_index_entry *bound(const struct rule_index *index,
 	return &index->entries[from];
 }
 
+static bool hosts_have(const struct policy_strings *hosts, struct bytes host)
+{
+	for (size_t i = 0; i < hosts->count; i++)
+		if (bytes_equal(hosts->items[i], host))
+			return true;
+	return false;
+}
+
+bool rules_name_host(const struct policy *policy, struct bytes host)
+{
+	const struct rule_index_entry key = {EXACT, 0, host};
+	const struct rule_index_entry *found;
+
+	if (policy->index) {
+		found = bound(policy->index, &key, false);
+		return found < policy->index->entries + policy->index->count &&
+		       compare_keys(found, &key) == 0;
+	}
+	for (size_t i = 0; i < policy->rule_count; i++)
+		if (hosts_have(&policy->rules[i].hosts, host))
+			return true;
+	return false;
+}
+
 static void add_run(struct candidates *candidates, enum entry_kind kind,
 		    struct bytes text)
 {

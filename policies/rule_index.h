@@ -37,6 +37,9 @@ struct candidates {
  * arena is full. */
 int rule_index_build(struct policy *policy);
 
+/* Does a rule of policy name host (canonical) as it is, by no wildcard? */
+bool rules_name_host(const struct policy *policy, struct bytes host);
+
 /* Start with the rules for host (canonical); all: also those for others. */
 void candidates_init(struct candidates *candidates, const struct policy *policy,
 		     struct bytes host, bool all);

@@ -4,34 +4,25 @@
 
 #include "gateway/flow/limits.h"
 #include "policies/host.h"
-
-static bool rule_names(const struct policy_rule *rule, struct bytes name)
-{
-	for (size_t i = 0; i < rule->hosts.count; i++)
-		if (bytes_equal(rule->hosts.items[i], name))
-			return true;
-	return false;
-}
+#include "policies/rule_index.h"
 
 static bool is_named(const struct policy *policy, struct bytes name)
 {
 	for (size_t i = 0; i < policy->repo_count; i++)
 		if (bytes_equal(policy->repos[i].host, name))
 			return true;
-	for (size_t i = 0; i < policy->rule_count; i++)
-		if (rule_names(&policy->rules[i], name))
-			return true;
-	return false;
+	return rules_name_host(policy, name);
 }
 
 /* The bytes of the longest wildcard's suffix that name has, with its dot. */
 static size_t fixed_len(const struct policy *policy, struct bytes name)
 {
+	const struct policy_rule *rule;
+	struct candidates candidates;
 	size_t longest = 0;
 
-	for (size_t i = 0; i < policy->rule_count; i++) {
-		const struct policy_rule *rule = &policy->rules[i];
-
+	candidates_init(&candidates, policy, name, false);
+	while ((rule = candidates_next(&candidates))) {
 		if (rule->action == POLICY_DENY)
 			continue;
 		for (size_t j = 0; j < rule->hosts.count; j++) {

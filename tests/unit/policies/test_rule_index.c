@@ -128,6 +128,32 @@ static void the_index_changes_no_verdict(void **state)
 	buf_release(&trace);
 }
 
+static void the_index_knows_the_hosts_that_rules_name(void **state)
+{
+	static const size_t counts[] = {1, 8, RULES};
+	size_t named = 0;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
+		struct policy *policy = make(counts[i]);
+		struct policy slow = *policy;
+
+		slow.index = NULL;
+		assert_int_equal(policy->index != NULL, counts[i] == RULES);
+		for (size_t j = 0; j < ARRAY_SIZE(asked); j++) {
+			struct bytes host = bytes_str(asked[j]);
+
+			assert_int_equal(rules_name_host(policy, host),
+					 rules_name_host(&slow, host));
+			named += rules_name_host(policy, host);
+		}
+		assert_false(rules_name_host(policy, bytes_str("zz.example")));
+		assert_false(rules_name_host(policy, bytes_str("")));
+		policy_free(policy);
+	}
+	assert_true(named >= 8 && named < 3 * ARRAY_SIZE(asked));
+}
+
 static void the_index_gives_each_rule_once_and_in_order(void **state)
 {
 	struct policy *policy = make(RULES);
@@ -160,6 +186,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_index_changes_no_verdict),
+		cmocka_unit_test(the_index_knows_the_hosts_that_rules_name),
 		cmocka_unit_test(the_index_gives_each_rule_once_and_in_order),
 		cmocka_unit_test(a_small_policy_has_no_index),
 	};
