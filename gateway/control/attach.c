@@ -298,6 +298,12 @@ static void answer_hold(struct rpc_ticket ticket, const void *message, int *fd,
 
 /* ---- the beginning ---- */
 
+static size_t channels_max(const struct control *control)
+{
+	return control->keeper->config.sessions_max + CONTROL_ATTACHED_SPARE;
+}
+
+/* Half of them is the most of one user, as of sessions. */
 static bool has_room_for(const struct control *control, const struct who *who)
 {
 	const struct attached *attached;
@@ -307,7 +313,7 @@ static bool has_room_for(const struct control *control, const struct who *who)
 		return true;
 	DL_FOREACH(control->attached, attached)
 	count += attached->who.uid == who->uid;
-	return count < CONTROL_ATTACHED_OF_USER_MAX;
+	return count < channels_max(control) / 2;
 }
 
 void attach_accept(struct control *control, int fd)
@@ -340,7 +346,7 @@ void attach_accept(struct control *control, int fd)
 		return;
 	}
 	DL_APPEND(control->attached, attached);
-	if (++control->attached_count >= CONTROL_ATTACHED_MAX &&
+	if (++control->attached_count >= channels_max(control) &&
 	    control->channels)
 		io_listener_pause(control->channels, true);
 	(void)take_ptr(&attached);

@@ -18,10 +18,10 @@
 #include "gateway/control/who.h"
 #include "gateway/keeper/keeper.h"
 
-#define CONTROL_CONNS_MAX	     64
-#define CONTROL_CONNS_OF_USER_MAX    16 /* of one who is no admin */
-#define CONTROL_ATTACHED_MAX	     256
-#define CONTROL_ATTACHED_OF_USER_MAX 64
+#define CONTROL_CONNS_MAX	  64
+#define CONTROL_CONNS_OF_USER_MAX 16 /* of one who is no admin */
+/* Channels to attach.sock beyond the sessions that there may be. */
+#define CONTROL_ATTACHED_SPARE 16
 
 #define CONTROL_LATER_MS 20
 

@@ -2,8 +2,12 @@
 #include "gateway/control/json.h"
 #include "gateway/control/session_check.h"
 
+#define PROCESSES_LISTED_MAX 12000 /* more than sessions may have */
+
 struct status_task {
+	json_t *rows;
 	uint32_t sessions;
+	uint32_t asked; /* so many processes were told */
 };
 
 static json_t *row_of(const struct msg_process *process)
@@ -16,36 +20,59 @@ static json_t *row_of(const struct msg_process *process)
 			 json_text(process->session));
 }
 
+static void ask_processes(struct conn *conn);
+
 static void on_processes(struct conn *conn, const void *message)
 {
 	const struct msg_process_list *list = message;
-	const struct status_task *task = conn->task;
-	json_t *rows = json_array();
+	struct status_task *task = conn->task;
 
 	for (size_t i = 0; i < list->processes_count; i++)
-		(void)json_array_append_new(rows, row_of(&list->processes[i]));
+		(void)json_array_append_new(task->rows,
+					    row_of(&list->processes[i]));
+	task->asked += (uint32_t)list->processes_count;
+	if (list->processes_count == PROCESSES_TOLD_MAX &&
+	    task->asked < PROCESSES_LISTED_MAX) {
+		ask_processes(conn);
+		return;
+	}
 	conn_reply_json(conn, 200,
-			json_pack("{s:s, s:s, s:o, s:I}", "version", SP_VERSION,
-				  "run", conn->control->run, "processes", rows,
-				  "sessions", (json_int_t)task->sessions));
+			json_pack("{s:s, s:s, s:O, s:I}", "version", SP_VERSION,
+				  "run", conn->control->run, "processes",
+				  task->rows, "sessions",
+				  (json_int_t)task->sessions));
+}
+
+static void ask_processes(struct conn *conn)
+{
+	const struct status_task *task = conn->task;
+	const struct msg_process_query query = {.skip = task->asked};
+	struct question question = {
+		.role = ROLE_WARDEN,
+		.type = MSG_PROCESS_LIST,
+		.schema = &msg_process_query_schema,
+		.message = &query,
+		.fd = -1,
+		.reply_schema = &msg_process_list_schema,
+	};
+
+	conn_ask(conn, &question, on_processes);
 }
 
 static void on_sessions(struct conn *conn, const void *message)
 {
 	const struct msg_session_list *list = message;
 	struct status_task *task = conn->task;
-	const struct wire_empty empty = {0};
-	struct question question = {
-		.role = ROLE_WARDEN,
-		.type = MSG_PROCESS_LIST,
-		.schema = &wire_empty_schema,
-		.message = &empty,
-		.fd = -1,
-		.reply_schema = &msg_process_list_schema,
-	};
 
 	task->sessions = list->total;
-	conn_ask(conn, &question, on_processes);
+	ask_processes(conn);
+}
+
+static void status_end(struct conn *conn)
+{
+	struct status_task *task = conn->task;
+
+	json_decref(task->rows);
 }
 
 void handle_status(struct conn *conn)
@@ -59,6 +86,8 @@ void handle_status(struct conn *conn)
 		conn_refuse(conn, 503, "no memory");
 		return;
 	}
+	task->rows = json_array();
 	conn->task = task;
+	conn->on_end = status_end;
 	conn_ask(conn, &question, on_sessions);
 }

@@ -33,7 +33,7 @@ enum msg_type {
 	MSG_SESSION_REVOKE, /* msg_session_ref -> empty, when it holds */
 	MSG_SESSION_ATTACH, /* msg_attach + fd: listener -> empty */
 	MSG_SESSION_LIST,   /* msg_session_query -> msg_session_list */
-	MSG_PROCESS_LIST,   /* empty -> msg_process_list */
+	MSG_PROCESS_LIST,   /* msg_process_query -> msg_process_list */
 	MSG_SESSION_RENEW,  /* msg_session_renew -> empty */
 	/* edge -> warden, request */
 	MSG_SCRIPT_START, /* empty -> empty + fd: channel to a script */

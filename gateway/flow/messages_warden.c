@@ -82,8 +82,15 @@ static const struct wire_field msg_process_fields[] = {
 static const struct wire_schema msg_process_schema =
 	WIRE_SCHEMA("process", struct msg_process, msg_process_fields);
 
+static const struct wire_field msg_process_query_fields[] = {
+	WIRE_U32(struct msg_process_query, skip),
+};
+const struct wire_schema msg_process_query_schema = WIRE_SCHEMA(
+	"process-query", struct msg_process_query, msg_process_query_fields);
+
 static const struct wire_field msg_process_list_fields[] = {
-	WIRE_LIST(struct msg_process_list, processes, 200, &msg_process_schema),
+	WIRE_LIST(struct msg_process_list, processes, PROCESSES_TOLD_MAX,
+		  &msg_process_schema),
 };
 const struct wire_schema msg_process_list_schema = WIRE_SCHEMA(
 	"process-list", struct msg_process_list, msg_process_list_fields);

@@ -85,9 +85,14 @@ struct msg_process {
 	bool is_ready;
 	struct bytes session;
 };
+#define PROCESSES_TOLD_MAX 200 /* by one answer */
+struct msg_process_query {
+	uint32_t skip; /* so many of the first */
+};
+extern const struct wire_schema msg_process_query_schema;
 struct msg_process_list {
 	const struct msg_process *processes;
-	size_t processes_count; /* <= 200 */
+	size_t processes_count; /* <= PROCESSES_TOLD_MAX */
 };
 extern const struct wire_schema msg_process_list_schema;
 

@@ -278,28 +278,30 @@ static void answer_session_list(struct rpc_ticket ticket, const void *message,
 	rpc_reply(ticket, &msg_session_list_schema, &list, -1);
 }
 
-#define PROCESSES_SHOWN_MAX 200
-
 static void answer_process_list(struct rpc_ticket ticket, const void *message,
 				int *fd, void *owner)
 {
-	static struct msg_process rows[PROCESSES_SHOWN_MAX];
+	static struct msg_process rows[PROCESSES_TOLD_MAX];
 	struct child *control = owner;
+	const struct msg_process_query *query = message;
 	struct msg_process_list list = {.processes = rows};
 	struct child *child;
+	uint32_t at = 1; /* the warden is the first */
 
-	(void)message;
 	(void)fd;
 	if (!is_role(control, ROLE_CONTROL, ticket))
 		return;
-	rows[list.processes_count++] = (struct msg_process){
-		.role = ROLE_WARDEN,
-		.pid = (uint32_t)getpid(),
-		.is_ready = true,
-	};
+	if (query->skip == 0)
+		rows[list.processes_count++] = (struct msg_process){
+			.role = ROLE_WARDEN,
+			.pid = (uint32_t)getpid(),
+			.is_ready = true,
+		};
 	DL_FOREACH(control->warden->children, child)
 	{
-		if (list.processes_count == PROCESSES_SHOWN_MAX)
+		if (at++ < query->skip)
+			continue;
+		if (list.processes_count == PROCESSES_TOLD_MAX)
 			break;
 		rows[list.processes_count++] = (struct msg_process){
 			.role = (uint8_t)child->role,
@@ -328,7 +330,8 @@ const struct rpc_permit warden_permits[] = {
 	 false, 1000},
 	{MSG_SESSION_RENEW, &msg_session_renew_schema, answer_session_renew,
 	 false, 200},
-	{MSG_PROCESS_LIST, &wire_empty_schema, answer_process_list, false, 100},
+	{MSG_PROCESS_LIST, &msg_process_query_schema, answer_process_list,
+	 false, 100},
 };
 const size_t warden_permit_count = ARRAY_SIZE(warden_permits);
 

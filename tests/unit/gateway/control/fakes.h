@@ -44,7 +44,8 @@ struct rig {
 	uint16_t refuse_with; /* the next request, with this constraint */
 	uint16_t refuse_renewal;
 	bool closes_before_renewal;
-	uint64_t rows; /* how many the ledger has */
+	uint64_t rows;	    /* how many the ledger has */
+	uint32_t processes; /* how many the warden has */
 	uint64_t verify_steps;
 	/* What they were asked. */
 	char reason[32]; /* of the last revocation */
@@ -176,6 +177,23 @@ static inline void rig_on_attach(struct rpc_ticket ticket, const void *message,
 	rig->attaches++;
 	if (!rig_refuses(rig, ticket))
 		rig_reply_empty(ticket);
+}
+
+static inline void rig_on_processes(struct rpc_ticket ticket,
+				    const void *message, int *fd, void *owner)
+{
+	static struct msg_process rows[PROCESSES_TOLD_MAX];
+	struct rig *rig = owner;
+	uint32_t pid = ((const struct msg_process_query *)message)->skip;
+	struct msg_process_list list = {.processes = rows};
+
+	(void)fd;
+	for (;
+	     list.processes_count < PROCESSES_TOLD_MAX && pid < rig->processes;
+	     pid++)
+		rows[list.processes_count++] =
+			(struct msg_process){.role = ROLE_EDGE, .pid = pid};
+	rpc_reply(ticket, &msg_process_list_schema, &list, -1);
 }
 
 #endif

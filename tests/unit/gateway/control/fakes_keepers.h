@@ -161,6 +161,8 @@ static inline void rig_on_decide(struct rpc_ticket ticket, const void *message,
 }
 
 static const struct rpc_permit rig_permits[] = {
+	{MSG_PROCESS_LIST, &msg_process_query_schema, rig_on_processes, false,
+	 0},
 	{MSG_SESSION_LIST, &msg_session_query_schema, rig_on_list, false, 0},
 	{MSG_SESSION_REVOKE, &msg_session_ref_schema, rig_on_revoke, false, 0},
 	{MSG_SESSION_CREATE, &wire_empty_schema, rig_on_create, true, 0},

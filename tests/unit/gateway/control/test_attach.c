@@ -273,6 +273,36 @@ static void attach_ends_later_what_cannot_be_ended_now(void **state)
 	rig_release(&rig);
 }
 
+/* As many channels as sessions (and some), half of them of one user. */
+static void attach_takes_as_many_channels_as_there_may_be_sessions(void **state)
+{
+	enum {
+		SESSIONS = 24,
+		OF_USER = (SESSIONS + CONTROL_ATTACHED_SPARE) / 2
+	};
+	struct rpc *channels[OF_USER + 1];
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig, 0, true);
+	rig.keeper.config.sessions_max = SESSIONS;
+	for (size_t i = 0; i < OF_USER; i++) {
+		channels[i] = connect_as(&rig, 12345);
+		assert_int_equal(rig.control.attached_count, i + 1);
+	}
+	channels[OF_USER] = connect_as(&rig, 12345);
+	assert_int_equal(rig.control.attached_count, OF_USER);
+	rpc_close(channels[OF_USER]);
+	channels[OF_USER] = connect_as(&rig, 12346);
+	assert_int_equal(rig.control.attached_count,
+			 getuid() == 0 ? OF_USER + 1 : OF_USER);
+	for (size_t i = 0; i <= OF_USER; i++)
+		rpc_close(channels[i]);
+	rig_turns(&rig);
+	assert_null(rig.control.attached);
+	rig_release(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -287,6 +317,8 @@ int main(void)
 		cmocka_unit_test(attach_refuses_a_session_of_somebody_else),
 		cmocka_unit_test(attach_refuses_what_is_no_such_listener),
 		cmocka_unit_test(attach_ends_later_what_cannot_be_ended_now),
+		cmocka_unit_test(
+			attach_takes_as_many_channels_as_there_may_be_sessions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

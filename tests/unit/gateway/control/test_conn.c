@@ -81,6 +81,34 @@ static void conn_answers_requests_one_after_the_other(void **state)
 	rig_release(&rig);
 }
 
+static void conn_tells_of_all_processes_however_many(void **state)
+{
+	static const uint32_t counts[] = {0, 5, PROCESSES_TOLD_MAX,
+					  2 * PROCESSES_TOLD_MAX + 50};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
+		struct rig rig;
+		const char *answer;
+		char last[32];
+		size_t told = 0;
+
+		rig_init(&rig, 0, true);
+		rig.processes = counts[i];
+		answer = rig_ask(&rig, "GET /v1/status HTTP/1.1\r\n" H "\r\n");
+		assert_status(answer, 200);
+		(void)snprintf(last, sizeof(last), "\"pid\":%u,",
+			       counts[i] - 1);
+		assert_true(counts[i] == 0 || strstr(answer, last));
+		while ((answer = strstr(answer, "\"role\":\"edge\""))) {
+			answer++;
+			told++;
+		}
+		assert_int_equal(told, counts[i]);
+		rig_release(&rig);
+	}
+}
+
 static void conn_tells_everybody_the_guardrail(void **state)
 {
 	static const char ask[] = "GET /v1/guardrail HTTP/1.1\r\n" H "\r\n";
@@ -214,6 +242,7 @@ int main(void)
 		cmocka_unit_test(
 			conn_answers_a_request_that_comes_byte_by_byte),
 		cmocka_unit_test(conn_answers_requests_one_after_the_other),
+		cmocka_unit_test(conn_tells_of_all_processes_however_many),
 		cmocka_unit_test(conn_tells_everybody_the_guardrail),
 		cmocka_unit_test(
 			conn_refuses_an_ordinary_user_what_is_for_administrators),
