@@ -70,11 +70,11 @@ def origin(pki):
 @pytest.fixture(scope="session")
 def make_gateway(forge, origin, pki, tmp_path_factory):
     """Make a gateway that knows forge and origin; it is started."""
-    def make(name="gw", secret=True, **options):
+    def make(name="gw", secret=True, more_ca="", **options):
         hosts = {name: forge.address for name in NAMES}
         hosts |= {name: origin.address for name in pki[0]} | ODD_HOSTS
         gateway = Gateway(tmp_path_factory.mktemp(name), hosts,
-                          forge.ca_pem + pki[1], **options)
+                          forge.ca_pem + pki[1] + more_ca, **options)
         gateway.start()
         if secret:
             gateway.put_secret("forge", forge.token)
