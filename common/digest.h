@@ -14,6 +14,12 @@
 /* SHA-256 (FIPS 180-4) of a and then b; b may be empty. Opens no file, not
  * even at its first use. */
 void digest_sha256(struct bytes a, struct bytes b, uint8_t out[DIGEST_LEN]);
+/* SHA-256 of what comes in pieces. NULL: memory is out. */
+struct digest_stream;
+struct digest_stream *digest_open(void);
+void digest_feed(struct digest_stream *stream, struct bytes bytes);
+/* Free it (NULL: nothing); out may be NULL. */
+void digest_close(struct digest_stream *stream, uint8_t out[DIGEST_LEN]);
 /* SHA-1 (FIPS 180-4), for protocols that name it. Not where strength
  * counts. */
 void digest_sha1(struct bytes bytes, uint8_t out[DIGEST_SHA1_LEN]);

@@ -53,6 +53,9 @@ void compile_sign(struct compile *compile, const struct text_node *node);
 /* credentials[].scrub. */
 void compile_scrub(struct compile *compile, const struct text_node *node,
 		   enum policy_scrub *scrub);
+/* git[].lfs; node may be NULL. */
+void compile_lfs(struct compile *compile, const struct text_node *node,
+		 struct policy_repo *repo);
 void compile_rules(struct compile *compile, const struct text_node *rules,
 		   const struct text_node *extends);
 void compile_filesystem(struct compile *compile, const struct text_node *node);

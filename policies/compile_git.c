@@ -6,7 +6,7 @@
 #include "policies/repo_path.h"
 
 struct repo_nodes {
-	const struct text_node *repo, *credential, *read, *push;
+	const struct text_node *repo, *credential, *read, *push, *lfs;
 };
 
 struct push_nodes {
@@ -165,9 +165,10 @@ static void read_repo(struct compile *compile, const struct text_node *node,
 		 offsetof(struct repo_nodes, credential)},
 		{"read", reader_keep, offsetof(struct repo_nodes, read)},
 		{"push", reader_keep, offsetof(struct repo_nodes, push)},
+		{"lfs", reader_keep, offsetof(struct repo_nodes, lfs)},
 	};
 	struct reader *reader = &compile->reader;
-	struct repo_nodes nodes = {NULL, NULL, NULL, NULL};
+	struct repo_nodes nodes = {NULL, NULL, NULL, NULL, NULL};
 	bool has_url;
 
 	if (!reader_map(reader, node, fields, ARRAY_SIZE(fields), &nodes) ||
@@ -188,6 +189,8 @@ static void read_repo(struct compile *compile, const struct text_node *node,
 		(void)reader_bool(reader, nodes.read, &repo->read);
 	if (nodes.push)
 		read_push(compile, nodes.push, repo);
+	if (has_url)
+		compile_lfs(compile, nodes.lfs, repo);
 	if (repo->checks.protect.count > 0 && !repo->read)
 		text_error(
 			&reader->source, nodes.push->at,

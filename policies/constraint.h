@@ -47,6 +47,11 @@
 	X(push_too_large, 413, "the push is larger than its limit")            \
 	X(git_not_allowed, 403, "this git endpoint is not open")               \
 	X(git_dumb_http, 403, "dumb HTTP is not served: use smart HTTP")       \
+	X(lfs_malformed, 422, "the request does not follow the LFS API")       \
+	X(lfs_not_allowed, 403, "this LFS request is not open")                \
+	X(lfs_too_large, 413, "an LFS object or batch is too large")           \
+	X(lfs_transfer_unknown, 403,                                           \
+	  "no LFS answer opened this transfer, or it is over")                 \
 	X(request_malformed, 400, "the request is not strict HTTP/1.1")        \
 	X(request_too_large, 431, "the request head is too large")             \
 	X(path_ambiguous, 400, "the path can be read in two ways")             \

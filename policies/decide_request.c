@@ -1,6 +1,7 @@
 #include "policies/decide.h"
 #include "policies/decide_rule.h"
 #include "policies/guardrail.h"
+#include "policies/lfs.h"
 #include "policies/rule_index.h"
 
 /* Git's endpoints get a credential through `git` alone: a rule cannot see
@@ -9,8 +10,10 @@ static bool is_git_lane(const struct request_facts *facts)
 {
 	struct bytes repo_path;
 	enum git_endpoint endpoint = git_endpoint_of(facts, &repo_path);
+	struct lfs_path lfs;
 
-	return endpoint != GIT_NONE && endpoint != GIT_DUMB;
+	return (endpoint != GIT_NONE && endpoint != GIT_DUMB) ||
+	       lfs_path_split(facts->path, &lfs);
 }
 
 /* gRPC is HTTP/2's alone, and a credential travels over HTTP/1.1. What is

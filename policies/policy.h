@@ -75,6 +75,9 @@ struct policy_repo {
 	struct policy_strings tags;	/* patterns without refs/tags/ */
 	unsigned verbs;
 	struct push_checks checks;
+	/* Where its LFS objects may be stored, beside the forge itself. */
+	struct policy_strings lfs_hosts;
+	uint16_t lfs_port;
 	/* The guardrail's word on the same repository; NULL: none. */
 	const struct policy_repo *guard;
 };

@@ -72,6 +72,8 @@ static int make_hosts(const struct policy *policy, struct bytes credential,
 	static const struct bytes any = BYTES_LITERAL("*");
 	size_t max = policy->repo_count + ARRAY_SIZE(default_ports);
 
+	for (size_t i = 0; i < policy->repo_count; i++)
+		max += policy->repos[i].lfs_hosts.count;
 	for (size_t i = 0; i < policy->rule_count; i++)
 		max += policy->rules[i].hosts.count *
 		       port_count(&policy->rules[i]);
@@ -94,6 +96,11 @@ static int make_hosts(const struct policy *policy, struct bytes credential,
 		if (!credential.len ||
 		    bytes_equal(repo->credential, credential))
 			add_host(list, repo->host, repo->port);
+		/* No credential goes there. */
+		for (size_t j = 0; !credential.len && j < repo->lfs_hosts.count;
+		     j++)
+			add_host(list, repo->lfs_hosts.items[j],
+				 repo->lfs_port);
 	}
 	if (policy->fallback == POLICY_ASK && !credential.len)
 		for (size_t i = 0; i < ARRAY_SIZE(default_ports); i++)

@@ -11,6 +11,7 @@
 #include "gateway/http/head.h"
 #include "policies/facts.h"
 #include "policies/git_spelling.h"
+#include "policies/lfs.h"
 #include "policies/path.h"
 #include "policies/repo_path.h"
 
@@ -63,6 +64,33 @@ static bool is_misspelt(struct bytes path)
 	       git_is_spelled_loosely(path, &rest);
 }
 
+/* LFS: those of the credential's own repositories, and no writing where
+ * nothing may be pushed. What a batch asks for is the edge's to read. */
+static int check_lfs_path(const struct leg *leg, const struct scope *scope,
+			  const struct lfs_path *at, struct err *err)
+{
+	const struct scope_repo *repo =
+		scope_repo_at(scope, bytes_str(leg->target.host),
+			      leg->target.port, repo_path_canonical(at->base));
+	struct bytes method = leg->request.method;
+	bool writes = repo && (repo->verbs & ~(unsigned)VERB_DELETE) &&
+		      (repo->branches_count || repo->tags_count);
+
+	if (!repo || !bytes_is(repo->credential, leg->binding))
+		return err_set(err, ERR_DENIED,
+			       "the repository is not the session's");
+	if (!at->is_exact && !at->is_gitlab)
+		return err_set(err, ERR_DENIED,
+			       "an LFS endpoint in another spelling");
+	if ((repo->read &&
+	     (bytes_is(method, "GET") || bytes_is(method, "POST"))) ||
+	    (writes && (bytes_is(method, "PUT") || bytes_is(method, "POST") ||
+			bytes_is(method, "GET"))))
+		return 0;
+	return err_set(err, ERR_DENIED,
+		       "the session may not do this to the repository's LFS");
+}
+
 /* Git's endpoints are those of the credential's own repositories. */
 static int check_git_path(const struct leg *leg, const struct scope *scope,
 			  struct bytes path, struct bytes query,
@@ -70,6 +98,7 @@ static int check_git_path(const struct leg *leg, const struct scope *scope,
 {
 	struct bytes repo_path = read_repo_of(path, query);
 	const struct scope_repo *repo;
+	struct lfs_path lfs;
 
 	if (bytes_ends_with(path, bytes_str(RECEIVE_PACK)))
 		return err_set(err, ERR_DENIED,
@@ -78,7 +107,9 @@ static int check_git_path(const struct leg *leg, const struct scope *scope,
 		return err_set(err, ERR_DENIED,
 			       "a git endpoint in another spelling");
 	if (repo_path.len == 0)
-		return 0;
+		return lfs_path_split(path, &lfs)
+			       ? check_lfs_path(leg, scope, &lfs, err)
+			       : 0;
 	repo = scope_repo_at(scope, bytes_str(leg->target.host),
 			     leg->target.port, repo_path);
 	if (!repo || !bytes_is(repo->credential, leg->binding))

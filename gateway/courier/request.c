@@ -10,6 +10,7 @@
 #include "gateway/git/endpoint.h"
 #include "gateway/http/framing.h"
 #include "gateway/http/write.h"
+#include "policies/lfs.h"
 
 #define TOKEN_MAX   (16 * 1024)
 #define GITHUB_USER "x-access-token"
@@ -26,12 +27,13 @@ static bool is_git_path(struct bytes path)
 		"/git-receive-pack",
 	};
 	struct bytes rest = path;
+	struct lfs_path lfs;
 
 	(void)bytes_split(&rest, '?', &path);
 	for (size_t i = 0; i < ARRAY_SIZE(endings); i++)
 		if (bytes_ends_with(path, bytes_str(endings[i])))
 			return true;
-	return false;
+	return lfs_path_split(path, &lfs);
 }
 
 static int write_basic(struct buf *out, struct bytes user, struct bytes secret)

@@ -9,6 +9,7 @@
 #include "gateway/edge/git_lane.h"
 #include "gateway/edge/h2_lane.h"
 #include "gateway/edge/internal.h"
+#include "gateway/edge/lfs_lane.h"
 #include "gateway/edge/opening.h"
 #include "gateway/edge/websocket_lane.h"
 #include "gateway/upstream/dial.h"
@@ -51,6 +52,7 @@ static void let_go(struct conn *conn)
 	}
 	conn_put_upstream(conn);
 	git_work_release(conn);
+	lfs_work_release(conn);
 	websocket_release(conn);
 	look_release(conn);
 	approval_release(conn);
@@ -264,6 +266,7 @@ void conn_reset_request(struct conn *conn)
 	conn->bytes_up = conn->bytes_down = 0;
 	conn->is_ready = conn->has_replied = conn->close_after = false;
 	conn->filter_up = conn->filter_down = NULL;
+	conn->keeps_length = false;
 	conn->check_reply = NULL;
 }
 

@@ -41,8 +41,6 @@ struct opening;	       /* opening.h */
 struct git_work;       /* git_lane.c */
 struct websocket_work; /* websocket_lane.c */
 struct look;	       /* look.c */
-struct approval;       /* approval.h */
-struct internal;       /* internal.h */
 
 struct conn {
 	struct edge *edge;
@@ -91,10 +89,12 @@ struct conn {
 	bool close_after; /* no further request on this connection */
 	enum framing reply_framing;
 	const struct filter *filter_up;
+	bool keeps_length; /* filter_up gives as many bytes as it takes */
 	const struct filter *filter_down;
 	/* Looks at the response's head first; -1: refusal set. May be NULL. */
 	int (*check_reply)(struct conn *conn);
 	struct git_work *git;
+	struct lfs_work *lfs;		  /* NULL: not LFS */
 	struct websocket_work *websocket; /* NULL: no handshake */
 	struct look *look;		  /* a body that is held; else NULL */
 	struct approval *approval;	  /* what a person is asked; or NULL */

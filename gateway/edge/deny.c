@@ -2,6 +2,7 @@
 
 #include "common/cleanup.h"
 #include "gateway/edge/conn.h"
+#include "gateway/edge/lfs_lane.h"
 
 void conn_refuse(struct conn *conn, enum constraint constraint,
 		 const char *format, ...)
@@ -81,7 +82,7 @@ int conn_write_refusal(struct conn *conn)
 	conn->close_after = problem.close;
 	conn->has_replied = true;
 	buf_init(&out, PROBLEM_BYTES_MAX);
-	if (problem_write(&out, &problem) < 0)
+	if ((conn->lfs ? lfs_problem_write : problem_write)(&out, &problem) < 0)
 		return -1;
 	return io_write(conn->client, buf_view(&out));
 }

@@ -111,6 +111,7 @@ static void end_streams(struct edge *edge, const char *why)
 	script_end(edge);
 	denials_flush(&edge->denials);
 	upstream_pool_release(&edge->pool);
+	permits_release(&edge->lfs_permits);
 }
 
 /* Every second: what is open when the session expires is closed. */

@@ -17,6 +17,7 @@
 #include "gateway/edge/grants.h"
 #include "gateway/edge/rate.h"
 #include "gateway/keeper/keeper.h"
+#include "gateway/lfs/permits.h"
 #include "gateway/tls/server.h"
 #include "gateway/upstream/upstream.h"
 #include "policies/decide.h"
@@ -59,7 +60,9 @@ struct edge {
 	size_t conn_count;
 	size_t conns_max;
 	uint64_t request_count;
-	size_t pushes;	     /* whose commands are held */
+	size_t pushes;	 /* whose commands are held */
+	size_t lfs_asks; /* whose LFS bodies are held */
+	struct lfs_permits lfs_permits;
 	uint64_t spooled;    /* bytes of packs held, of all connections */
 	uint64_t held_bytes; /* of bodies under inspection, likewise */
 	struct io_timer *expiry;

@@ -149,7 +149,8 @@ static enum step on_ready(struct conn *conn)
 	struct err err;
 
 	/* What a filter makes of a body has another length. */
-	if (conn->filter_up && conn->request.framing == FRAMING_LENGTH)
+	if (conn->filter_up && !conn->keeps_length &&
+	    conn->request.framing == FRAMING_LENGTH)
 		conn->request.framing = FRAMING_CHUNKED;
 	if (upstream_send(conn->up, &conn->request, &labels, &err) < 0) {
 		conn_refuse(conn, CONSTRAINT_internal, "%s", err.text);

@@ -536,7 +536,7 @@ const struct lane_state http_states[] = {
 		     DEADLINE_IDLE_MS, DEADLINE_FIXED, AT_ROUTE, AT_CONNECT,
 		     AT_DENY},
 	[AT_ROUTE] = {"route", step_route, 0, DEADLINE_HEAD_MS, DEADLINE_FIXED,
-		      AT_DECIDE, AT_INTERNAL, AT_DENY},
+		      AT_LFS, AT_INTERNAL, AT_DENY},
 	[AT_INTERNAL] = {"internal", internal_step,
 			 ON_CLIENT | EV_BIT(EV_ANSWER) | EV_BIT(EV_WAKE),
 			 DEADLINE_INTERNAL_MS, DEADLINE_FIXED, AT_HEAD,

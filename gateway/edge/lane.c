@@ -29,6 +29,8 @@ static const struct lane_state *state_of(enum lane_state_id id)
 		return &websocket_states[id];
 	if (id >= AT_FIRST)
 		return &socks_states[id];
+	if (id >= AT_LFS)
+		return &lfs_states[id];
 	if (id >= AT_GIT_BEGIN)
 		return &git_states[id];
 	if (id >= AT_TUNNEL_APPROVE)

@@ -92,6 +92,9 @@ enum lane_state_id {
 	AT_GIT_ANCESTRY,
 	AT_GIT_SEND,
 	AT_GIT_REFUSE,
+	AT_LFS,
+	AT_LFS_OPEN,
+	AT_LFS_ASK,
 	AT_FIRST,
 	AT_SOCKS,
 	AT_WEBSOCKET_OPEN,
@@ -119,6 +122,7 @@ struct lane_state {
 extern const struct lane_state http_states[];
 extern const struct lane_state tunnel_states[];
 extern const struct lane_state git_states[];
+extern const struct lane_state lfs_states[];
 extern const struct lane_state socks_states[];
 extern const struct lane_state websocket_states[];
 

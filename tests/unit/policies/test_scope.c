@@ -285,6 +285,11 @@ scope_names_the_targets_of_allow_rules_and_repositories(void **state)
 		{"git.example", 443, false, true},
 		{"github.com", 443, true, true},
 		{"github.com", 80, false, true},
+		/* Where GitHub keeps LFS objects. */
+		{"github-cloud.s3.amazonaws.com", 443, true, true},
+		{"github-cloud.githubusercontent.com", 443, true, true},
+		{"lfs.github.com", 443, true, true},
+		{"lfs.github.com", 80, false, true},
 		{"other.example", 443, false, false},
 		{"", 443, false, false},
 	};
@@ -303,7 +308,7 @@ scope_names_the_targets_of_allow_rules_and_repositories(void **state)
 				 rows[i].name);
 	}
 	/* a.example stands in two rules and once per port in the scope */
-	assert_int_equal(held.scope.hosts_count, 9);
+	assert_int_equal(held.scope.hosts_count, 12);
 	let_go(&held);
 }
 
