@@ -42,6 +42,10 @@ void compile_network_limits(struct compile *compile,
 void compile_addresses(struct compile *compile, const struct text_node *node);
 void compile_git(struct compile *compile, const struct text_node *node);
 /* git[].push.protect, secrets and limits. */
+void compile_push_options(struct compile *compile, const struct text_node *node,
+			  struct policy_patterns *options);
+void compile_push_commits(struct compile *compile, const struct text_node *node,
+			  struct push_commits *commits);
 void compile_push_secrets(struct compile *compile, const struct text_node *node,
 			  struct push_checks *checks);
 void compile_push_protect(struct compile *compile, const struct text_node *node,

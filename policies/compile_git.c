@@ -11,7 +11,7 @@ struct repo_nodes {
 
 struct push_nodes {
 	const struct text_node *branches, *verbs, *tags, *protect, *limits,
-		*secrets, *sign;
+		*secrets, *sign, *options, *commits;
 };
 
 /* ---- push ---- */
@@ -100,6 +100,8 @@ static void read_push(struct compile *compile, const struct text_node *node,
 		{"limits", reader_keep, offsetof(struct push_nodes, limits)},
 		{"secrets", reader_keep, offsetof(struct push_nodes, secrets)},
 		{"sign", reader_keep, offsetof(struct push_nodes, sign)},
+		{"options", reader_keep, offsetof(struct push_nodes, options)},
+		{"commits", reader_keep, offsetof(struct push_nodes, commits)},
 	};
 	struct reader *reader = &compile->reader;
 	struct push_nodes nodes = {0};
@@ -115,6 +117,11 @@ static void read_push(struct compile *compile, const struct text_node *node,
 		compile_push_secrets(compile, nodes.secrets, &repo->checks);
 	if (nodes.limits)
 		compile_push_limits(compile, nodes.limits, &repo->checks);
+	if (nodes.options)
+		compile_push_options(compile, nodes.options, &repo->options);
+	if (nodes.commits)
+		compile_push_commits(compile, nodes.commits,
+				     &repo->checks.commits);
 	if (nodes.sign)
 		compile_sign(compile, nodes.sign);
 	if (nodes.branches)

@@ -1,5 +1,6 @@
 #include "common/cleanup.h"
 #include "policies/compile.h"
+#include "policies/pattern.h"
 
 /* ---- protect ---- */
 
@@ -99,4 +100,73 @@ void compile_push_limits(struct compile *compile, const struct text_node *node,
 
 	(void)reader_map(&compile->reader, node, fields, ARRAY_SIZE(fields),
 			 checks);
+}
+
+/* ---- options and commits ---- */
+
+static bool push_pattern(struct reader *reader, const struct text_node *node,
+			 const struct pattern **pattern)
+{
+	if (!compile_pattern(compile_of(reader), node, pattern))
+		return false;
+	/* It travels to packcheck. */
+	if (pattern_text(*pattern).len > PUSH_PATTERN_LEN_MAX)
+		return reader_error(reader, node, "more than %d bytes",
+				    PUSH_PATTERN_LEN_MAX);
+	return true;
+}
+
+static bool option_item(struct reader *reader, const struct text_node *node,
+			void *item)
+{
+	return push_pattern(reader, node, item);
+}
+
+void compile_push_options(struct compile *compile, const struct text_node *node,
+			  struct policy_patterns *options)
+{
+	void *items = NULL;
+
+	if (node->count > PUSH_OPTION_PATTERNS_MAX)
+		text_error(&compile->reader.source, node->at,
+			   "more than %d options", PUSH_OPTION_PATTERNS_MAX);
+	else if (reader_list(&compile->reader, node,
+			     sizeof(const struct pattern *), option_item,
+			     &items, &options->count))
+		options->items = items;
+}
+
+static void read_pattern(struct reader *reader, const struct text_node *node,
+			 void *target, size_t offset)
+{
+	const struct pattern *pattern;
+
+	if (push_pattern(reader, node, &pattern))
+		memcpy((uint8_t *)target + offset, &pattern, sizeof(pattern));
+}
+
+static void read_count(struct reader *reader, const struct text_node *node,
+		       void *target, size_t offset)
+{
+	uint64_t *to = (void *)((uint8_t *)target + offset);
+
+	(void)reader_number(reader, node, 1, PUSH_LIMIT_OBJECTS_MAX, to);
+}
+
+void compile_push_commits(struct compile *compile, const struct text_node *node,
+			  struct push_commits *commits)
+{
+	static const struct reader_field fields[] = {
+		{"author", read_pattern, offsetof(struct push_commits, author)},
+		{"committer", read_pattern,
+		 offsetof(struct push_commits, committer)},
+		{"subject", read_pattern,
+		 offsetof(struct push_commits, subject)},
+		{"message", read_pattern,
+		 offsetof(struct push_commits, message)},
+		{"max", read_count, offsetof(struct push_commits, count_max)},
+	};
+
+	(void)reader_map(&compile->reader, node, fields, ARRAY_SIZE(fields),
+			 commits);
 }

@@ -43,6 +43,10 @@
 	X(push_pack_invalid, 400, "the pack is damaged or incomplete")         \
 	X(push_path_protected, 403, "the push changes a protected path")       \
 	X(push_secret, 403, "the push holds a secret or a token")              \
+	X(push_option_not_allowed, 403,                                        \
+	  "the session may not push with this option")                         \
+	X(push_commit_not_allowed, 403,                                        \
+	  "a commit is not as the policy wants it")                            \
 	X(push_object_unsound, 400, "an object of the push is unsound")        \
 	X(push_too_large, 413, "the push is larger than its limit")            \
 	X(git_not_allowed, 403, "this git endpoint is not open")               \

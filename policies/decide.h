@@ -65,6 +65,9 @@ struct verdict decide_fetch(const struct policy_repo *repo);
 struct verdict decide_push(const struct policy_repo *repo,
 			   const struct push_facts *facts, bool *needs_proof);
 
+/* May a push of the repository have this option (git push -o)? */
+bool decide_push_option(const struct policy_repo *repo, struct bytes option);
+
 /* The binding of that name, or NULL. */
 const struct policy_credential *
 policy_credential_named(const struct policy *policy, struct bytes name);

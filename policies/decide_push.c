@@ -1,5 +1,6 @@
 #include "policies/decide.h"
 #include "policies/decide_rule.h"
+#include "policies/pattern.h"
 #include "policies/ref.h"
 
 static const struct bytes no_reason = {NULL, 0};
@@ -100,4 +101,19 @@ struct verdict decide_push(const struct policy_repo *repo,
 	*needs_proof = false;
 	guard.rule = bytes_str("guardrail/git");
 	return guard;
+}
+
+static bool option_matches(const struct policy_repo *repo, struct bytes option)
+{
+	for (size_t i = 0; i < repo->options.count; i++)
+		if (pattern_ask(repo->options.items[i], option) ==
+		    PATTERN_MATCHES)
+			return true;
+	return false;
+}
+
+bool decide_push_option(const struct policy_repo *repo, struct bytes option)
+{
+	return option_matches(repo, option) &&
+	       (!repo->guard || option_matches(repo->guard, option));
 }

@@ -74,6 +74,7 @@ struct policy_repo {
 	struct policy_strings branches; /* patterns without refs/heads/ */
 	struct policy_strings tags;	/* patterns without refs/tags/ */
 	unsigned verbs;
+	struct policy_patterns options; /* of git push -o; none: none */
 	struct push_checks checks;
 	/* Where its LFS objects may be stored, beside the forge itself. */
 	struct policy_strings lfs_hosts;

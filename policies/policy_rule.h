@@ -20,6 +20,11 @@ enum policy_action { POLICY_DENY, POLICY_ALLOW, POLICY_ASK };
 
 struct pattern; /* policies/pattern.h: a whole-value regex, compiled once */
 
+struct policy_patterns {
+	const struct pattern *const *items;
+	size_t count;
+};
+
 /* "name: regex": every value of that name must match it whole, and there
  * must be one. Header names compare without case. */
 struct policy_match {

@@ -42,6 +42,7 @@ static const struct wire_field repo_fields[] = {
 	WIRE_TEXT(struct scope_repo, credential, NAME_MAX_LEN),
 	WIRE_BOOL(struct scope_repo, read),
 	WIRE_ENUM(struct scope_repo, verbs, 2 * VERB_DELETE),
+	WIRE_BOOL(struct scope_repo, has_options),
 	WIRE_LIST(struct scope_repo, branches, POLICY_LIST_MAX, &text_schema),
 	WIRE_LIST(struct scope_repo, tags, POLICY_LIST_MAX, &text_schema),
 };

@@ -42,6 +42,7 @@ struct scope_repo {
 	struct bytes credential;
 	bool read;
 	uint8_t verbs;
+	bool has_options; /* some push option may be sent */
 	const struct scope_text *branches;
 	size_t branches_count;
 	const struct scope_text *tags;

@@ -136,6 +136,7 @@ static int narrow_repo(struct scope_repo *repo, const struct policy_repo *guard,
 {
 	repo->read = repo->read && guard->read;
 	repo->verbs &= (uint8_t)guard->verbs;
+	repo->has_options = repo->has_options && guard->options.count > 0;
 	if (narrow_texts(&repo->branches, &repo->branches_count,
 			 &guard->branches, arena))
 		return -1;

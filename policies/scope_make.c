@@ -174,6 +174,7 @@ static int make_repos(const struct policy *policy, struct arena *arena,
 			.credential = from->credential,
 			.read = from->read,
 			.verbs = (uint8_t)from->verbs,
+			.has_options = from->options.count > 0,
 		};
 		if (make_texts(&from->branches, arena, &repos[i].branches,
 			       &repos[i].branches_count) ||

@@ -206,6 +206,9 @@ static int check_push(const struct leg *leg, const struct scope *scope,
 			  path) != repo)
 		return err_set(err, ERR_DENIED,
 			       "the path is not the repository's");
+	if (push->options_count > 0 && !repo->has_options)
+		return err_set(err, ERR_DENIED,
+			       "the session may not push with options");
 	for (size_t i = 0; i < push->updates_count; i++) {
 		const struct leg_update *update = &push->updates[i];
 

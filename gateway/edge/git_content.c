@@ -4,6 +4,7 @@
 #include "common/cleanup.h"
 #include "gateway/edge/git_lane.h"
 #include "policies/inspect/prints.h"
+#include "policies/pattern.h"
 
 /* limit 0: none. */
 static uint64_t or_less(uint64_t max, uint64_t limit)
@@ -34,6 +35,27 @@ static int add_paths(struct git_work *work, const struct policy_strings *paths)
 	work->proof.protect = room;
 	work->proof.protect_count = count;
 	return 0;
+}
+
+static struct bytes text_of(const struct pattern *pattern)
+{
+	return pattern ? pattern_text(pattern) : bytes_from(NULL, 0);
+}
+
+static void add_commits(struct git_work *work,
+			const struct push_commits *commits)
+{
+	if (!push_commits_any(commits))
+		return;
+	work->commit_rules[work->proof.commits_count++] =
+		(struct msg_pack_commits){
+			.author = text_of(commits->author),
+			.committer = text_of(commits->committer),
+			.subject = text_of(commits->subject),
+			.message = text_of(commits->message),
+			.count_max = commits->count_max,
+		};
+	work->proof.commits = work->commit_rules;
 }
 
 /* The fingerprints of the session's own secrets, where it has any. */
@@ -76,6 +98,10 @@ int git_ask_content(struct conn *conn)
 	work->proof.file_bytes_max = checks.file_bytes_max;
 	work->proof.deny_secrets = checks.deny_secrets;
 	work->proof.protect_count = 0;
+	work->proof.commits_count = 0;
+	add_commits(work, &repo->checks.commits);
+	if (repo->guard)
+		add_commits(work, &repo->guard->checks.commits);
 	if (add_paths(work, &repo->checks.protect) < 0 ||
 	    (repo->guard &&
 	     add_paths(work, &repo->guard->checks.protect) < 0)) {

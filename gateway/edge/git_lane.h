@@ -61,6 +61,7 @@ struct git_work {
 	uint64_t told_ahead; /* bytes of the pack that it knows of */
 	struct msg_pack_check proof;
 	struct msg_pack_path protect[2 * PUSH_PROTECT_MAX];
+	struct msg_pack_commits commit_rules[2];
 	size_t *proof_indexes;
 	enum pack_result result;
 	size_t result_index;

@@ -184,6 +184,9 @@ enum step git_step_decide(struct conn *conn, enum lane_event event)
 	(void)event;
 	push_decide(&work->commands.push, work->repo, &work->refs,
 		    &work->ruling);
+	if (work->ruling.is_allowed)
+		push_decide_options(&work->commands.push, work->repo,
+				    &work->arena, &work->ruling);
 	if (!work->ruling.is_allowed) {
 		conn->refusal.constraint = work->ruling.verdict.constraint;
 		(void)git_record_push(conn);

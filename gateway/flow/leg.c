@@ -53,6 +53,7 @@ static const struct wire_field push_fields[] = {
 	WIRE_TEXT(struct leg_push, url_path, 2048),
 	WIRE_LIST(struct leg_push, updates, PUSH_UPDATES_MAX, &update_schema),
 	WIRE_LIST(struct leg_push, shallow, PUSH_UPDATES_MAX, &field_schema),
+	WIRE_LIST(struct leg_push, options, PUSH_OPTIONS_MAX, &field_schema),
 	WIRE_ENUM(struct leg_push, report, 3),
 	WIRE_BOOL(struct leg_push, has_side_band),
 	WIRE_BOOL(struct leg_push, is_atomic),

@@ -95,6 +95,8 @@ struct leg_push {
 	size_t updates_count;
 	const struct leg_field *shallow; /* name: oid; value: empty */
 	size_t shallow_count;
+	const struct leg_field *options; /* name: the option; value: empty */
+	size_t options_count;
 	uint8_t report; /* enum push_report */
 	bool has_side_band;
 	bool is_atomic;

@@ -65,6 +65,16 @@ static const struct wire_field msg_pack_path_fields[] = {
 static const struct wire_schema msg_pack_path_schema =
 	WIRE_SCHEMA("pack-path", struct msg_pack_path, msg_pack_path_fields);
 
+static const struct wire_field msg_pack_commits_fields[] = {
+	WIRE_TEXT(struct msg_pack_commits, author, PUSH_PATTERN_LEN_MAX),
+	WIRE_TEXT(struct msg_pack_commits, committer, PUSH_PATTERN_LEN_MAX),
+	WIRE_TEXT(struct msg_pack_commits, subject, PUSH_PATTERN_LEN_MAX),
+	WIRE_TEXT(struct msg_pack_commits, message, PUSH_PATTERN_LEN_MAX),
+	WIRE_U64(struct msg_pack_commits, count_max),
+};
+static const struct wire_schema msg_pack_commits_schema = WIRE_SCHEMA(
+	"pack-commits", struct msg_pack_commits, msg_pack_commits_fields);
+
 static const struct wire_field msg_pack_check_fields[] = {
 	WIRE_LIST(struct msg_pack_check, updates, 256, &msg_pack_update_schema),
 	WIRE_U64(struct msg_pack_check, objects_max),
@@ -72,6 +82,7 @@ static const struct wire_field msg_pack_check_fields[] = {
 	WIRE_U64(struct msg_pack_check, file_bytes_max),
 	WIRE_BOOL(struct msg_pack_check, deny_secrets),
 	WIRE_LIST(struct msg_pack_check, protect, 128, &msg_pack_path_schema),
+	WIRE_LIST(struct msg_pack_check, commits, 2, &msg_pack_commits_schema),
 };
 const struct wire_schema msg_pack_check_schema =
 	WIRE_SCHEMA("pack-check", struct msg_pack_check, msg_pack_check_fields);

@@ -57,6 +57,14 @@ struct msg_pack_update {
 struct msg_pack_path {
 	struct bytes path;
 };
+/* What each commit must be like: regular expressions, empty: anything. */
+struct msg_pack_commits {
+	struct bytes author;
+	struct bytes committer;
+	struct bytes subject;
+	struct bytes message;
+	uint64_t count_max; /* 0: no limit */
+};
 /* The pack is the descriptor. */
 struct msg_pack_check {
 	const struct msg_pack_update *updates;
@@ -67,6 +75,8 @@ struct msg_pack_check {
 	bool deny_secrets; /* of the kinds known, and those that were told */
 	const struct msg_pack_path *protect; /* globs */
 	size_t protect_count;		     /* <= 128 */
+	const struct msg_pack_commits *commits;
+	size_t commits_count; /* <= 2: all of them hold */
 };
 extern const struct wire_schema msg_pack_check_schema;
 

@@ -17,6 +17,8 @@
 #define PUSH_COMMANDS_BYTES_MAX (4 * 1024 * 1024) /* git.md */
 #define PUSH_UPDATES_MAX	10000
 #define PUSH_OID_HEX_MAX	64 /* sha256; sha1 has 40 */
+#define PUSH_OPTIONS_MAX	64
+#define PUSH_OPTION_LEN_MAX	1024
 
 struct push_update {
 	struct bytes old_oid; /* lower-case hex, 40 or 64 digits */
@@ -40,7 +42,10 @@ struct push {
 	struct bytes agent;
 	struct bytes *shallow; /* oids of "shallow" lines */
 	size_t shallow_count;
-	bool has_pack; /* some update is not a delete */
+	bool has_pack;	       /* some update is not a delete */
+	bool has_options;      /* a list of push options, maybe an empty one */
+	struct bytes *options; /* of one line each, no control bytes */
+	size_t option_count;
 };
 
 #endif

@@ -40,9 +40,9 @@ static bool is_plain_capability(struct bytes token)
 	static const char *const kept[] = {
 		"report-status", "report-status-v2", "quiet", "atomic",
 		"ofs-delta", "side-band-64k", "no-thin",
-		/* Also where the session may not: without it git refuses by
-		 * itself and gives no reason; with it ours is heard. */
-		"delete-refs"};
+		/* Also where the session may not: without them git refuses
+		 * by itself and gives no reason; with them ours is heard. */
+		"delete-refs", "push-options"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
 		if (bytes_is(token, kept[i]))

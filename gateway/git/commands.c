@@ -169,12 +169,35 @@ static enum commands_result take_command(struct commands *cmd,
 	return add_update(cmd, update);
 }
 
+static enum commands_result take_option(struct commands *cmd,
+					struct bytes option)
+{
+	struct push *push = &cmd->push;
+
+	if (!packets_is_text(option, PUSH_OPTION_LEN_MAX))
+		return malformed(cmd, "a push option is not a line of text");
+	if (push->option_count == PUSH_OPTIONS_MAX)
+		return refuse(cmd, CONSTRAINT_push_too_large,
+			      "too many push options");
+	if (!push->options)
+		push->options = arena_array(cmd->arena, PUSH_OPTIONS_MAX,
+					    sizeof(*push->options));
+	if (!push->options)
+		return refuse(cmd, CONSTRAINT_push_too_large, "no memory left");
+	push->options[push->option_count] = arena_copy(cmd->arena, option);
+	if (push->options[push->option_count++].len != option.len)
+		return refuse(cmd, CONSTRAINT_push_too_large, "no memory left");
+	return COMMANDS_MORE;
+}
+
 static enum commands_result take_line(struct commands *cmd,
 				      struct bytes payload)
 {
 	struct bytes line = packets_line(payload);
 	struct bytes oid;
 
+	if (cmd->is_flushed && cmd->has_command)
+		return take_option(cmd, line);
 	if (cmd->is_flushed)
 		return malformed(cmd, "bytes after the probe");
 	if (bytes_starts_with(line, bytes_str("push-cert")))
@@ -188,13 +211,15 @@ static enum commands_result take_flush(struct commands *cmd)
 {
 	const struct push *push = &cmd->push;
 
-	if (cmd->is_flushed)
+	if (cmd->is_flushed && !cmd->has_command)
 		return malformed(cmd, "bytes after the probe");
-	cmd->is_flushed = true;
 	if (!cmd->has_command && push->shallow_count > 0)
 		return malformed(cmd, "shallow lines and no command");
-	if (!cmd->has_command)
+	/* After the commands comes the list of options, with its own end. */
+	if (!cmd->is_flushed && (!cmd->has_command || push->has_options)) {
+		cmd->is_flushed = true;
 		return COMMANDS_MORE;
+	}
 	if (commands_has_doubles(push->updates, push->update_count))
 		return malformed(cmd, "a ref is named twice");
 	cmd->result = COMMANDS_PUSH;
@@ -235,7 +260,8 @@ enum commands_result commands_end(struct commands *cmd)
 {
 	if (cmd->result != COMMANDS_MORE)
 		return cmd->result;
-	if (!cmd->is_flushed || packets_is_split(&cmd->line))
+	if (!cmd->is_flushed || cmd->has_command ||
+	    packets_is_split(&cmd->line))
 		return malformed(cmd, "the command list ends early");
 	cmd->result = COMMANDS_PROBE;
 	return cmd->result;

@@ -14,6 +14,7 @@ enum capability {
 	CAP_ATOMIC,
 	CAP_OFS_DELTA,
 	CAP_DELETE_REFS,
+	CAP_PUSH_OPTIONS,
 	CAP_SHA1,
 	CAP_SHA256,
 	CAP_AGENT,
@@ -28,6 +29,7 @@ static const char *const names[CAP_AGENT] = {
 	[CAP_ATOMIC] = "atomic",
 	[CAP_OFS_DELTA] = "ofs-delta",
 	[CAP_DELETE_REFS] = "delete-refs",
+	[CAP_PUSH_OPTIONS] = "push-options",
 	[CAP_SHA1] = "object-format=sha1",
 	[CAP_SHA256] = "object-format=sha256",
 };
@@ -44,13 +46,6 @@ static enum capability capability_of(struct bytes token)
 	return CAP_MAX;
 }
 
-static const char *unknown(struct bytes token)
-{
-	if (bytes_is(token, "push-options"))
-		return "push options are not served";
-	return "a capability that is not known";
-}
-
 static void apply(unsigned seen, struct push *push)
 {
 	push->report = REPORT_NONE;
@@ -60,6 +55,7 @@ static void apply(unsigned seen, struct push *push)
 		push->report = REPORT_STATUS_V2;
 	push->has_side_band = (seen & 1U << CAP_SIDE_BAND_64K) != 0;
 	push->is_quiet = (seen & 1U << CAP_QUIET) != 0;
+	push->has_options = (seen & 1U << CAP_PUSH_OPTIONS) != 0;
 	push->is_atomic = (seen & 1U << CAP_ATOMIC) != 0;
 }
 
@@ -79,7 +75,7 @@ const char *commands_capabilities(struct bytes text, size_t oid_hex_len,
 		more = bytes_split(&text, ' ', &token);
 		capability = capability_of(token);
 		if (capability == CAP_MAX)
-			return unknown(token);
+			return "a capability that is not known";
 		if (seen & 1U << capability)
 			return "a capability stands there twice";
 		seen |= 1U << capability;

@@ -5,6 +5,7 @@
 #include "gateway/git/commands.h"
 #include "gateway/git/commands_parts.h"
 #include "gateway/git/endpoint.h"
+#include "gateway/git/packets.h"
 #include "gateway/git/refs.h"
 #include "policies/ref.h"
 
@@ -80,6 +81,7 @@ static int check(const struct leg_push *push, struct err *err)
 	if (push->updates_count == 0 ||
 	    push->updates_count > PUSH_UPDATES_MAX ||
 	    push->shallow_count > PUSH_UPDATES_MAX ||
+	    push->options_count > PUSH_OPTIONS_MAX ||
 	    !(push->oid_hex_len == OID_HEX_SHA1 ||
 	      push->oid_hex_len == PUSH_OID_HEX_MAX))
 		return err_set(err, ERR_INVALID, "write push: not a push");
@@ -87,6 +89,11 @@ static int check(const struct leg_push *push, struct err *err)
 		if (!git_oid_is_valid(push->shallow[i].name, push->oid_hex_len))
 			return err_set(err, ERR_INVALID,
 				       "write push: shallow is not sound");
+	for (size_t i = 0; i < push->options_count; i++)
+		if (!packets_is_text(push->options[i].name,
+				     PUSH_OPTION_LEN_MAX))
+			return err_set(err, ERR_INVALID,
+				       "write push: an option is not sound");
 	return check_updates(push, err);
 }
 
@@ -99,11 +106,12 @@ static int write_capabilities(const struct leg_push *push, struct buf *line)
 	};
 
 	return buf_add_format(
-		line, "%s%s%s%s object-format=%s " GIT_AGENT,
+		line, "%s%s%s%s%s object-format=%s " GIT_AGENT,
 		push->report <= REPORT_STATUS_V2 ? reports[push->report] : "",
 		push->has_side_band ? " side-band-64k" : "",
 		push->is_quiet ? " quiet" : "",
 		push->is_atomic ? " atomic" : "",
+		push->options_count > 0 ? " push-options" : "",
 		push->oid_hex_len == OID_HEX_SHA1 ? "sha1" : "sha256");
 }
 
@@ -139,7 +147,12 @@ static int write_all(const struct leg_push *push, struct buf *out)
 				       BYTES_ARGS(update->ref)) < 0)
 			return -1;
 	}
-	return pktline_add_flush(out);
+	if (pktline_add_flush(out) < 0)
+		return -1;
+	for (size_t i = 0; i < push->options_count; i++)
+		if (pktline_add(out, push->options[i].name) < 0)
+			return -1;
+	return push->options_count > 0 ? pktline_add_flush(out) : 0;
 }
 
 int commands_write(const struct leg_push *push, struct buf *out,
@@ -156,11 +169,12 @@ int commands_to_leg(const struct push *push, struct arena *arena,
 		    struct leg_push *leg)
 {
 	struct leg_update *updates;
-	struct leg_field *shallow;
+	struct leg_field *shallow, *options;
 
 	updates = arena_array(arena, push->update_count + 1, sizeof(*updates));
 	shallow = arena_array(arena, push->shallow_count + 1, sizeof(*shallow));
-	if (!updates || !shallow)
+	options = arena_array(arena, push->option_count + 1, sizeof(*options));
+	if (!updates || !shallow || !options)
 		return -1;
 	for (size_t i = 0; i < push->update_count; i++) {
 		const struct push_update *update = &push->updates[i];
@@ -172,11 +186,15 @@ int commands_to_leg(const struct push *push, struct arena *arena,
 	}
 	for (size_t i = 0; i < push->shallow_count; i++)
 		shallow[i].name = push->shallow[i];
+	for (size_t i = 0; i < push->option_count; i++)
+		options[i].name = push->options[i];
 	*leg = (struct leg_push){
 		.updates = updates,
 		.updates_count = push->update_count,
 		.shallow = shallow,
 		.shallow_count = push->shallow_count,
+		.options = options,
+		.options_count = push->option_count,
 		.report = (uint8_t)push->report,
 		.has_side_band = push->has_side_band,
 		.is_atomic = push->is_atomic,

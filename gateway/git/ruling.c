@@ -109,6 +109,24 @@ void push_decide(struct push *push, const struct policy_repo *repo,
 	settle(push, ruling);
 }
 
+void push_decide_options(struct push *push, const struct policy_repo *repo,
+			 struct arena *arena, struct ruling *ruling)
+{
+	for (size_t i = 0; i < push->option_count; i++) {
+		const char *reason;
+
+		if (decide_push_option(repo, push->options[i]))
+			continue;
+		reason = arena_format(arena,
+				      "the session may not push with -o "
+				      "%.*s",
+				      BYTES_ARGS(push->options[i]));
+		push_refuse(push, CONSTRAINT_push_option_not_allowed,
+			    bytes_str(reason), ruling);
+		return;
+	}
+}
+
 void push_proven(struct push *push, const struct policy_repo *repo,
 		 struct ruling *ruling)
 {

@@ -26,6 +26,10 @@ struct ruling {
  * upstream's tips now (a fresh advertisement). */
 void push_decide(struct push *push, const struct policy_repo *repo,
 		 const struct git_refs *refs, struct ruling *ruling);
+/* Of a push that was allowed: may it have its options? What says which one
+ * may not is in arena. */
+void push_decide_options(struct push *push, const struct policy_repo *repo,
+			 struct arena *arena, struct ruling *ruling);
 /* Packcheck proved every update that needed it: ask again with the proven
  * verb. */
 void push_proven(struct push *push, const struct policy_repo *repo,

@@ -93,6 +93,7 @@ static bool look_at_pushed(struct pack_check *check,
 	static const git_oid none;
 
 	check->store.modules = none;
+	check->commits.seen = 0;
 	check->is_looked_at = pack_look(&check->store, &check->rules,
 					&check->finding, &check->err) == 0 &&
 			      check->finding.constraint == CONSTRAINT_none;
@@ -318,6 +319,9 @@ static int read_globs(struct pack_check *check,
 
 static int read_ask(struct pack_check *check, const struct msg_pack_check *ask)
 {
+	if (commit_rules_read(&check->commits, ask->commits, ask->commits_count,
+			      &check->err) < 0)
+		return -1;
 	if (check->is_deaf && ask->deny_secrets)
 		return err_set(&check->err, ERR_INVALID,
 			       "check the push: what secrets there are is not "
@@ -362,7 +366,7 @@ void pack_check_secrets(struct pack_check *check,
 		memcpy(check->exempt_digest, digest.data, DIGEST_LEN);
 }
 
-static struct look_rules rules_of(const struct pack_check *check,
+static struct look_rules rules_of(struct pack_check *check,
 				  const struct msg_pack_check *ask)
 {
 	return (struct look_rules){
@@ -372,6 +376,7 @@ static struct look_rules rules_of(const struct pack_check *check,
 			    .exempt_digest = check->has_digest
 						     ? check->exempt_digest
 						     : NULL},
+		.commits = ask->commits_count > 0 ? &check->commits : NULL,
 	};
 }
 
@@ -438,5 +443,6 @@ void pack_check_release(struct pack_check *check)
 	pack_adding_release(&check->ahead);
 	pack_store_release(&check->store);
 	prints_free(check->prints);
+	commit_rules_release(&check->commits);
 	memset(check, 0, sizeof(*check));
 }

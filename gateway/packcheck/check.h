@@ -29,6 +29,7 @@ struct pack_check {
 	struct pack_store store;
 	struct pack_limits limits;
 	struct look_rules rules;
+	struct commit_rules commits;
 	struct secret_prints *prints; /* NULL: none */
 	uint8_t exempt_digest[DIGEST_LEN];
 	bool has_digest;

@@ -104,6 +104,10 @@ static int look_at_content(struct turn *turn, const git_oid *oid,
 			     git_odb_object_size(object));
 	if (type != GIT_OBJECT_BLOB)
 		fsck_object(turn->store, type, oid, content, turn->finding);
+	if (turn->rules->commits && type == GIT_OBJECT_COMMIT &&
+	    turn->finding->constraint == CONSTRAINT_none)
+		commit_rules_look(turn->rules->commits, oid, content,
+				  turn->finding);
 	if (turn->scan && type != GIT_OBJECT_TREE)
 		look_for_secrets(turn, oid, type, content);
 	git_odb_object_free(object);

@@ -5,6 +5,7 @@
 #ifndef GATEWAY_PACKCHECK_LOOK_H
 #define GATEWAY_PACKCHECK_LOOK_H
 
+#include "gateway/packcheck/commit_rules.h"
 #include "gateway/packcheck/finding.h"
 #include "gateway/packcheck/store.h"
 #include "policies/inspect/secrets.h"
@@ -13,6 +14,7 @@ struct look_rules {
 	uint64_t file_bytes_max; /* of a blob; 0: no limit */
 	bool deny_secrets;	 /* in files, commits and tags */
 	struct secret_look secrets;
+	struct commit_rules *commits; /* NULL: they may be anything */
 };
 
 /* Look at all of them; the first thing against a rule is in finding, which

@@ -228,6 +228,42 @@ static void decide_push_binds_verbs_to_refs(void **state)
 	policy_free(policy);
 }
 
+static void decide_push_option_wants_a_whole_match(void **state)
+{
+	static const struct {
+		const char *options, *option;
+		bool is_allowed;
+	} rows[] = {
+		{"['ci\\.skip']", "ci.skip", true},
+		{"['ci\\.skip']", "ci.skip2", false},
+		{"['ci\\.skip']", "xci.skip", false},
+		{"['ci\\.skip']", "ci-skip", false},
+		{"['ci\\.skip']", "ci.skip\n", false},
+		{"[a, 'b=[0-9]+']", "b=12", true},
+		{"[a, 'b=[0-9]+']", "b=", false},
+		{"['.*']", "x\xff", false},
+		{"[]", "x", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char text[512];
+		struct policy *policy;
+
+		(void)snprintf(text, sizeof(text),
+			       "version: 1\ngit: [{repo: "
+			       "'https://a.example/o/r', push: {branches: [x], "
+			       "options: %s}}]",
+			       rows[i].options);
+		policy = policy_of(text);
+		if (decide_push_option(&policy->repos[0],
+				       bytes_str(rows[i].option)) !=
+		    rows[i].is_allowed)
+			fail_msg("row %zu", i);
+		policy_free(policy);
+	}
+}
+
 static void decide_push_needs_a_push_section(void **state)
 {
 	struct policy *policy = policy_of(
@@ -255,6 +291,7 @@ int main(void)
 		cmocka_unit_test(decide_repo_knows_one_identity),
 		cmocka_unit_test(decide_fetch_asks_for_read),
 		cmocka_unit_test(decide_push_binds_verbs_to_refs),
+		cmocka_unit_test(decide_push_option_wants_a_whole_match),
 		cmocka_unit_test(decide_push_needs_a_push_section),
 	};
 

@@ -48,6 +48,16 @@ static const struct scope_repo repos[] = {
 		.branches = branches,
 		.branches_count = ARRAY_SIZE(branches),
 	},
+	{
+		.host = BYTES_LITERAL("git.example"),
+		.port = 443,
+		.path = BYTES_LITERAL("/acme/options"),
+		.credential = BYTES_LITERAL("forge"),
+		.verbs = VERB_CREATE,
+		.has_options = true,
+		.branches = branches,
+		.branches_count = ARRAY_SIZE(branches),
+	},
 };
 
 /* A leg of a session with that scope, to host. */
@@ -262,6 +272,48 @@ static void courier_grants_updates_by_verb_and_ref(void **state)
 	}
 }
 
+static void courier_grants_options_where_the_policy_has_some(void **state)
+{
+	static const struct leg_update update = {
+		.old_oid = BYTES_LITERAL(ZERO),
+		.new_oid = BYTES_LITERAL(OID_A),
+		.ref = BYTES_LITERAL("refs/heads/agent/1"),
+		.verb = PUSH_CREATE,
+	};
+	static const struct leg_field option = {
+		.name = BYTES_LITERAL("ci.skip")};
+	static const struct {
+		const char *path;
+		size_t count;
+		bool granted;
+	} rows[] = {
+		{"/acme/widgets", 0, true},
+		{"/acme/widgets", 1, false},
+		{"/acme/options", 0, true},
+		{"/acme/options", 1, true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct fixture fixture;
+		struct err err;
+
+		set_up(&fixture, "git.example", "forge");
+		fixture.leg.kind = LEG_PUSH;
+		fixture.leg.push = (struct leg_push){
+			.repo_path = bytes_str(rows[i].path),
+			.url_path = bytes_str(rows[i].path),
+			.updates = &update,
+			.updates_count = 1,
+			.options = &option,
+			.options_count = rows[i].count,
+		};
+		assert_int_equal(grant_check(&fixture.leg, &err) == 0,
+				 rows[i].granted);
+		session_table_release(&fixture.keeper.sessions);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -270,6 +322,8 @@ int main(void)
 		cmocka_unit_test(
 			courier_knows_git_endpoints_of_its_repositories_alone),
 		cmocka_unit_test(courier_grants_updates_by_verb_and_ref),
+		cmocka_unit_test(
+			courier_grants_options_where_the_policy_has_some),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

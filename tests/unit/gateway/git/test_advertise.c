@@ -13,7 +13,7 @@
 	"object-format=sha1 agent=git/2.39.5"
 #define KEPT                                                                   \
 	"report-status report-status-v2 delete-refs side-band-64k quiet "      \
-	"atomic ofs-delta object-format=sha1 agent=git/2.39.5"
+	"atomic ofs-delta push-options object-format=sha1 agent=git/2.39.5"
 #define LINES_MAX 8
 
 /* '|' is NUL; "=..." stands for its bytes as they are. */

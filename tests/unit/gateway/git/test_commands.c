@@ -93,6 +93,7 @@ struct row {
 #define PACKET	     "not a pkt-line"
 #define EARLY	     "ends early"
 #define UNKNOWN	     "not known"
+#define OPTION	     "push option is not a line of text"
 #define BAD_REF(ref) {NAME, {NEW ref CAPS, END}, {0}}
 
 static const struct row rows[] = {
@@ -195,7 +196,19 @@ static const struct row rows[] = {
 	 {NEW REF "| quiet quiet", END},
 	 {NEW REF "| quiet", END}},
 	{"stands there twice", {NEW REF "| agent=a agent=b", END}, {0}},
-	{"push options", {NEW REF "| report-status push-options", END}, {0}},
+	{EARLY,
+	 {NEW REF "| report-status push-options", END},
+	 {NEW REF "| report-status push-options", END, END}},
+	{EARLY,
+	 {NEW REF "| push-options", END, "a=b"},
+	 {NEW REF "| push-options", END, "a=b", END}},
+	{OPTION,
+	 {NEW REF "| push-options", END, "a\x01", END},
+	 {NEW REF "| push-options", END, "a b\n", END}},
+	{OPTION, {NEW REF "| push-options", END, "a|b", END}, {0}},
+	{OPTION, {NEW REF "| push-options", END, "", END}, {0}},
+	{OPTION, {NEW REF "| push-options", END, "\n", END}, {0}},
+	{PACKET, {NEW REF "| push-options", END, "a=b", "=0001"}, {0}},
 	{"after the first",
 	 {OK, NEW "refs/heads/b" CAPS, END},
 	 {OK, NEW "refs/heads/b", END}},

@@ -139,6 +139,103 @@ static void check_names_a_file_that_is_too_large(void **state)
 	ASSERT_RESULT(bench, PACK_PASSED);
 }
 
+static void check_knows_what_commits_must_be_like(void **state)
+{
+	static const struct {
+		struct msg_pack_commits rules[2];
+		size_t count;
+		enum constraint constraint;
+		const char *why;
+	} rows[] = {
+#define RULE(member, text) {.member = BYTES_LITERAL(text)}
+		{{RULE(author, "one <one@a\\.example>")}, 1, 0, NULL},
+		{{RULE(author, "one <one@a\\.exampl>")},
+		 1,
+		 CONSTRAINT_push_commit_not_allowed,
+		 "has the author \"one <one@a.example>\""},
+		{{RULE(author, "one")},
+		 1,
+		 CONSTRAINT_push_commit_not_allowed,
+		 "must match one"},
+		{{RULE(committer, "two <.*>")}, 1, 0, NULL},
+		{{RULE(committer, "one <.*>")},
+		 1,
+		 CONSTRAINT_push_commit_not_allowed,
+		 "has the committer \"two <two@a.example>\""},
+		{{RULE(subject, "fix: x")}, 1, 0, NULL},
+		{{RULE(subject, "fix: ")},
+		 1,
+		 CONSTRAINT_push_commit_not_allowed,
+		 "has the subject \"fix: x\""},
+		{{RULE(message, "fix: x\n\nbody")}, 1, 0, NULL},
+		{{RULE(message, "fix: x")},
+		 1,
+		 CONSTRAINT_push_commit_not_allowed,
+		 "has the message \"fix: x??body\""},
+		{{{.count_max = 1}}, 1, 0, NULL},
+		{{RULE(author, "one .*"), RULE(subject, "fix.*")}, 2, 0, NULL},
+		{{RULE(author, "one .*"), RULE(subject, "feat.*")},
+		 2,
+		 CONSTRAINT_push_commit_not_allowed,
+		 "must match feat.*"},
+#undef RULE
+	};
+	struct bench *bench = *state;
+
+	commits(bench, 1);
+	RUN_GIT(bench->repo, "-c", "user.name=two", "-c",
+		"user.email=two@a.example", "commit", "-q", "--allow-empty",
+		"--author=one <one@a.example>", "-m", "fix: x\n\nbody");
+	run_oid(bench->repo, "HEAD", bench->oids[1]);
+	push_range(bench, bench->oids[0], bench->oids[1], NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		bench->ask.commits = rows[i].rules;
+		bench->ask.commits_count = rows[i].count;
+		begin(bench, bench->oids[0], bench->oids[1]);
+		if (bench->verdict.constraint != rows[i].constraint)
+			fail_msg("row %zu: %.*s", i,
+				 BYTES_ARGS(bench->verdict.detail));
+		if (rows[i].why &&
+		    bytes_find_bytes(bench->verdict.detail,
+				     bytes_str(rows[i].why), 0) < 0)
+			fail_msg("row %zu: %.*s", i,
+				 BYTES_ARGS(bench->verdict.detail));
+		pack_check_release(&bench->check);
+	}
+}
+
+static void check_counts_commits(void **state)
+{
+	struct msg_pack_commits rules = {.count_max = 2};
+	struct bench *bench = *state;
+
+	commits(bench, 4);
+	bench->ask.commits = &rules;
+	bench->ask.commits_count = 1;
+	push_range(bench, bench->oids[0], bench->oids[3], NULL);
+	begin(bench, bench->oids[0], bench->oids[3]);
+	ASSERT_RESULT(bench, PACK_REFUSED);
+	assert_int_equal(bench->verdict.constraint, CONSTRAINT_push_too_large);
+	pack_check_release(&bench->check);
+	rules.count_max = 3;
+	begin(bench, bench->oids[0], bench->oids[3]);
+	ASSERT_RESULT(bench, PACK_PASSED);
+}
+
+static void check_refuses_rules_for_commits_that_it_cannot_read(void **state)
+{
+	static const struct msg_pack_commits rules = {
+		.subject = BYTES_LITERAL("(")};
+	struct bench *bench = *state;
+
+	commits(bench, 2);
+	bench->ask.commits = &rules;
+	bench->ask.commits_count = 1;
+	push_range(bench, bench->oids[0], bench->oids[1], NULL);
+	begin(bench, bench->oids[0], bench->oids[1]);
+	ASSERT_RESULT(bench, PACK_INVALID);
+}
+
 #define SECRET "a secret of one's own, 7f3"
 
 /* The last commit's message, or its file, holds it. */
@@ -229,6 +326,9 @@ int main(void)
 			check_compares_a_new_refs_commits_with_their_parents),
 		BENCH_TEST(check_gives_up_on_a_state_that_is_nowhere),
 		BENCH_TEST(check_names_a_file_that_is_too_large),
+		BENCH_TEST(check_knows_what_commits_must_be_like),
+		BENCH_TEST(check_counts_commits),
+		BENCH_TEST(check_refuses_rules_for_commits_that_it_cannot_read),
 		BENCH_TEST(check_finds_secrets_where_they_are_denied),
 		BENCH_TEST(check_refuses_when_it_is_not_told_the_secrets),
 	};
