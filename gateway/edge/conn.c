@@ -295,8 +295,9 @@ int conn_get_upstream(struct conn *conn, struct bytes binding)
 	conn_put_upstream(conn);
 	conn->is_ready = false;
 	if (conn->is_stream && binding.len == 0 && !conn->websocket)
-		conn->up = upstream_get_h2(&conn->edge->pool, &conn->target,
-					   on_upstream, conn, &err);
+		conn->up =
+			upstream_get_h2(&conn->edge->pool, &conn->target,
+					conn->is_wide, on_upstream, conn, &err);
 	else
 		conn->up = upstream_get(&conn->edge->pool, &conn->target,
 					binding, on_upstream, conn, &err);

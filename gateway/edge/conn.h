@@ -54,6 +54,7 @@ struct conn {
 	struct h2_session *h2;
 	uint64_t h2_busy_ms; /* when a stream was last open */
 	bool is_stream;
+	bool is_wide; /* of streams: it may hold much */
 	struct http_fault stream_fault;
 
 	/* where to */

@@ -7,13 +7,14 @@
 
 #include "common/log.h"
 
-static const struct io_limits stream_limits = {
-	.in_max = H2_CLIENT_WINDOW,
-	.out_high = H2_BEHIND_OUT_HIGH,
-	.out_max = CONN_OUT_MAX,
+static const struct h2_stream_limits stream_limits = {
+	.wide = {H2_CLIENT_WINDOW, H2_BEHIND_OUT_HIGH, CONN_OUT_MAX},
+	.narrow = {H2_NARROW_BEHIND_IN_MAX, H2_NARROW_BEHIND_OUT_HIGH,
+		   CONN_OUT_MAX},
 };
 
-static int on_stream(void *owner, struct io *io, const struct http_fault *fault)
+static int on_stream(void *owner, struct io *io, bool is_wide,
+		     const struct http_fault *fault)
 {
 	const struct conn *outer = owner;
 	struct conn *conn = conn_new(outer->edge, io);
@@ -24,6 +25,7 @@ static int on_stream(void *owner, struct io *io, const struct http_fault *fault)
 	conn->target = outer->target;
 	conn->target_verdict = outer->target_verdict;
 	conn->has_target = conn->is_inner = conn->is_stream = true;
+	conn->is_wide = is_wide;
 	if (fault)
 		conn->stream_fault = *fault;
 	lane_begin_request(conn);

@@ -73,8 +73,18 @@
 #define H2_UPSTREAM_WINDOW   (1024 * 1024)
 #define H2_CONNECTION_WINDOW (4 * 1024 * 1024)
 /* Queues of who serves a stream. */
+#define H2_STREAM_IN_MAX   (64 * 1024)
 #define H2_BEHIND_IN_MAX   (256 * 1024)
 #define H2_BEHIND_OUT_HIGH (256 * 1024)
+/* So much for a few streams of a client's connection at one time; what the
+ * others hold is small, so that one connection that stops reading, or whose
+ * upstreams do, takes some 30 MiB at most (security F4). */
+#define H2_WIDE_STREAMS_MAX	  8
+#define H2_NARROW_CLIENT_WINDOW	  (32 * 1024)
+#define H2_NARROW_UPSTREAM_WINDOW (64 * 1024)
+#define H2_NARROW_STREAM_IN_MAX	  (16 * 1024)
+#define H2_NARROW_BEHIND_IN_MAX	  (64 * 1024) /* a whole head fits */
+#define H2_NARROW_BEHIND_OUT_HIGH (16 * 1024)
 /* For a client to say more of a request that was answered before its end. */
 #define H2_LINGER_MS 5000
 /* A connection with streams: each of them has a shorter deadline. */

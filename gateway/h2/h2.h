@@ -38,12 +38,18 @@
 
 struct h2_session;
 
+/* Of the ios for streams: the first H2_WIDE_STREAMS_MAX that are open at one
+ * time are wide. */
+struct h2_stream_limits {
+	struct io_limits wide, narrow;
+};
+
 struct h2_events {
 	/* Server: a request came. io (taken with 0) is what a client's
 	 * connection would be, with the request's head already in it;
-	 * with a fault there is none, and io wants the refusal. -1: cannot be
-	 * served now. */
-	int (*on_stream)(void *owner, struct io *io,
+	 * with a fault there is none, and io wants the refusal. What serves it
+	 * may hold much when it is_wide. -1: cannot be served now. */
+	int (*on_stream)(void *owner, struct io *io, bool is_wide,
 			 const struct http_fault *fault);
 	/* Something was refused that no stream tells of. May be NULL. */
 	void (*on_fault)(void *owner, const struct http_fault *fault);
@@ -56,7 +62,7 @@ struct h2_events {
  * written. stream_limits are those of the io that on_stream gets. NULL when
  * memory is out. */
 struct h2_session *h2_server_new(struct io_loop *loop, struct io *io,
-				 const struct io_limits *stream_limits,
+				 const struct h2_stream_limits *stream_limits,
 				 const struct h2_events *events, void *owner);
 struct h2_session *h2_client_new(struct io_loop *loop, struct io *io,
 				 const struct h2_events *events, void *owner);
@@ -77,9 +83,9 @@ bool h2_client_has_room(const struct h2_session *session);
 /* Client: a stream, as the io to write one HTTP/1.1 request to and read its
  * response from (yours; limits are its). A peer that resets the stream, or
  * an answer that is not strict, is IO_FAILED, the latter with ERR_INVALID.
- * NULL when memory is out. */
+ * The window is large when it is_wide. NULL when memory is out. */
 struct io *h2_client_open(struct h2_session *session,
-			  const struct io_limits *limits);
+			  const struct io_limits *limits, bool is_wide);
 /* Client: something was odd: no further stream. */
 void h2_client_retire(struct h2_session *session);
 

@@ -14,9 +14,8 @@
 #include "gateway/http/framing.h"
 #include "gateway/http/head.h"
 
-/* Of our end of a stream's io. What was let in by a window fits out, also
- * when each of its bytes came as a chunk. */
-#define H2_STREAM_IN_MAX  65536
+/* What was let in by a window fits out of our end of a stream's io, also when
+ * each of its bytes came as a chunk. */
 #define H2_STREAM_OUT_MAX (8 * H2_UPSTREAM_WINDOW)
 
 struct h2_session {
@@ -30,10 +29,11 @@ struct h2_session {
 	bool is_retired;
 	struct h2_events events;
 	void *owner;
-	struct io_limits stream_limits;
+	struct h2_stream_limits stream_limits;
 	struct h2_budget budget;
 	struct h2_stream *streams;
 	size_t stream_count;
+	size_t wide_count; /* server: of them */
 };
 
 enum out_state { OUT_HEAD, OUT_BODY, OUT_DONE };
@@ -41,6 +41,7 @@ enum out_state { OUT_HEAD, OUT_BODY, OUT_DONE };
 struct h2_stream {
 	struct h2_session *session; /* NULL: over, waits for its io */
 	int32_t id;		    /* client: 0 before its request */
+	bool is_wide;		    /* its queues and window are */
 	struct io *io;		    /* our end; NULL before a head */
 	char method[GUARD_METHOD_MAX + 1];
 	/* h2 to HTTP/1.1 */

@@ -61,13 +61,23 @@ static int on_begin_frame(nghttp2_session *ng, const nghttp2_frame_hd *head,
 	return 0;
 }
 
-static int begin_request(struct h2_session *session, int32_t id)
+static void widen(struct h2_session *session, int32_t id, int32_t window)
+{
+	(void)nghttp2_session_set_local_window_size(
+		session->ng, NGHTTP2_FLAG_NONE, id, window);
+}
+
+static int begin_request(struct h2_session *session, int32_t id, bool is_whole)
 {
 	struct h2_stream *stream = h2_stream_new(session);
 
 	if (!stream)
 		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 	stream->id = id;
+	stream->is_wide = session->wide_count < H2_WIDE_STREAMS_MAX;
+	session->wide_count += stream->is_wide;
+	if (stream->is_wide && !is_whole)
+		widen(session, id, H2_CLIENT_WINDOW);
 	(void)nghttp2_session_set_stream_user_data(session->ng, id, stream);
 	section_begin(&stream->section, SECTION_REQUEST, &stream->arena_in);
 	return 0;
@@ -83,7 +93,8 @@ static int on_begin_headers(nghttp2_session *ng, const nghttp2_frame *frame,
 	if (frame->hd.type != NGHTTP2_HEADERS)
 		return 0;
 	if (frame->headers.cat == NGHTTP2_HCAT_REQUEST)
-		return begin_request(session, frame->hd.stream_id);
+		return begin_request(session, frame->hd.stream_id,
+				     frame->hd.flags & NGHTTP2_FLAG_END_STREAM);
 	if (!stream)
 		return 0;
 	is_trailers = session->is_server || stream->in_began;
@@ -231,6 +242,9 @@ static int on_frame_send(nghttp2_session *ng, const nghttp2_frame *frame,
 	if (!stream || (frame->hd.type != NGHTTP2_DATA &&
 			frame->hd.type != NGHTTP2_HEADERS))
 		return 0;
+	if (!session->is_server && frame->hd.type == NGHTTP2_HEADERS &&
+	    stream->is_wide)
+		widen(session, stream->id, H2_UPSTREAM_WINDOW);
 	h2_budget_earn(&session->budget, frame->hd.length,
 		       frame->hd.type == NGHTTP2_DATA && stream->io &&
 			       buf_len(io_in(stream->io)) > 0);
@@ -325,14 +339,15 @@ static int say_settings(struct h2_session *session)
 {
 	const nghttp2_settings_entry server[] = {
 		{NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, H2_STREAMS_MAX},
-		{NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, H2_CLIENT_WINDOW},
+		{NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, H2_NARROW_CLIENT_WINDOW},
 		{NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, H2_SECTION_MAX},
 		{NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
 		{NGHTTP2_SETTINGS_ENABLE_CONNECT_PROTOCOL, 1},
 	};
 	const nghttp2_settings_entry client[] = {
 		{NGHTTP2_SETTINGS_ENABLE_PUSH, 0},
-		{NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, H2_UPSTREAM_WINDOW},
+		{NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE,
+		 H2_NARROW_UPSTREAM_WINDOW},
 		{NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, H2_SECTION_MAX},
 	};
 
@@ -364,7 +379,7 @@ static struct h2_session *session_new(struct h2_session spec)
 }
 
 struct h2_session *h2_server_new(struct io_loop *loop, struct io *io,
-				 const struct io_limits *stream_limits,
+				 const struct h2_stream_limits *stream_limits,
 				 const struct h2_events *events, void *owner)
 {
 	return session_new((struct h2_session){
@@ -482,13 +497,14 @@ bool h2_client_has_room(const struct h2_session *session)
 }
 
 struct io *h2_client_open(struct h2_session *session,
-			  const struct io_limits *limits)
+			  const struct io_limits *limits, bool is_wide)
 {
 	struct h2_stream *stream = h2_stream_new(session);
 	struct io *far;
 
 	if (!stream)
 		return NULL;
+	stream->is_wide = is_wide;
 	if (h2_stream_open_io(stream, limits, &far) < 0) {
 		h2_stream_over(stream, NGHTTP2_INTERNAL_ERROR);
 		return NULL;

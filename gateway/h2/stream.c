@@ -54,6 +54,8 @@ void h2_stream_over(struct h2_stream *stream, uint32_t code)
 
 	DL_DELETE(session->streams, stream);
 	session->stream_count--;
+	if (session->is_server)
+		session->wide_count -= stream->is_wide;
 	stream->session = NULL;
 	if (!session->is_server)
 		is_in_order = stream->in_ended;
@@ -155,7 +157,9 @@ int h2_stream_open_io(struct h2_stream *stream, const struct io_limits *limits,
 {
 	/* Full as soon as the queue between is: then windows wait. */
 	const struct io_limits both[2] = {
-		{.in_max = H2_STREAM_IN_MAX, .out_max = H2_STREAM_OUT_MAX},
+		{.in_max = stream->is_wide ? H2_STREAM_IN_MAX
+					   : H2_NARROW_STREAM_IN_MAX,
+		 .out_max = H2_STREAM_OUT_MAX},
 		*limits,
 	};
 	struct io *ends[2];
@@ -195,11 +199,14 @@ static void take_request(struct h2_stream *stream, bool is_whole)
 	if (method.len > 0)
 		memcpy(stream->method, method.data, method.len);
 	h2_stream_expect_head(stream);
-	if (h2_stream_open_io(stream, &session->stream_limits, &far) < 0) {
+	if (h2_stream_open_io(stream,
+			      stream->is_wide ? &session->stream_limits.wide
+					      : &session->stream_limits.narrow,
+			      &far) < 0) {
 		refuse_stream(stream);
 		return;
 	}
-	if (session->events.on_stream(session->owner, far,
+	if (session->events.on_stream(session->owner, far, stream->is_wide,
 				      is_good ? NULL : &section->fault) < 0) {
 		io_close(far);
 		refuse_stream(stream);

@@ -21,10 +21,10 @@ struct upstream_h2 {
 	struct upstream_h2 *next, *prev;
 };
 
-static const struct io_limits stream_limits = {
-	.in_max = H2_BEHIND_IN_MAX,
-	.out_high = H2_BEHIND_OUT_HIGH,
-	.out_max = UPSTREAM_OUT_MAX,
+static const struct h2_stream_limits stream_limits = {
+	.wide = {H2_BEHIND_IN_MAX, H2_BEHIND_OUT_HIGH, UPSTREAM_OUT_MAX},
+	.narrow = {H2_NARROW_BEHIND_IN_MAX, H2_NARROW_BEHIND_OUT_HIGH,
+		   UPSTREAM_OUT_MAX},
 };
 
 static void connection_close(struct upstream_h2 *h2)
@@ -114,7 +114,10 @@ static struct upstream_h2 *connection_new(struct upstream *up)
 
 static int open_stream(struct upstream *up, struct upstream_h2 *h2)
 {
-	struct io *io = h2_client_open(h2->session, &stream_limits);
+	struct io *io = h2_client_open(h2->session,
+				       up->is_wide ? &stream_limits.wide
+						   : &stream_limits.narrow,
+				       up->is_wide);
 
 	if (!io)
 		return -1;

@@ -24,6 +24,9 @@ enum upstream_state {
 	UP_CLOSED /* waits for IO_RELEASED */
 };
 
+/* Is HTTP/2 offered, and how much may come ahead of its reader? */
+enum h2_wish { H2_UNWANTED, H2_NARROW, H2_WIDE };
+
 struct upstream;
 
 /* What a direct connection and a leg do differently. */
@@ -60,6 +63,7 @@ struct upstream {
 	bool is_parsing;
 	bool is_reused;
 	bool offers_h2;		/* by ALPN */
+	bool is_wide;		/* enum h2_wish */
 	struct upstream_h2 *h2; /* io is a stream of it; may be gone */
 	struct buf trailer;
 	bool has_said;	      /* anything in answer to this request */

@@ -336,7 +336,7 @@ static bool defer_ready(struct upstream *up)
 
 static struct upstream *connect_new(struct upstream_pool *pool,
 				    const struct target *target,
-				    struct bytes binding, bool offers_h2,
+				    struct bytes binding, enum h2_wish wish,
 				    struct err *err)
 {
 	struct upstream *up = upstream_new(pool, target, binding);
@@ -345,8 +345,9 @@ static struct upstream *connect_new(struct upstream_pool *pool,
 		(void)err_set(err, ERR_SYSTEM, "open upstream");
 		return NULL;
 	}
-	up->offers_h2 = offers_h2;
-	if (offers_h2 && upstream_join_h2(up) == 0) {
+	up->offers_h2 = wish != H2_UNWANTED;
+	up->is_wide = wish == H2_WIDE;
+	if (up->offers_h2 && upstream_join_h2(up) == 0) {
 		up->state = UP_READY;
 		up->is_reused = true;
 		if (defer_ready(up))
@@ -364,13 +365,14 @@ static struct upstream *connect_new(struct upstream_pool *pool,
 
 static struct upstream *get(struct upstream_pool *pool,
 			    const struct target *target, struct bytes binding,
-			    bool offers_h2, struct err *err)
+			    enum h2_wish wish, struct err *err)
 {
-	struct upstream *up = take_idle(pool, target, binding, offers_h2);
+	struct upstream *up =
+		take_idle(pool, target, binding, wish != H2_UNWANTED);
 
 	if (up && defer_ready(up))
 		return up;
-	return connect_new(pool, target, binding, offers_h2, err);
+	return connect_new(pool, target, binding, wish, err);
 }
 
 static struct upstream *owned(struct upstream *up, upstream_fn *fn, void *owner)
@@ -392,16 +394,19 @@ struct upstream *upstream_get(struct upstream_pool *pool,
 			      "a credential needs HTTPS to %s", target->host);
 		return NULL;
 	}
-	return owned(get(pool, target, binding, false, err), fn, owner);
+	return owned(get(pool, target, binding, H2_UNWANTED, err), fn, owner);
 }
 
 struct upstream *upstream_get_h2(struct upstream_pool *pool,
-				 const struct target *target, upstream_fn *fn,
-				 void *owner, struct err *err)
+				 const struct target *target, bool is_wide,
+				 upstream_fn *fn, void *owner, struct err *err)
 {
-	return owned(get(pool, target, bytes_from(NULL, 0),
-			 target->scheme == SCHEME_HTTPS, err),
-		     fn, owner);
+	enum h2_wish wish = is_wide ? H2_WIDE : H2_NARROW;
+
+	if (target->scheme != SCHEME_HTTPS)
+		wish = H2_UNWANTED;
+	return owned(get(pool, target, bytes_from(NULL, 0), wish, err), fn,
+		     owner);
 }
 
 struct fields upstream_trailers(struct upstream *up)

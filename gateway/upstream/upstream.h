@@ -75,10 +75,11 @@ struct upstream *upstream_get(struct upstream_pool *pool,
 
 /* The same without a credential, offering HTTP/2 to an origin with TLS: for
  * clients that speak it themselves, so that gRPC works from end to end. The
- * exchanges with one origin share a connection then. */
+ * exchanges with one origin share a connection then. Who is_wide lets upstream
+ * send much ahead of being read. */
 struct upstream *upstream_get_h2(struct upstream_pool *pool,
-				 const struct target *target, upstream_fn *fn,
-				 void *owner, struct err *err);
+				 const struct target *target, bool is_wide,
+				 upstream_fn *fn, void *owner, struct err *err);
 /* The trailers that pass (gateway/http/trailers.h) of a response over HTTP/2;
  * none for others. At END; views until the put. */
 struct fields upstream_trailers(struct upstream *up);

@@ -3,10 +3,12 @@ import contextlib
 import resource
 import socket
 import ssl
+import time
 
 import pytest
 from gateway import is_sanitized, memory_now, wait_until
 from session import read_head
+from test_h2 import Client as H2Client
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -148,3 +150,60 @@ def test_a_sender_whose_server_stops_takes_no_more_than_its_share(session,
         for client in clients:
             client.send_until_full()
         assert settled(edge) - before < most(edge, BUSY, ACTIVE_MAX)
+
+
+# With all its streams open, none of which moves.
+STREAMS = 100
+STREAMS_TAKE_MAX = 28 * MIB
+
+
+def most_in_a_while(edge):
+    seen = []
+    for _ in range(20):
+        seen.append(memory_now(edge))
+        time.sleep(0.1)
+    return max(seen)
+
+
+@pytest.fixture
+def streams(make_session, policies, origin):
+    """A client of HTTP/2 that reads nothing, and its edge's memory before."""
+    session = make_session(policies.make(
+        [policies.rule("good.example", methods=["GET", "POST"],
+                       paths=["/**"])]))
+    edge = session.edge()
+    before = memory_now(edge)
+    client = H2Client(session, origin)
+    client.until(lambda: client.h2.remote_settings
+                 .max_concurrent_streams == STREAMS)
+    yield client, lambda: most_in_a_while(edge) - before, is_sanitized(edge)
+    client.close()
+
+
+def test_a_connection_of_many_streams_takes_no_more_than_its_share(streams):
+    client, taken, is_slack = streams
+    # Windows of zero: answers wait in the gateway.
+    client.h2.update_settings({4: 0})
+    client.send()
+    for _ in range(STREAMS):
+        client.ask(client.head(path=f"/big/{64 * MIB}"))
+    client.until(lambda: len(client.status) == STREAMS)
+    assert taken() < STREAMS_TAKE_MAX + is_slack * 64 * MIB
+
+
+def test_few_streams_may_send_much_ahead_of_their_server(streams):
+    client, taken, is_slack = streams
+    sent = [client.ask(client.head("POST", "/deaf"), end=False)
+            for _ in range(STREAMS)]
+
+    def windows():
+        return [client.h2._get_stream_by_id(stream)
+                .outbound_flow_control_window for stream in sent]
+    client.until(lambda: len([size for size in windows()
+                              if size > 32 * KIB]) == 8)
+    assert sorted(windows()) == 92 * [32 * KIB] + 8 * [128 * KIB]
+    for stream in sent:
+        client.h2.send_data(stream, bytes(16 * KIB))
+        client.h2.send_data(stream, bytes(16 * KIB))
+        client.send()
+    assert taken() < STREAMS_TAKE_MAX + is_slack * 64 * MIB

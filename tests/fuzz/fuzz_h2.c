@@ -17,6 +17,10 @@
 #define EMPTY "\0\0\0\4\0\0\0\0\0" /* SETTINGS */
 
 static const struct io_limits limits = {65536, 65536, 1 << 20};
+static const struct h2_stream_limits stream_limits = {
+	.wide = {65536, 65536, 1 << 20},
+	.narrow = {65536, 8192, 1 << 20},
+};
 static struct h2_session *session;
 
 /* Who asks for a WebSocket gets one, or what is none: an answer of 200 must
@@ -50,9 +54,11 @@ static void on_lane(struct io *io, enum io_event event, void *owner)
 		io_close(io);
 }
 
-static int on_stream(void *owner, struct io *io, const struct http_fault *fault)
+static int on_stream(void *owner, struct io *io, bool is_wide,
+		     const struct http_fault *fault)
 {
 	(void)owner;
+	(void)is_wide;
 	assert(!fault ||
 	       (fault->constraint != CONSTRAINT_none && fault->reason != NULL));
 	io_set_owner(io, on_lane, NULL);
@@ -96,7 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		input = bytes_slice(input, 1, input.len);
 	}
 	io = io_new(loop, fds[0], &limits, on_client, NULL);
-	session = h2_server_new(loop, io, &limits, &events, NULL);
+	session = h2_server_new(loop, io, &stream_limits, &events, NULL);
 	assert(session);
 	io_read_start(io);
 	fake_send(fds[1], bytes_from(PREFACE EMPTY, sizeof(PREFACE EMPTY) - 1));

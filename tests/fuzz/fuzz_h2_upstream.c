@@ -66,7 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	session = h2_client_new(loop, io, &events, NULL);
 	assert(session);
 	io_read_start(io);
-	near = h2_client_open(session, &limits);
+	near = h2_client_open(session, &limits, true);
 	assert(near);
 	is_open = true;
 	io_set_owner(near, on_answer, NULL);
