@@ -52,9 +52,8 @@ struct conn {
 
 	/* HTTP/2: the session, or one stream of it and why it is refused. */
 	struct h2_session *h2;
-	uint64_t h2_busy_ms; /* when a stream was last open */
-	bool is_stream;
-	bool is_wide; /* of streams: it may hold much */
+	uint64_t h2_busy_ms;	 /* when a stream was last open */
+	bool is_stream, is_wide; /* of HTTP/2; may hold much */
 	struct http_fault stream_fault;
 
 	/* where to */
