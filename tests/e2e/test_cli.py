@@ -166,7 +166,8 @@ def test_denials_of_the_sandbox_are_recorded(gateway, tmp_path):
     assert seen[0] == "write to /etc/first denied by filesystem (read-only)"
     assert "creation of /usr/second denied" in seen[1]
     assert len(seen) == 3 and "\x1b" not in seen[2]
-    stored = gateway.audit(session=rows[0]["session"], kind="sandbox")
+    stored = wait_until(lambda: len(seen) <= len(told := gateway.audit(
+        session=rows[0]["session"], kind="sandbox")) and told)
     assert [row["detail"] for row in stored] == seen
 
 

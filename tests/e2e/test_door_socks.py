@@ -75,7 +75,7 @@ def test_elsewhere_the_reply_says_no(client, address, gateway,  # noqa: F811
         assert socks.greet(stream, "x", one.lease)
         assert socks.ask(stream, "good.example", 22) == 2
         assert stream.recv(1) == b""
-    row, = gateway.audit(one.id, "connection")
+    row, = wait_until(lambda: gateway.audit(one.id, "connection"))
     assert row["constraint"] == "port_not_allowed" and not row["allowed"]
     with ask(address, "good.example", origin.port, one.lease):
         pass

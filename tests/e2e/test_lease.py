@@ -66,7 +66,7 @@ def test_a_revoked_session_says_so(web, origin, gateway):
     answer = session.curl(origin.url("/echo"))
     assert answer.status == 403
     assert answer.json["constraint"] == "session_revoked"
-    row = gateway.audit(session.id, "session.ended")[-1]
+    row = wait_until(lambda: gateway.audit(session.id, "session.ended"))[-1]
     assert "revoked" in str(row)
 
 
@@ -132,7 +132,8 @@ def test_a_session_ends_with_the_connection_that_attached_it(web, origin,
         except ApiError as error:
             return error.status == 404
     wait_until(gone)
-    assert "ended" in str(gateway.audit(session.id, "session.ended")[-1])
+    assert "ended" in str(wait_until(
+        lambda: gateway.audit(session.id, "session.ended"))[-1])
 
 
 def test_nothing_is_attached_to_a_session_that_is_not_there(gateway):

@@ -2,6 +2,7 @@
 import os
 
 import pytest
+from waiting import wait_until
 
 
 @pytest.fixture
@@ -93,5 +94,5 @@ def test_git_counts_as_well(rated, repo):
     pushed = work.push("HEAD:agent/1")
     assert pushed.returncode != 0
     assert repo.tip("agent/1") != work.out("rev-parse", "HEAD")
-    assert session.audit() and any(
-        row.get("constraint") == "limit_rate" for row in session.audit())
+    wait_until(lambda: any(row.get("constraint") == "limit_rate"
+                           for row in session.audit()))

@@ -99,8 +99,9 @@ def test_no_request_fails_and_the_next_has_the_new_value(gateway, session,
         answer = session.curl(double.url(f"/after/{i}", API))
         assert answer.status == 200, answer.text
         assert double.token_of(f"/after/{i}") == f"Bearer {value}"
-    row = [row for row in gateway.audit(kind="secret.changed")
-           if row["method"] == "rotate"][-1]
+    row = wait_until(lambda: [
+        row for row in gateway.audit(kind="secret.changed")
+        if row["method"] == "rotate"])[-1]
     assert row["host"] == "api" and value not in str(row)
 
 
