@@ -145,7 +145,7 @@ static int transmit(struct rpc *rpc, int fd, struct err *err)
 
 	wipe_out();
 	if (was_empty && rpc->queue.first)
-		io_watch_set(rpc->watch, true, true);
+		io_watch_set(rpc->watch, !rpc->is_resting, true);
 	return sent;
 }
 
@@ -171,6 +171,13 @@ int rpc_tell(struct rpc *rpc, uint16_t type, const struct wire_schema *schema,
 size_t rpc_queued(const struct rpc *rpc)
 {
 	return rpc->queue.bytes;
+}
+
+void rpc_rest(struct rpc *rpc, bool rests)
+{
+	rpc->is_resting = rests;
+	if (!rpc->is_closed)
+		io_watch_set(rpc->watch, !rests, rpc->queue.first != NULL);
 }
 
 /* ---- asking ---- */

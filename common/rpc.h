@@ -72,6 +72,9 @@ struct rpc_config {
 	/* A request past its permit's rate is refused with this code: for
 	 * peers whose own clients set the pace. 0: it ends the channel. */
 	uint16_t rate_code;
+	/* Messages wait here, none of any channel is being handled: what came
+	 * before them elsewhere may be received now. May be NULL. */
+	void (*on_waiting)(void *owner);
 	/* The channel is dead (why: for the log). May be NULL. */
 	void (*on_closed)(struct rpc *rpc, const char *why, void *owner);
 };
@@ -124,6 +127,14 @@ void rpc_refuse(struct rpc_ticket ticket, uint16_t code, const char *format,
  * until then, also when it is closed. A request that its handler leaves
  * unanswered is held anyway; a notification is not. */
 void rpc_ticket_hold(struct rpc_ticket ticket);
+
+/* While a channel rests, nothing is received: what comes waits in the socket
+ * and wakes nobody; nor is its end seen. Sending goes on. */
+void rpc_rest(struct rpc *rpc, bool rests);
+/* Receive some of what came, resting or not. Never from inside a handler:
+ * there is memory for one message. False: nothing is left, or the channel
+ * has ended. */
+bool rpc_receive(struct rpc *rpc);
 
 /* Bytes queued because the peer does not read. */
 size_t rpc_queued(const struct rpc *rpc);

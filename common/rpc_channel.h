@@ -56,6 +56,7 @@ struct rpc {
 	bool is_closed;	  /* no socket, no watch, no timer any more */
 	bool is_deferred; /* on_turn_end is due */
 	bool is_over;	  /* closed, and its turn has ended */
+	bool is_resting;
 };
 
 extern const struct wire_schema rpc_refusal_schema;

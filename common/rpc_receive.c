@@ -206,6 +206,14 @@ static bool receive_one(struct rpc *rpc)
 	return handled == 0 && !rpc->is_closed;
 }
 
+bool rpc_receive(struct rpc *rpc)
+{
+	for (int i = 0; i < TURN_MESSAGES_MAX; i++)
+		if (!receive_one(rpc))
+			return false;
+	return true;
+}
+
 void rpc_on_ready(int fd, bool readable, bool writable, void *owner)
 {
 	struct rpc *rpc = owner;
@@ -219,9 +227,12 @@ void rpc_on_ready(int fd, bool readable, bool writable, void *owner)
 			return;
 		}
 		if (!rpc->queue.first)
-			io_watch_set(rpc->watch, true, false);
+			io_watch_set(rpc->watch, !rpc->is_resting, false);
 	}
-	for (int i = 0; readable && i < TURN_MESSAGES_MAX; i++)
-		if (!receive_one(rpc))
-			return;
+	if (!readable)
+		return;
+	if (rpc->config.on_waiting)
+		rpc->config.on_waiting(rpc->config.owner);
+	if (!rpc->is_closed)
+		(void)rpc_receive(rpc);
 }

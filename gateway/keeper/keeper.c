@@ -50,6 +50,13 @@ static void forget_peer(struct keeper_peer *peer)
 		log_error("peer of role %s not freed", role_name(peer->role));
 }
 
+static void on_peer_waiting(void *owner)
+{
+	struct keeper_peer *peer = owner;
+
+	peer->keeper->spec->on_waiting(peer->keeper, peer);
+}
+
 static void on_peer_gone(struct rpc *rpc, const char *why, void *owner)
 {
 	struct keeper_peer *peer = owner;
@@ -90,6 +97,7 @@ static int add_peer(struct keeper *keeper, const struct msg_peer *msg, int *fd,
 		.permit_count = service->permit_count,
 		.owner = peer,
 		.rate_code = CONSTRAINT_limit_rate,
+		.on_waiting = keeper->spec->on_waiting ? on_peer_waiting : NULL,
 		.on_closed = on_peer_gone,
 	};
 

@@ -66,6 +66,8 @@ struct keeper_spec {
 				 struct bytes reason);
 	void (*on_peer)(struct keeper *keeper, struct keeper_peer *peer);
 	void (*on_peer_closed)(struct keeper *keeper, struct keeper_peer *peer);
+	/* Messages of the peer wait, and none is being handled. */
+	void (*on_waiting)(struct keeper *keeper, struct keeper_peer *peer);
 	/* fd is the callee's. Without this hook a listener is refused. */
 	void (*on_listener)(struct keeper *keeper, enum listener_kind kind,
 			    int fd);

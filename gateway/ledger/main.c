@@ -15,6 +15,7 @@
 #include "gateway/ledger/batch.h"
 #include "gateway/ledger/follow.h"
 #include "gateway/ledger/permit.h"
+#include "gateway/ledger/rest.h"
 #include "gateway/ledger/retain.h"
 
 /* How often the head is logged, as an anchor outside the store. */
@@ -28,6 +29,7 @@ struct ledger {
 	struct store store;
 	struct batch batch;
 	struct batch_hooks hooks;
+	struct rest rest;
 	struct follow follow;
 	struct approvals approvals;
 	struct io_timer *anchor;
@@ -57,6 +59,8 @@ static void answer_records(struct rpc_ticket ticket, const void *message,
 		return;
 	}
 	batch_add(&ledger->batch, message, session_of(peer), NULL);
+	if (peer->role == ROLE_EDGE)
+		rest_note(&ledger->rest, peer);
 	if (peer->role == ROLE_WARDEN)
 		approvals_note_ends(&ledger->approvals, message);
 }
@@ -93,6 +97,24 @@ static void on_stored(void *owner)
 	struct ledger *ledger = owner;
 
 	follow_wake(&ledger->follow);
+}
+
+static void on_collected(void *owner)
+{
+	struct ledger *ledger = owner;
+
+	if (ledger->batch.first && !ledger->batch.failed_ms)
+		(void)batch_flush(&ledger->batch);
+}
+
+/* What an edge told before comes before: no use of a secret before the
+ * request, no row of a session after its end. */
+static void on_waiting(struct keeper *keeper, struct keeper_peer *peer)
+{
+	struct ledger *ledger = keeper->owner;
+
+	if (peer->role != ROLE_EDGE)
+		rest_collect(&ledger->rest);
 }
 
 /* ---- proposals ---- */
@@ -217,6 +239,7 @@ static void on_peer_closed(struct keeper *keeper, struct keeper_peer *peer)
 {
 	struct ledger *ledger = keeper->owner;
 
+	rest_forget(&ledger->rest, peer);
 	follow_remove(&ledger->follow, peer->rpc);
 }
 
@@ -321,6 +344,7 @@ static int start(struct keeper *keeper, struct err *err)
 		(struct approvals){keeper, &ledger->store, &ledger->batch};
 	if (batch_init(&ledger->batch, keeper->loop, &ledger->store,
 		       &ledger->hooks, err) < 0 ||
+	    rest_init(&ledger->rest, keeper->loop, on_collected, ledger) < 0 ||
 	    follow_init(&ledger->follow, keeper->loop, &ledger->store, err) < 0)
 		return -1;
 	ledger->anchor = io_timer_new(keeper->loop, on_anchor, ledger);
@@ -339,6 +363,16 @@ static void on_drain(struct keeper *keeper)
 
 	(void)batch_flush(&ledger->batch);
 	io_loop_stop(keeper->loop);
+}
+
+/* What was told is stored, also when the warden is gone. */
+static void finish(struct ledger *ledger)
+{
+	if (ledger->rest.timer) {
+		rest_collect(&ledger->rest);
+		(void)batch_flush(&ledger->batch);
+	}
+	store_close(&ledger->store);
 }
 
 int main(void)
@@ -403,13 +437,12 @@ int main(void)
 		.syscalls = syscalls,
 		.start = start,
 		.on_peer_closed = on_peer_closed,
+		.on_waiting = on_waiting,
 		.on_drain = on_drain,
 	};
 	static struct ledger ledger;
 	int code = keeper_main(&spec, &ledger);
 
-	if (ledger.batch.timer)
-		(void)batch_flush(&ledger.batch);
-	store_close(&ledger.store);
+	finish(&ledger);
 	return code;
 }

@@ -1,0 +1,106 @@
+#include "gateway/ledger/rest.h"
+
+#include <stdlib.h>
+#include <utlist.h>
+
+/* So often 64 messages are read of one channel before it is another's turn:
+ * what the socket of one can hold is less. */
+#define ROUNDS_MAX 32
+
+struct rest_peer {
+	struct keeper_peer *peer;
+	uint64_t since_ms; /* of notes */
+	unsigned notes;
+	bool is_resting;
+	struct rest_peer *next, *prev;
+};
+
+/* Rotates the list: reading may take the peer, and itself, off it. */
+void rest_collect(struct rest *rest)
+{
+	struct rest_peer *one;
+	size_t count;
+
+	DL_COUNT(rest->resting, one, count);
+	for (; count > 0 && rest->resting; count--) {
+		struct rpc *rpc;
+		int rounds = 0;
+
+		one = rest->resting;
+		rpc = one->peer->rpc;
+		DL_DELETE(rest->resting, one);
+		DL_APPEND(rest->resting, one);
+		while (rounds++ < ROUNDS_MAX && rpc_receive(rpc))
+			;
+	}
+}
+
+static void wake(struct rest *rest, struct rest_peer *one)
+{
+	DL_DELETE(rest->resting, one);
+	one->is_resting = false;
+	rpc_rest(one->peer->rpc, false);
+}
+
+static void on_timer(void *owner)
+{
+	struct rest *rest = owner;
+	struct rest_peer *one, *next;
+
+	rest_collect(rest);
+	DL_FOREACH_SAFE(rest->resting, one, next)
+	{
+		if (one->notes < REST_NOTES_MIN)
+			wake(rest, one);
+		one->notes = 0;
+	}
+	if (rest->resting)
+		io_timer_set(rest->timer, REST_MS);
+	rest->on_collected(rest->owner);
+}
+
+int rest_init(struct rest *rest, struct io_loop *loop,
+	      void (*on_collected)(void *owner), void *owner)
+{
+	*rest = (struct rest){
+		.loop = loop,
+		.timer = io_timer_new(loop, on_timer, rest),
+		.on_collected = on_collected,
+		.owner = owner,
+	};
+	return rest->timer ? 0 : -1;
+}
+
+void rest_note(struct rest *rest, struct keeper_peer *peer)
+{
+	uint64_t now = io_loop_now_ms(rest->loop);
+	struct rest_peer *one = peer->owner;
+
+	if (!one)
+		one = peer->owner = calloc(1, sizeof(*one));
+	if (!one)
+		return;
+	one->peer = peer;
+	if (!one->is_resting && now - one->since_ms >= REST_MS) {
+		one->since_ms = now;
+		one->notes = 0;
+	}
+	if (++one->notes < REST_NOTES_MIN || one->is_resting)
+		return;
+	if (!rest->resting)
+		io_timer_set(rest->timer, REST_MS);
+	one->is_resting = true;
+	one->notes = 0;
+	DL_APPEND(rest->resting, one);
+	rpc_rest(peer->rpc, true);
+}
+
+void rest_forget(struct rest *rest, struct keeper_peer *peer)
+{
+	struct rest_peer *one = peer->owner;
+
+	peer->owner = NULL;
+	if (one && one->is_resting)
+		DL_DELETE(rest->resting, one);
+	free(one);
+}

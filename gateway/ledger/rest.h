@@ -1,0 +1,39 @@
+/*
+ * Edges that tell much. Each message would wake the ledger, for rows that
+ * wait BATCH_WAIT_MS for company anyway: a channel that brings many is let
+ * rest, and what came on it is collected every REST_MS and stored at once.
+ * What was told waits in the socket meanwhile: it is out of the edge's hands.
+ *
+ * The order of things stays: before anybody else's message is read, what
+ * edges told before it is collected (rest_collect()).
+ */
+#ifndef GATEWAY_LEDGER_REST_H
+#define GATEWAY_LEDGER_REST_H
+
+#include "gateway/keeper/keeper.h"
+
+#define REST_MS	       10
+#define REST_NOTES_MIN 4 /* messages in REST_MS: then it rests */
+
+struct rest_peer; /* keeper_peer.owner */
+
+struct rest {
+	struct io_loop *loop;
+	struct io_timer *timer;
+	struct rest_peer *resting;
+	/* What was told in the last REST_MS is here. */
+	void (*on_collected)(void *owner);
+	void *owner;
+};
+
+/* 0, or -1 when memory is out. */
+int rest_init(struct rest *rest, struct io_loop *loop,
+	      void (*on_collected)(void *owner), void *owner);
+/* The peer told something: it may have to rest from now on. */
+void rest_note(struct rest *rest, struct keeper_peer *peer);
+/* Read what waits in the channels that rest. Not from inside an answer. */
+void rest_collect(struct rest *rest);
+/* The peer's channel is closed. */
+void rest_forget(struct rest *rest, struct keeper_peer *peer);
+
+#endif
