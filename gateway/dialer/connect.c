@@ -17,6 +17,8 @@ struct attempt {
 struct connecting {
 	struct io_loop *loop;
 	struct io_timer *timer;
+	struct attempt *made; /* told of at the end of the turn */
+	bool is_cancelled;    /* freed then */
 	connect_fn *fn;
 	void *owner;
 	uint64_t deadline_ms;
@@ -43,7 +45,11 @@ void connect_cancel(struct connecting *connecting)
 	for (size_t i = 0; i < connecting->count; i++)
 		attempt_end(&connecting->attempts[i]);
 	io_timer_free(connecting->timer);
-	free(connecting);
+	connecting->timer = NULL;
+	if (connecting->made)
+		connecting->is_cancelled = true;
+	else
+		free(connecting);
 }
 
 static void finish(struct connecting *connecting, int fd, size_t index)
@@ -86,7 +92,7 @@ static void on_ready(int fd, bool readable, bool writable, void *owner)
 	(void)writable;
 	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
 		error = errno;
-	if (error == EINPROGRESS)
+	if (error == EINPROGRESS || connecting->made)
 		return;
 	if (error == 0) {
 		finish(connecting, take_fd(&attempt->fd),
@@ -95,6 +101,19 @@ static void on_ready(int fd, bool readable, bool writable, void *owner)
 	}
 	fail(connecting, attempt, error);
 	go_on(connecting);
+}
+
+static void on_made(void *owner)
+{
+	struct connecting *connecting = owner;
+	struct attempt *attempt = connecting->made;
+
+	connecting->made = NULL;
+	if (connecting->is_cancelled)
+		free(connecting);
+	else
+		finish(connecting, take_fd(&attempt->fd),
+		       (size_t)(attempt - connecting->attempts));
 }
 
 static int open_socket(const union address *address)
@@ -112,15 +131,42 @@ static int open_socket(const union address *address)
 	return take_fd(&fd);
 }
 
+/* Asked again, connect(2) says how far it is: a neighbour has answered by
+ * now, and nobody need wait for it. 0: the connection is made; else errno. */
+static int how_far(int fd, const union address *address)
+{
+	if (connect(fd, &address->any, address_len(address)) == 0 ||
+	    errno == EISCONN)
+		return 0;
+	return errno;
+}
+
+/* At the end of the turn: nobody is called inside his own call. */
+static bool tell_soon(struct connecting *connecting, struct attempt *attempt)
+{
+	if (io_loop_defer(connecting->loop, on_made, connecting) < 0)
+		return false;
+	connecting->made = attempt;
+	return true;
+}
+
 /* Begin the next attempt; false when it failed at once. */
 static bool begin_next(struct connecting *connecting)
 {
 	size_t index = connecting->begun++;
 	struct attempt *attempt = &connecting->attempts[index];
+	int error;
 
 	attempt->fd = open_socket(&connecting->addresses[index]);
 	if (attempt->fd < 0) {
 		fail(connecting, attempt, errno);
+		return false;
+	}
+	error = how_far(attempt->fd, &connecting->addresses[index]);
+	if (error == 0 && tell_soon(connecting, attempt))
+		return true;
+	if (error && error != EALREADY && error != EINPROGRESS) {
+		fail(connecting, attempt, error);
 		return false;
 	}
 	attempt->watch =
@@ -153,13 +199,16 @@ static void go_on(struct connecting *connecting)
 {
 	while (connecting->begun < connecting->count && !begin_next(connecting))
 		;
-	io_timer_set(connecting->timer, wait_ms(connecting));
+	if (!connecting->made)
+		io_timer_set(connecting->timer, wait_ms(connecting));
 }
 
 static void on_timer(void *owner)
 {
 	struct connecting *connecting = owner;
 
+	if (connecting->made)
+		return;
 	if (connecting->failed == connecting->count) {
 		finish(connecting, -1, connecting->last);
 		return;
