@@ -44,6 +44,20 @@ static int on_client_hello(SSL *ssl, int *alert, void *unused)
 	return SSL_CLIENT_HELLO_RETRY; /* stop here */
 }
 
+/* Nothing is ever chosen from these: a new SSL copies them all, so one of
+ * each will do. */
+static bool keep_short(SSL_CTX *context)
+{
+	/* OpenSSL's macros cast const away. */
+	char groups[] = "P-256", algorithms[] = "ECDSA+SHA256";
+
+	return SSL_CTX_set_ciphersuites(context, "TLS_AES_128_GCM_SHA256") &&
+	       SSL_CTX_set_cipher_list(context,
+				       "ECDHE-ECDSA-AES128-GCM-SHA256") &&
+	       SSL_CTX_set1_groups_list(context, groups) &&
+	       SSL_CTX_set1_sigalgs_list(context, algorithms);
+}
+
 /* Nothing of a connection is kept in it: one for the life of the process. */
 static SSL_CTX *shared_context(void)
 {
@@ -53,6 +67,11 @@ static SSL_CTX *shared_context(void)
 		context = SSL_CTX_new(TLS_server_method());
 		if (!context)
 			return NULL;
+		if (!keep_short(context)) {
+			SSL_CTX_free(context);
+			context = NULL;
+			return NULL;
+		}
 		SSL_CTX_set_client_hello_cb(context, on_client_hello, NULL);
 		/* It tells of no extension that it does not know; it fails
 		 * where it knows this one. */
