@@ -10,6 +10,7 @@
 #include "cli/gateway.h"
 #include "cli/policy_file.h"
 #include "common/cleanup.h"
+#include "policies/permissions.h"
 #include "policies/policy.h"
 
 #define PATH_BYTES 256
@@ -19,7 +20,18 @@ struct wanted {
 	struct session_request request;
 	const char *policy;
 	const char *ca; /* file for the CA, or NULL */
+	const char *permissions[PERMISSIONS_MAX + 1];
+	size_t permission_count;
 };
+
+static int add_permission(struct wanted *wanted, const char *permission)
+{
+	if (wanted->permission_count == PERMISSIONS_MAX)
+		return -1;
+	wanted->permissions[wanted->permission_count++] = permission;
+	wanted->request.permissions = wanted->permissions;
+	return 0;
+}
 
 static int parse(struct cli *cli, struct wanted *wanted)
 {
@@ -31,9 +43,10 @@ static int parse(struct cli *cli, struct wanted *wanted)
 		{"ttl", required_argument, NULL, 't'},
 		{"proxy", no_argument, NULL, 'x'},
 		{"ca", required_argument, NULL, 'c'},
+		{"permission", required_argument, NULL, 'm'},
 		{NULL, 0, NULL, 0},
 	};
-	int option;
+	int option, result = 0;
 	char *end = NULL;
 
 	while ((option = getopt_long(cli->argc, cli->argv, "", table, NULL)) !=
@@ -48,6 +61,8 @@ static int parse(struct cli *cli, struct wanted *wanted)
 			wanted->ca = optarg;
 		else if (option == 'x')
 			request->has_proxy = true;
+		else if (option == 'm')
+			result |= add_permission(wanted, optarg);
 		else if (option == 't')
 			request->ttl_s = (unsigned)strtoul(optarg, &end, 10);
 		else
@@ -55,7 +70,7 @@ static int parse(struct cli *cli, struct wanted *wanted)
 		if (option == 't' && (*end || request->ttl_s == 0))
 			return -1;
 	}
-	return wanted->policy && optind == cli->argc ? 0 : -1;
+	return wanted->policy && optind == cli->argc ? result : -1;
 }
 
 /* Compiled here as well: its errors are told whole. */
@@ -107,8 +122,14 @@ static int save_ca(json_t *created, const char *path, struct err *err)
 
 static void created_table(const json_t *value)
 {
+	json_t *permission;
+	size_t index;
+
 	(void)printf("session  %s\n", json_text(value, "id"));
 	(void)printf("lease    %s\n", json_text(value, "lease"));
+	json_array_foreach(json_object_get(value, "permissions"), index,
+			   permission)(void)
+		printf("may      %s\n", json_string_value(permission));
 	(void)printf("expires  %s\n", json_text(value, "expires"));
 	if (json_text(value, "proxy")[0])
 		(void)printf("proxy    http://%s\n", json_text(value, "proxy"));

@@ -126,6 +126,15 @@ int gateway_open(struct client *client, struct err *err)
 
 /* ---- the session ---- */
 
+static void add_permissions(json_t *body, const char *const *permissions)
+{
+	json_t *list = json_array();
+
+	for (; *permissions; permissions++)
+		(void)json_array_append_new(list, json_string(*permissions));
+	(void)json_object_set_new(body, "permissions", list);
+}
+
 int gateway_ask_create(struct client *client,
 		       const struct session_request *request, struct err *err)
 {
@@ -145,6 +154,8 @@ int gateway_ask_create(struct client *client,
 	if (body && request->ttl_s)
 		(void)json_object_set_new(body, "ttl_s",
 					  json_integer(request->ttl_s));
+	if (body && request->permissions)
+		add_permissions(body, request->permissions);
 	text = body ? json_dumps(body, JSON_COMPACT) : NULL;
 	json_decref(body);
 	if (!text)

@@ -25,12 +25,14 @@ int gateway_open(struct client *client, struct err *err);
 
 /* What a session is created from. */
 struct session_request {
-	struct bytes policy; /* text */
-	const char *repo;    /* or NULL */
-	const char *branch;  /* or NULL */
-	unsigned ttl_s;	     /* 0: control's default */
-	bool has_proxy;	     /* clients outside may come by the proxy port */
-	bool holds; /* ends with the client, unless it is attached before */
+	struct bytes policy;		/* text */
+	const char *repo;		/* or NULL */
+	const char *branch;		/* or NULL */
+	const char *const *permissions; /* of the lease, NULL behind the last;
+					   or NULL: the policy's alone */
+	unsigned ttl_s;			/* 0: control's default */
+	bool has_proxy; /* clients outside may come by the proxy port */
+	bool holds;	/* ends with the client, unless it is attached before */
 };
 
 /* POST /v1/sessions, and its answer: *reply holds id, lease, ca_pem,

@@ -2,6 +2,7 @@
 
 #include "common/cleanup.h"
 #include "policies/compile.h"
+#include "policies/permissions.h"
 #include "policies/ref.h"
 #include "policies/repo_path.h"
 
@@ -209,6 +210,19 @@ static void read_repo(struct compile *compile, const struct text_node *node,
 			   "or both");
 }
 
+/* What the session's lease leaves of it. A guardrail is no session's. */
+static void narrow(struct compile *compile, const struct text_node *node,
+		   struct policy_repo *repo)
+{
+	const struct policy_variables *variables = compile->variables;
+	struct err err;
+
+	if (!compile->policy->is_guardrail && repo->host.len &&
+	    permissions_narrow(variables->permissions, variables->repo,
+			       compile->reader.arena, repo, &err) < 0)
+		text_error(&compile->reader.source, node->at, "%s", err.text);
+}
+
 /* What ${github.*} stands for, in a text that is checked alone too. */
 static void note_github(struct compile *compile, const struct text_node *item,
 			const struct policy_repo *repo)
@@ -249,6 +263,7 @@ void compile_git(struct compile *compile, const struct text_node *node)
 	     item = item->next) {
 		read_repo(compile, item, &array[policy->repo_count]);
 		note_github(compile, item, &array[policy->repo_count]);
+		narrow(compile, item, &array[policy->repo_count]);
 		policy->repo_count++;
 	}
 }

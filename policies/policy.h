@@ -163,6 +163,8 @@ struct policy_variables {
 	struct bytes session_id; /* ${session.id} */
 	struct bytes branch;	 /* ${session.branch} */
 	struct bytes repo;	 /* ${session.repo}: an https URL */
+	/* What the lease is bounded by (permissions.h); empty: nothing. */
+	struct bytes permissions;
 };
 
 /* All that is wrong with a text, as people read it: file:line:col, the

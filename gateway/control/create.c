@@ -9,6 +9,7 @@
 #include "gateway/control/json.h"
 #include "gateway/session/lease.h"
 #include "policies/guardrail.h"
+#include "policies/permissions.h"
 #include "policies/ref.h"
 #include "policies/repo_path.h"
 
@@ -17,11 +18,14 @@
 #define REPO_LEN_MAX	256
 #define BRANCH_LEN_MAX	128
 #define ERRORS_MAX	(64 * 1024)
+#define LEASE_SHOWN_MAX 256 /* of its permissions, on record */
 #define SCOPE_ARENA_MAX (32 * 1024 * 1024)
 
 /* What the body asks for; views into its JSON. */
 struct wanted {
 	struct bytes policy, policy_name, repo, branch;
+	const json_t *permissions; /* NULL: none are given */
+	struct bytes lease;	   /* they as one text */
 	json_int_t ttl_s;
 	int holds;
 	int has_proxy;
@@ -33,7 +37,8 @@ struct create_task {
 	uint64_t expires_ms;
 	bool holds;
 	bool has_proxy;
-	int package_fd; /* -1 once it was given away */
+	int package_fd;		/* -1 once it was given away */
+	struct buf permissions; /* effective, as one text */
 	struct record record;
 };
 
@@ -42,6 +47,7 @@ static void create_end(struct conn *conn)
 	struct create_task *task = conn->task;
 
 	secret_wipe(task->lease, sizeof(task->lease));
+	buf_release(&task->permissions);
 	if (task->package_fd >= 0)
 		(void)close(task->package_fd);
 }
@@ -101,12 +107,12 @@ static json_t *parse_wanted(struct conn *conn, struct wanted *wanted)
 	*wanted = (struct wanted){.ttl_s = TTL_DEFAULT_S};
 	if (root &&
 	    json_unpack_ex(root, &error, JSON_STRICT,
-			   "{s:s%, s?s%, s?s%, s?s%, s?I, s?b, s?b}", "policy",
-			   &policy, &policy_len, "policy_name", &name,
+			   "{s:s%, s?s%, s?s%, s?s%, s?I, s?b, s?b, s?o}",
+			   "policy", &policy, &policy_len, "policy_name", &name,
 			   &name_len, "repo", &repo, &repo_len, "branch",
 			   &branch, &branch_len, "ttl_s", &wanted->ttl_s,
-			   "hold", &wanted->holds, "proxy",
-			   &wanted->has_proxy) < 0) {
+			   "hold", &wanted->holds, "proxy", &wanted->has_proxy,
+			   "permissions", &wanted->permissions) < 0) {
 		json_decref(root);
 		root = NULL;
 	}
@@ -118,7 +124,40 @@ static json_t *parse_wanted(struct conn *conn, struct wanted *wanted)
 	wanted->policy_name = bytes_from(name, name_len);
 	wanted->repo = bytes_from(repo, repo_len);
 	wanted->branch = bytes_from(branch, branch_len);
+	wanted->lease = bytes_from(NULL, 0);
 	return root;
+}
+
+/* NULL, or what is wrong. */
+static const char *take_permissions(struct conn *conn, struct wanted *wanted)
+{
+	static struct err err;
+	auto_type(buf_release) struct buf text;
+	const json_t *item;
+	size_t i;
+
+	if (!wanted->permissions)
+		return NULL;
+	if (!json_is_array(wanted->permissions) ||
+	    json_array_size(wanted->permissions) == 0 ||
+	    json_array_size(wanted->permissions) > PERMISSIONS_MAX)
+		return "permissions is a list of 1 to 64 texts";
+	if (wanted->repo.len == 0)
+		return "permissions are for repo: give one";
+	buf_init(&text, PERMISSIONS_BYTES_MAX);
+	json_array_foreach(wanted->permissions, i, item)
+	{
+		struct bytes permission = bytes_from(json_string_value(item),
+						     json_string_length(item));
+
+		if (permission_check(permission, &err) < 0)
+			return err.text;
+		if ((i > 0 && buf_add_byte(&text, ' ') < 0) ||
+		    buf_add(&text, permission) < 0)
+			return "permissions are 8192 bytes at most";
+	}
+	wanted->lease = arena_copy(&conn->arena, buf_view(&text));
+	return wanted->lease.len ? NULL : "no memory";
 }
 
 /* ---- the package ---- */
@@ -131,6 +170,7 @@ static struct policy *compile(struct conn *conn, const struct wanted *wanted,
 		.session_id = bytes_str(id),
 		.branch = wanted->branch,
 		.repo = wanted->repo,
+		.permissions = wanted->lease,
 	};
 	const char *file = arena_str(&conn->arena, wanted->policy_name);
 	struct policy_errors errors = {
@@ -160,6 +200,7 @@ static int seal(struct conn *conn, const struct wanted *wanted,
 		.owner_uid = conn->who.uid,
 		.repo = wanted->repo,
 		.branch = wanted->branch,
+		.permissions = wanted->lease,
 		.policy_name = wanted->policy_name,
 		.created_ms = clock_wall_ms(),
 		.lease_hash = bytes_from(hash, sizeof(hash)),
@@ -191,6 +232,7 @@ static struct create_task *task_new(struct conn *conn)
 	random_id(id);
 	(void)snprintf(task->id, sizeof(task->id), "s-%s", id);
 	task->package_fd = -1;
+	buf_init(&task->permissions, PERMISSIONS_BYTES_MAX);
 	conn->task = task;
 	conn->on_end = create_end;
 	return task;
@@ -208,6 +250,23 @@ static json_t *proxy_of(const struct conn *conn, const struct create_task *task)
 			       : json_string("");
 }
 
+/* What the lease opens of the session's repository. */
+static json_t *permissions_of(const struct create_task *task)
+{
+	struct bytes rest = buf_view(&task->permissions);
+	json_t *list = json_array();
+
+	while (list && rest.len > 0) {
+		struct bytes permission;
+		bool more = bytes_split(&rest, ' ', &permission);
+
+		(void)json_array_append_new(list, json_text(permission));
+		if (!more)
+			break;
+	}
+	return list;
+}
+
 static void on_created(struct conn *conn, const void *message)
 {
 	const struct create_task *task = conn->task;
@@ -218,11 +277,12 @@ static void on_created(struct conn *conn, const void *message)
 	if (task->holds)
 		memcpy(conn->held, task->id, sizeof(conn->held));
 	conn_reply_json(conn, 201,
-			json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "id",
-				  task->id, "lease", task->lease, "expires",
-				  json_time(task->expires_ms), "ca_pem",
-				  ca_trusted(conn->control), "ca_pkcs12",
-				  json_base64(ca->pkcs12), "state",
+			json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}",
+				  "id", task->id, "lease", task->lease,
+				  "permissions", permissions_of(task),
+				  "expires", json_time(task->expires_ms),
+				  "ca_pem", ca_trusted(conn->control),
+				  "ca_pkcs12", json_base64(ca->pkcs12), "state",
 				  json_text(state), "proxy",
 				  proxy_of(conn, task)));
 }
@@ -253,10 +313,13 @@ static void ask_create(struct conn *conn)
 static void note_record(struct conn *conn, const struct wanted *wanted,
 			struct create_task *task)
 {
+	struct bytes lease = bytes_slice(wanted->lease, 0, LEASE_SHOWN_MAX);
 	const char *detail = arena_format(
-		&conn->arena, "uid %u: policy %.*s, repo %.*s, branch %.*s",
+		&conn->arena,
+		"uid %u: policy %.*s, repo %.*s, branch %.*s%s%.*s",
 		conn->who.uid, BYTES_ARGS(wanted->policy_name),
-		BYTES_ARGS(wanted->repo), BYTES_ARGS(wanted->branch));
+		BYTES_ARGS(wanted->repo), BYTES_ARGS(wanted->branch),
+		lease.len ? ", lease " : "", BYTES_ARGS(lease));
 
 	task->record = (struct record){
 		.kind = RECORD_ADMIN,
@@ -293,6 +356,8 @@ static void create(struct conn *conn, struct wanted *wanted)
 	    conn->control->keeper->config.proxy_listeners_count == 0)
 		wrong = "proxy: this gateway has no proxy port "
 			"(listen.proxy of gateway.yaml)";
+	if (!wrong)
+		wrong = take_permissions(conn, wanted);
 	if (wrong) {
 		conn_refuse(conn, 422, "%s", wrong);
 		return;
@@ -307,6 +372,8 @@ static void create(struct conn *conn, struct wanted *wanted)
 	}
 	if (wanted->policy_name.len == 0)
 		wanted->policy_name = arena_copy(&conn->arena, policy->name);
+	/* What does not fit is not told; it holds all the same. */
+	(void)permissions_write(policy, wanted->repo, &task->permissions);
 	sealed = seal(conn, wanted, policy, task, &err);
 	policy_free(policy);
 	if (sealed < 0) {

@@ -146,6 +146,7 @@ static int begin_session(struct edge *edge, const struct session_package *of,
 		.session_id = of->id,
 		.branch = of->branch,
 		.repo = of->repo,
+		.permissions = of->permissions,
 	};
 	auto_type(buf_release) struct buf report;
 	struct policy_errors errors = {.out = &report, .file = "policy"};

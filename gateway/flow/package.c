@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "common/cleanup.h"
+#include "policies/permissions.h"
 
 #define PACKAGE_ARENA_MAX (32 * 1024 * 1024)
 
@@ -21,6 +22,8 @@ static const struct wire_field package_fields[] = {
 	WIRE_U32(struct package_wire, SESSION(owner_uid)),
 	WIRE_TEXT(struct package_wire, SESSION(repo), 2048),
 	WIRE_TEXT(struct package_wire, SESSION(branch), 255),
+	WIRE_TEXT(struct package_wire, SESSION(permissions),
+		  PERMISSIONS_BYTES_MAX),
 	WIRE_TEXT(struct package_wire, SESSION(policy_name), 256),
 	WIRE_U64(struct package_wire, SESSION(created_ms)),
 	WIRE_U64(struct package_wire, SESSION(expires_ms)),

@@ -20,6 +20,8 @@ struct session_package {
 	uint32_t owner_uid;  /* of whoever created it */
 	struct bytes repo;   /* URL, or empty */
 	struct bytes branch; /* without refs/heads/, or empty */
+	/* What the lease is bounded by (policies/permissions.h); or empty. */
+	struct bytes permissions;
 	struct bytes policy_name;
 	uint64_t created_ms;	     /* wall clock */
 	uint64_t expires_ms;	     /* wall clock */

@@ -137,9 +137,10 @@ def make_session(gateway, tmp_path):
     """Open sessions on the module's gateway (or another); closed after."""
     made = []
 
-    def make(policy, repo=None, branch="agent/1", on=None, ttl=600):
+    def make(policy, repo=None, branch="agent/1", on=None, ttl=600,
+             permissions=None):
         session = Session(on or gateway, tmp_path / f"s{len(made)}", policy,
-                          repo, branch if repo else "", ttl)
+                          repo, branch if repo else "", ttl, permissions)
         made.append(session)
         return session
     yield make

@@ -153,11 +153,14 @@ class Gateway:
                 return process["pid"]
         return None
 
-    def create(self, policy, repo="", branch="", ttl=600, proxy=False):
+    def create(self, policy, repo="", branch="", ttl=600, proxy=False,
+               permissions=None):
         body = {"policy": policy if isinstance(policy, str)
                 else json.dumps(policy, indent=1),
                 "policy_name": "test", "repo": repo, "branch": branch,
                 "ttl_s": ttl, "proxy": proxy}
+        if permissions is not None:
+            body["permissions"] = permissions
         return json.loads(self.call("POST", "/v1/sessions", json.dumps(body)))
 
     def end(self, session, reason="revoked"):

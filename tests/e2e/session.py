@@ -36,12 +36,14 @@ class Answer:
 
 class Session:
     def __init__(self, gateway, directory, policy, repo=None, branch="",
-                 ttl=600):
+                 ttl=600, permissions=None):
         self.gateway = gateway
         self.dir = pathlib.Path(directory)
         self.dir.mkdir(exist_ok=True)
         self.repo = repo
-        made = gateway.create(policy, repo.url if repo else "", branch, ttl)
+        made = gateway.create(policy, repo.url if repo else "", branch, ttl,
+                              permissions=permissions)
+        self.permissions = made["permissions"]
         self.id = made["id"]
         self.lease = made["lease"]
         self.curl_options = ()  # before those of a call
