@@ -53,23 +53,68 @@ static size_t git_hosts(const struct policy *policy, struct arena *arena,
 	return add_host(hosts, count, "github.com");
 }
 
-/* ssh cannot leave: remotes that are written for it go by HTTPS. */
+/* git's settings in the environment, while they are numbered. */
+struct git_settings {
+	struct set *set;
+	struct arena *arena;
+	size_t count;
+};
+
+/* URLs that begin with `from` begin with https://host/ instead. */
+static void put_instead(struct git_settings *git, const char *host,
+			const char *from)
+{
+	put(git->set,
+	    arena_format(git->arena, "GIT_CONFIG_KEY_%zu", git->count),
+	    arena_format(git->arena, "url.https://%s/.insteadOf", host));
+	put(git->set,
+	    arena_format(git->arena, "GIT_CONFIG_VALUE_%zu", git->count), from);
+	git->count++;
+}
+
+/* Forges that serve ssh under another name, where only 443 is open. */
+static void put_ssh_over_443(struct git_settings *git, const char *host)
+{
+	static const struct {
+		const char *host, *name;
+	} forges[] = {{"github.com", "ssh.github.com"},
+		      {"gitlab.com", "altssh.gitlab.com"},
+		      {"bitbucket.org", "altssh.bitbucket.org"}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(forges); i++)
+		if (!strcmp(forges[i].host, host))
+			put_instead(git, host,
+				    arena_format(git->arena,
+						 "ssh://git@%s:443/",
+						 forges[i].name));
+}
+
+/* ssh cannot leave, nor git's own protocol: remotes that are written for
+ * them go by HTTPS. */
 static void put_git(struct set *set, const struct policy *policy,
 		    struct arena *arena)
 {
+	static const struct {
+		const char *before, *after;
+	} forms[] = {{"git@", ":"},	  {"git@", ":/"},
+		     {"ssh://git@", "/"}, {"ssh://git@", ":22/"},
+		     {"ssh://", "/"},	  {"git+ssh://git@", "/"},
+		     {"git://", "/"}};
+	struct git_settings git = {.set = set, .arena = arena};
 	const char *hosts[RUN_GIT_HOSTS_MAX];
 	size_t count = git_hosts(policy, arena, hosts);
 
-	for (size_t i = 0; i < 2 * count; i++) {
-		const char *host = hosts[i / 2];
+	for (size_t i = 0; i < count; i++) {
+		int len = (int)strcspn(hosts[i], ":");
 
-		put(set, arena_format(arena, "GIT_CONFIG_KEY_%zu", i),
-		    arena_format(arena, "url.https://%s/.insteadOf", host));
-		put(set, arena_format(arena, "GIT_CONFIG_VALUE_%zu", i),
-		    arena_format(arena, i % 2 ? "ssh://git@%.*s/" : "git@%.*s:",
-				 (int)strcspn(host, ":"), host));
+		for (size_t j = 0; j < ARRAY_SIZE(forms); j++)
+			put_instead(&git, hosts[i],
+				    arena_format(arena, "%s%.*s%s",
+						 forms[j].before, len, hosts[i],
+						 forms[j].after));
+		put_ssh_over_443(&git, hosts[i]);
 	}
-	put(set, "GIT_CONFIG_COUNT", arena_format(arena, "%zu", 2 * count));
+	put(set, "GIT_CONFIG_COUNT", arena_format(arena, "%zu", git.count));
 }
 
 static void put_policy(struct set *set, const struct policy *policy,

@@ -80,21 +80,53 @@ static void placeholders_are_the_lease(void **state)
 	release(&made);
 }
 
+/* Is there a setting that makes urls that begin with from begin with to? */
+static bool rewrites(const struct made *made, const char *from, const char *to)
+{
+	unsigned long count =
+		strtoul(value_of(made, "GIT_CONFIG_COUNT"), NULL, 10);
+
+	for (unsigned long i = 0; i < count; i++) {
+		char key[64], value[64], wanted[128];
+
+		(void)snprintf(key, sizeof(key), "GIT_CONFIG_KEY_%lu", i);
+		(void)snprintf(value, sizeof(value), "GIT_CONFIG_VALUE_%lu", i);
+		(void)snprintf(wanted, sizeof(wanted), "url.%s.insteadOf", to);
+		if (!strcmp(value_of(made, value), from) &&
+		    !strcmp(value_of(made, key), wanted))
+			return true;
+	}
+	return false;
+}
+
 static void remotes_for_ssh_go_by_https(void **state)
 {
+	static const struct {
+		const char *from, *to;
+		bool expected;
+	} rows[] = {
+		{"git@github.com:", "https://github.com/", true},
+		{"git@github.com:/", "https://github.com/", true},
+		{"ssh://git@github.com/", "https://github.com/", true},
+		{"ssh://git@github.com:22/", "https://github.com/", true},
+		{"ssh://git@ssh.github.com:443/", "https://github.com/", true},
+		{"ssh://github.com/", "https://github.com/", true},
+		{"git+ssh://git@github.com/", "https://github.com/", true},
+		{"git://github.com/", "https://github.com/", true},
+		{"git@git.example:", "https://git.example:8443/", true},
+		{"ssh://git@git.example/", "https://git.example:8443/", true},
+		{"ssh://git@altssh.gitlab.com:443/", "https://gitlab.com/",
+		 false},
+		{"git@other.example:", "https://other.example/", false},
+	};
 	struct made made;
 
 	(void)state;
 	make(&made, NULL, 0);
-	assert_string_equal(value_of(&made, "GIT_CONFIG_COUNT"), "4");
-	assert_string_equal(value_of(&made, "GIT_CONFIG_KEY_2"),
-			    "url.https://github.com/.insteadOf");
-	assert_string_equal(value_of(&made, "GIT_CONFIG_VALUE_2"),
-			    "git@github.com:");
-	assert_string_equal(value_of(&made, "GIT_CONFIG_KEY_1"),
-			    "url.https://git.example:8443/.insteadOf");
-	assert_string_equal(value_of(&made, "GIT_CONFIG_VALUE_1"),
-			    "ssh://git@git.example/");
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (rewrites(&made, rows[i].from, rows[i].to) !=
+		    rows[i].expected)
+			fail_msg("%s", rows[i].from);
 	release(&made);
 }
 
