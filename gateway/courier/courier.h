@@ -5,10 +5,11 @@
  * one token from the vault, waits until the use is on record, writes the
  * request itself, and passes upstream's bytes back without parsing them.
  *
- *	leg.c      one leg: frames of an edge, bytes of an upstream
+ *	leg.c      one leg: frames of an edge, events of an upstream
  *	grant.c    may this session ask this of that host?
  *	request.c  what goes out, credential included
- *	reflect.c  does it come back?
+ *	pass.c     upstream's bytes on their way back
+ *	reflect.c, reflect_matches.c  is the credential among them?
  *	upgrade.c  a request for a WebSocket, and the leg that becomes one
  *	opening.c, certificate.c  a client certificate for the handshake
  *	prints.c   what an edge may know of its session's secrets
@@ -67,6 +68,7 @@ struct leg {
 	const struct keeper_peer *peer; /* the edge that opened it */
 	char session[SESSION_ID_MAX + 1];
 	char binding[BINDING_NAME_MAX + 1];
+	enum policy_scrub scrub; /* when it comes back */
 	struct target target;
 	enum leg_state state;
 	struct io *edge;
@@ -86,6 +88,9 @@ struct leg {
 	struct opening *opening; /* waits for the vault, before TLS */
 	struct grant *grant;	 /* waits for vault and ledger */
 	struct reflect reflect;	 /* what must not come back */
+	size_t passed;		 /* of upstream's io_in(): it has passed, and
+				    stays until it is known not to matter */
+	bool is_reflected;	 /* the request at hand has it on record */
 	struct leg *next, *prev;
 };
 
@@ -156,6 +161,15 @@ int upgrade_send(struct leg *leg, struct bytes bytes, struct err *err);
 /* Something moved: wait so long for more. False: no longer at all. */
 bool leg_wait(struct leg *leg);
 
+/* ---- pass.c ---- */
+
+/* Pass on what upstream sent, and may pass. */
+void pass_back(struct leg *leg);
+/* Upstream has ended: what was held back was a beginning and nothing more. */
+void pass_rest(struct leg *leg);
+/* The response has ended: forget what must not come back. */
+void pass_forget(struct leg *leg);
+
 /* ---- grant.c ---- */
 
 /* The leg's session, if it lives and its scope has the binding for the
@@ -176,9 +190,9 @@ void grant_cancel(struct grant *grant);
 int request_write(const struct leg *leg, const struct msg_token *token,
 		  struct buf *out, struct err *err);
 
-/* Watch on leg->reflect for the credential as `out` (from request_write)
- * has it. 0, or -1 with *err. */
+/* Look for every secret of the token in what comes back. 0, or -1 with
+ * *err. */
 int request_watch(struct leg *leg, const struct msg_token *token,
-		  struct bytes out, struct err *err);
+		  struct err *err);
 
 #endif

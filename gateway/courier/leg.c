@@ -12,7 +12,6 @@
 #include "gateway/tls/verify.h"
 
 #define LEG_REFUSE_LINGER_MS 2000
-#define PIECE_BYTES	     (32 * 1024)
 
 static const struct io_limits edge_limits = {
 	.in_max = LEG_HEAD_MAX + 16,
@@ -95,7 +94,7 @@ void leg_refuse(struct leg *leg, enum constraint constraint, const char *format,
 	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	full.detail = bytes_str(text);
-	log_info("session %s: not sent to %s: %s", leg->session,
+	log_info("session %s: refused at %s: %s", leg->session,
 		 leg->target.host, text);
 	buf_init(&frame, LEG_FRAME_MAX + 16);
 	if (leg_add_message(&frame, LEG_REFUSED, &leg_refused_schema, &full,
@@ -199,9 +198,9 @@ static int end_body(struct leg *leg, struct err *err)
  * it is asked again is not passed on (on_upstream). */
 static int end_response(struct leg *leg, struct err *err)
 {
-	if (buf_len(io_in(leg->upstream)) > 0)
+	if (buf_len(io_in(leg->upstream)) > leg->passed)
 		return err_set(err, ERR_INVALID, "upstream said more");
-	reflect_release(&leg->reflect);
+	pass_forget(leg);
 	leg->state = LEG_IDLE;
 	io_deadline(leg->upstream, LEG_IDLE_MS);
 	return 0;
@@ -301,7 +300,7 @@ void leg_granted(struct leg *leg, const struct msg_token *token)
 	buf_init(&out, 2 * LEG_HEAD_MAX);
 	result = request_write(leg, token, &out, &err);
 	if (result == 0)
-		result = request_watch(leg, token, buf_view(&out), &err);
+		result = request_watch(leg, token, &err);
 	if (result == 0 && io_write(leg->upstream, buf_view(&out)) < 0)
 		result = err_set(&err, ERR_CLOSED, "upstream takes no more");
 	if (out.data)
@@ -317,80 +316,15 @@ void leg_granted(struct leg *leg, const struct msg_token *token)
 
 /* ---- from upstream ---- */
 
-/* The sandbox hears no more than a transfer that broke off. */
-static void cut_off(struct leg *leg)
-{
-	const struct record record = {
-		.kind = RECORD_SECRET_USE,
-		.constraint = CONSTRAINT_response_malformed,
-		.session = bytes_str(leg->session),
-		.host = bytes_str(leg->target.host),
-		.port = leg->target.port,
-		.credential = bytes_str(leg->binding),
-		.detail = bytes_str("upstream sent the credential back: "
-				    "the response was cut off"),
-	};
-
-	log_warn("session %s: %s sent a credential back", leg->session,
-		 leg->target.host);
-	(void)keeper_record(leg->courier->keeper, &record);
-	leg_close(leg);
-}
-
-static int pass_piece(struct leg *leg, struct bytes piece)
-{
-	const uint8_t header[] = {
-		LEG_DATA,
-		(uint8_t)piece.len,
-		(uint8_t)(piece.len >> 8),
-		(uint8_t)(piece.len >> 16),
-	};
-
-	if (io_write(leg->edge, bytes_from(header, sizeof(header))) < 0)
-		return -1;
-	return io_write(leg->edge, piece);
-}
-
-static void pass_back(struct leg *leg)
-{
-	struct buf *in = io_in(leg->upstream);
-
-	if (!leg_wait(leg)) {
-		leg_close(leg);
-		return;
-	}
-	while (buf_len(in) > 0) {
-		struct bytes piece = bytes_slice(buf_view(in), 0, PIECE_BYTES);
-		ssize_t may_pass = reflect_pass(&leg->reflect, piece);
-
-		if (may_pass < 0) {
-			cut_off(leg);
-			return;
-		}
-		if (may_pass == 0)
-			break;
-		piece.len = (size_t)may_pass;
-		if (pass_piece(leg, piece) < 0) {
-			leg_close(leg);
-			return;
-		}
-		buf_consume(in, piece.len);
-	}
-	if (io_is_full(leg->edge))
-		io_read_stop(leg->upstream);
-}
-
 /* What is held back at the end was a beginning and nothing more. */
 static void upstream_ended(struct leg *leg)
 {
 	static const uint8_t frame[] = {LEG_EOF, 0, 0, 0};
-	struct buf *in = io_in(leg->upstream);
 
 	pass_back(leg);
 	if (leg->state == LEG_CLOSED)
 		return;
-	if (buf_len(in) > 0)
-		(void)pass_piece(leg, buf_view(in));
+	pass_rest(leg);
 	(void)io_write(leg->edge, bytes_from(frame, sizeof(frame)));
 	leg_close(leg);
 }
@@ -522,12 +456,13 @@ static struct leg *leg_new(struct courier *courier,
 	return leg;
 }
 
-static bool is_certificate(const struct leg *leg)
+static void take_binding(struct leg *leg)
 {
 	const struct scope_binding *binding =
 		scope_binding_named(leg_scope(leg), bytes_str(leg->binding));
 
-	return binding->attach == ATTACH_CERTIFICATE;
+	leg->is_certificate = binding->attach == ATTACH_CERTIFICATE;
+	leg->scrub = (enum policy_scrub)binding->scrub;
 }
 
 /* One session must not take what all have. */
@@ -574,7 +509,7 @@ void leg_open(struct courier *courier, const struct keeper_peer *peer,
 	DL_APPEND(courier->legs, leg);
 	courier->leg_count++;
 	io_deadline(leg->upstream, LEG_HANDSHAKE_MS);
-	leg->is_certificate = is_certificate(leg);
+	take_binding(leg);
 	if ((leg->is_certificate ? opening_start(leg, &err)
 				 : leg_start_tls(leg, NULL, &err)) < 0)
 		leg_fail_opening(leg, CONSTRAINT_tls_upstream_invalid,

@@ -2,99 +2,311 @@
 
 #include <string.h>
 
+#include "common/cleanup.h"
+#include "gateway/courier/reflect_matches.h"
+
 void reflect_release(struct reflect *reflect)
 {
 	for (size_t i = 0; i < reflect->count; i++)
-		secret_release(&reflect->needles[i]);
-	secret_wipe(reflect->passed, sizeof(reflect->passed));
-	*reflect = (struct reflect){0};
+		secret_release(&reflect->secrets[i]);
+	secret_wipe(reflect, sizeof(*reflect));
 }
 
-int reflect_watch(struct reflect *reflect, struct bytes needle, struct err *err)
-{
-	struct secret *secret = &reflect->needles[reflect->count];
+/* ---- the table ---- */
 
-	if (needle.len < REFLECT_LEAST)
+static size_t pair_of(uint8_t first, uint8_t second)
+{
+	return ((size_t)first << 4 ^ second) % REFLECT_PAIRS;
+}
+
+static void add_pair(struct reflect *reflect, const uint8_t first[2],
+		     const uint8_t second[2], size_t skip)
+{
+	bool begins = skip == reflect->window - 2;
+
+	for (unsigned i = 0; i < 4; i++) {
+		uint8_t *entry =
+			&reflect->skip[pair_of(first[i % 2], second[i / 2])];
+		uint8_t flag = *entry & REFLECT_BEGINS;
+
+		if ((*entry & ~REFLECT_BEGINS) > skip)
+			*entry = (uint8_t)skip | flag;
+		if (begins)
+			*entry |= REFLECT_BEGINS;
+	}
+}
+
+static void add_form(struct reflect *reflect,
+		     const struct reflect_needle *needle)
+{
+	uint8_t before[2], now[2];
+
+	reflect_form_char(needle, 0, before);
+	reflect->first[before[0]] |= (uint8_t)(1u << needle->form);
+	reflect->first[before[1]] |= (uint8_t)(1u << needle->form);
+	for (size_t i = 1; i < reflect->window; i++) {
+		reflect_form_char(needle, i, now);
+		add_pair(reflect, before, now, reflect->window - 1 - i);
+		memcpy(before, now, sizeof(before));
+	}
+}
+
+static struct reflect_needle needle_of(const struct reflect *reflect,
+				       size_t secret, size_t form)
+{
+	return (struct reflect_needle){
+		.secret = secret_view(&reflect->secrets[secret]),
+		.form = (enum reflect_form)form,
+	};
+}
+
+/* Of all forms the plain one is the shortest. */
+static void make_table(struct reflect *reflect)
+{
+	reflect->window = REFLECT_WINDOW_MAX;
+	for (size_t i = 0; i < reflect->count; i++)
+		if (reflect->secrets[i].len < reflect->window)
+			reflect->window = reflect->secrets[i].len;
+	memset(reflect->skip, (int)(reflect->window - 1),
+	       sizeof(reflect->skip));
+	for (size_t i = 0; i < reflect->count; i++)
+		for (size_t form = 0; form < REFLECT_FORM_MAX; form++) {
+			struct reflect_needle needle =
+				needle_of(reflect, i, form);
+
+			add_form(reflect, &needle);
+		}
+}
+
+int reflect_watch(struct reflect *reflect, struct bytes secret, struct err *err)
+{
+	struct secret *added = &reflect->secrets[reflect->count];
+
+	if (secret.len < REFLECT_LEAST)
 		return 0;
-	if (reflect->count == REFLECT_NEEDLES)
+	if (reflect->count == REFLECT_SECRETS_MAX)
 		return err_set(err, ERR_TOO_LARGE, "watch: one too many");
-	secret_init(secret);
-	if (secret_set(secret, bytes_slice(needle, 0, REFLECT_NEEDLE_MAX),
-		       err) < 0)
+	secret_init(added);
+	if (secret_set(added, secret, err) < 0)
 		return -1;
 	reflect->count++;
+	make_table(reflect);
 	return 0;
 }
 
-/* What passed last and the first bytes of data, as one: where a needle can
- * lie across both. Returns its length. */
-static size_t join(const struct reflect *reflect, struct bytes data,
-		   uint8_t out[2 * REFLECT_NEEDLE_MAX])
-{
-	struct bytes head = bytes_slice(data, 0, REFLECT_NEEDLE_MAX - 1);
+/* ---- one scan ---- */
 
-	memcpy(out, reflect->passed, reflect->passed_len);
-	if (head.len)
-		memcpy(out + reflect->passed_len, head.data, head.len);
-	return reflect->passed_len + head.len;
+struct scan {
+	struct reflect *reflect;
+	uint8_t *data;
+	size_t len;
+	size_t may;	/* what stands from here on is held back */
+	size_t goes_on; /* where the tail ends */
+	bool is_cut;
+};
+
+static struct bytes text_of(const struct scan *scan)
+{
+	return bytes_from(scan->data, scan->len);
 }
 
-static bool holds(struct bytes data, struct bytes needle)
+static void hold_from(struct scan *scan, size_t at)
 {
-	return data.len && memmem(data.data, data.len, needle.data, needle.len);
+	if (at < scan->may)
+		scan->may = at;
 }
 
-/* The longest end of data that begins needle, of at least REFLECT_LEAST. */
-static size_t begun(struct bytes data, struct bytes needle)
+static bool is_enough(const struct reflect_needle *needle, size_t at,
+		      const struct reflect_place *place)
 {
-	size_t len = needle.len - 1 < data.len ? needle.len - 1 : data.len;
+	size_t len = reflect_form_len(needle);
+	size_t enough = len / 2 > REFLECT_ENOUGH ? len / 2 : REFLECT_ENOUGH;
 
-	for (; len >= REFLECT_LEAST; len--)
-		if (!memcmp(data.data + data.len - len, needle.data, len))
-			return len;
-	return 0;
+	if (enough > len)
+		enough = len;
+	return place->chars >= enough || place->end - at > REFLECT_HELD_MAX;
 }
 
-static void keep_passed(struct reflect *reflect, struct bytes data)
+static void take_found(struct scan *scan, size_t secret,
+		       const struct reflect_needle *needle, size_t at,
+		       const struct reflect_place *place)
 {
-	size_t max = sizeof(reflect->passed);
-	size_t kept = reflect->passed_len;
+	struct reflect *reflect = scan->reflect;
 
-	if (data.len >= max) {
-		memcpy(reflect->passed, data.data + data.len - max, max);
-		reflect->passed_len = max;
+	reflect->found = true;
+	if (!reflect->masks) {
+		scan->is_cut = true;
 		return;
 	}
-	if (kept + data.len > max) {
-		memmove(reflect->passed,
-			reflect->passed + kept + data.len - max,
-			max - data.len);
-		kept = max - data.len;
-	}
-	if (data.len)
-		memcpy(reflect->passed + kept, data.data, data.len);
-	reflect->passed_len = kept + data.len;
+	reflect_mask(scan->data, at, place->end);
+	if (!place->is_open)
+		return;
+	scan->goes_on = place->end;
+	reflect->tail.is_on = true;
+	reflect->tail.secret = secret;
+	reflect->tail.form = (uint8_t)needle->form;
+	reflect->tail.escapes = (uint8_t)needle->escapes;
+	reflect->tail.chars = place->chars;
+	hold_from(scan, place->end);
 }
 
-ssize_t reflect_pass(struct reflect *reflect, struct bytes data)
+static bool may_be_escaped(struct bytes text)
 {
-	uint8_t both[2 * REFLECT_NEEDLE_MAX];
-	struct bytes across = {both, join(reflect, data, both)};
-	size_t held = 0;
+	return bytes_find(text, '%', 0) >= 0 || bytes_find(text, '\\', 0) >= 0;
+}
 
-	for (size_t i = 0; i < reflect->count; i++) {
-		struct bytes needle = secret_view(&reflect->needles[i]);
-		struct bytes end =
-			data.len < REFLECT_NEEDLE_MAX ? across : data;
-		size_t begins;
+/* False: it is not there, and nothing that is escaped can be. */
+static bool try_spelling(struct scan *scan, size_t secret,
+			 const struct reflect_needle *needle, size_t at)
+{
+	struct reflect_place place =
+		reflect_compare(needle, text_of(scan), at, 0);
 
-		if (holds(across, needle) || holds(data, needle))
-			return -1;
-		begins = begun(end, needle);
-		held = begins > held ? begins : held;
+	if (place.chars > 0 && is_enough(needle, at, &place)) {
+		take_found(scan, secret, needle, at, &place);
+		return false;
 	}
-	if (held > data.len)
-		held = data.len;
-	keep_passed(reflect, bytes_slice(data, 0, data.len - held));
-	return (ssize_t)(data.len - held);
+	if (place.is_open && place.chars >= REFLECT_LEAST)
+		hold_from(scan, at);
+	return may_be_escaped(bytes_slice(text_of(scan), at, place.stop + 1));
+}
+
+static void try_at(struct scan *scan, size_t at)
+{
+	const struct reflect *reflect = scan->reflect;
+	unsigned forms;
+	uint8_t c;
+
+	(void)reflect_character(text_of(scan), at, REFLECT_ESCAPES, &c);
+	forms = reflect->first[scan->data[at]] | reflect->first[c];
+	for (size_t i = 0; forms && i < reflect->count; i++)
+		for (size_t form = 0; form < REFLECT_FORM_MAX; form++) {
+			struct reflect_needle needle =
+				needle_of(reflect, i, form);
+
+			if (!(forms & 1u << form))
+				continue;
+			while (try_spelling(scan, i, &needle, at) &&
+			       needle.escapes < REFLECT_ESCAPES)
+				needle.escapes++;
+		}
+}
+
+/* What was found goes on. */
+static void scan_tail(struct scan *scan, size_t at)
+{
+	struct reflect *reflect = scan->reflect;
+	struct reflect_needle needle =
+		needle_of(reflect, reflect->tail.secret, reflect->tail.form);
+	struct reflect_place place;
+
+	needle.escapes = reflect->tail.escapes;
+	place = reflect_compare(&needle, text_of(scan), at,
+				reflect->tail.chars);
+	reflect_mask(scan->data, at, place.end);
+	reflect->tail.is_on = place.is_open;
+	reflect->tail.chars = place.chars;
+	scan->goes_on = place.end;
+	if (place.is_open)
+		hold_from(scan, place.end);
+}
+
+/* Where a whole window stands as it is. */
+static void scan_windows(struct scan *scan)
+{
+	const struct reflect *reflect = scan->reflect;
+	const uint8_t *data = scan->data;
+	size_t at = reflect->window - 1;
+
+	while (at < scan->len) {
+		size_t skip = reflect->skip[pair_of(data[at - 1], data[at])] &
+			      ~REFLECT_BEGINS;
+
+		if (skip == 0) {
+			try_at(scan, at + 1 - reflect->window);
+			skip = 1;
+		}
+		at += skip;
+	}
+}
+
+/* *c: what it stands for, if it is an escape. */
+static bool interrupts(const struct scan *scan, size_t at, uint8_t *c)
+{
+	bool is_open;
+
+	*c = '\r';
+	if (scan->data[at] == '\r')
+		return reflect_border(text_of(scan), at, &is_open) > 0;
+	return reflect_character(text_of(scan), at, REFLECT_ESCAPES, c) > 1;
+}
+
+/* May a form begin at `at`, before the interruption at `end`? */
+static bool begins(const struct scan *scan, size_t at, size_t end)
+{
+	const struct reflect *reflect = scan->reflect;
+	const uint8_t *pair = scan->data + at;
+
+	return at + 1 == end ? reflect->first[pair[0]] != 0
+			     : reflect->skip[pair_of(pair[0], pair[1])] &
+				       REFLECT_BEGINS;
+}
+
+/* Where something stands within the first window of a form. */
+static void scan_around(struct scan *scan, uint8_t mark)
+{
+	const struct reflect *reflect = scan->reflect;
+	size_t before = reflect->window - 1;
+	size_t tried = 0;
+	const uint8_t *found = scan->data;
+	uint8_t c;
+
+	while ((found = memchr(found, mark,
+			       (size_t)(scan->data + scan->len - found)))) {
+		size_t at = (size_t)(found - scan->data);
+
+		found++;
+		if (!interrupts(scan, at, &c))
+			continue;
+		if (at > before && tried < at - before)
+			tried = at - before;
+		for (; tried < at; tried++)
+			if (begins(scan, tried, at))
+				try_at(scan, tried);
+		if (reflect->first[c] | reflect->first[mark])
+			try_at(scan, at);
+	}
+}
+
+/* Where the bytes end within the first window. */
+static void scan_end(struct scan *scan)
+{
+	size_t end = scan->reflect->window + REFLECT_BORDER_MAX;
+
+	for (size_t at = scan->len > end ? scan->len - end : 0; at < scan->len;
+	     at++)
+		try_at(scan, at);
+}
+
+ssize_t reflect_scan(struct reflect *reflect, uint8_t *data, size_t len,
+		     size_t passed)
+{
+	static const uint8_t marks[] = {'%', '\\', '\r'};
+	struct scan scan = {reflect, data, len, len, 0, false};
+
+	if (reflect->count == 0 || len == passed)
+		return (ssize_t)(len - passed);
+	if (reflect->tail.is_on)
+		scan_tail(&scan, passed + reflect->tail.ahead);
+	scan_windows(&scan);
+	for (size_t i = 0; i < ARRAY_SIZE(marks); i++)
+		scan_around(&scan, marks[i]);
+	scan_end(&scan);
+	if (scan.is_cut)
+		return -1;
+	if (scan.may < passed)
+		scan.may = passed;
+	if (reflect->tail.is_on)
+		reflect->tail.ahead = scan.goes_on - scan.may;
+	return (ssize_t)(scan.may - passed);
 }

@@ -113,12 +113,23 @@ static bool is_ours(struct bytes name)
 	return upgrade_is_ours(name) || edit_is_credential(name);
 }
 
-/* The answer that is not a WebSocket comes uncompressed, so that the
- * credential would be seen in it. */
+/* The answer comes whole and uncompressed, so that the credential would be
+ * seen in it (security D15, D16). */
 static bool is_left_out(const struct leg *leg, struct bytes name)
 {
-	return is_ours(name) || (leg->kind == LEG_UPGRADE &&
-				 bytes_is_nocase(name, "accept-encoding"));
+	static const char *const names[] = {
+		"accept-encoding",
+		"range",
+		"if-range",
+		"a-im",
+	};
+
+	if (is_ours(name))
+		return true;
+	for (size_t i = 0; !leg->is_certificate && i < ARRAY_SIZE(names); i++)
+		if (bytes_is_nocase(name, names[i]))
+			return true;
+	return false;
 }
 
 static int write_plain(const struct leg *leg, const struct msg_token *token,
@@ -138,6 +149,10 @@ static int write_plain(const struct leg *leg, const struct msg_token *token,
 				request->fields[i].value) < 0)
 			return -1;
 	if (write_credential(out, token, request->path) < 0)
+		return -1;
+	if (!leg->is_certificate &&
+	    write_field(out, bytes_str("Accept-Encoding"),
+			bytes_str("identity")) < 0)
 		return -1;
 	if (leg->kind == LEG_UPGRADE)
 		return upgrade_write(leg, out) < 0 ? -1 : write_end(out);
@@ -208,28 +223,12 @@ int request_write(const struct leg *leg, const struct msg_token *token,
 	return 0;
 }
 
-/* In base64 the user's part is the same for every token: what is watched
- * begins with the first group that is the token's alone. */
 int request_watch(struct leg *leg, const struct msg_token *token,
-		  struct bytes out, struct err *err)
+		  struct err *err)
 {
-	static const char basic[] = "\r\nAuthorization: Basic ";
-	ptrdiff_t at = bytes_find_bytes(out, bytes_str(basic), 0);
-	size_t user_len = token->attach == ATTACH_GITHUB
-				  ? sizeof(GITHUB_USER) - 1
-				  : token->username.len;
-	struct bytes rest, value;
-
-	reflect_release(&leg->reflect);
+	pass_forget(leg);
+	leg->reflect.masks = leg->scrub == SCRUB_MASK;
 	if (leg->is_certificate)
 		return 0;
-	if (reflect_watch(&leg->reflect, token->secret, err) < 0)
-		return -1;
-	if (at < 0)
-		return 0;
-	rest = bytes_slice(out, (size_t)at + sizeof(basic) - 1, out.len);
-	(void)bytes_split(&rest, '\r', &value);
-	return reflect_watch(
-		&leg->reflect,
-		bytes_slice(value, (user_len + 1 + 2) / 3 * 4, value.len), err);
+	return reflect_watch(&leg->reflect, token->secret, err);
 }

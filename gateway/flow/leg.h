@@ -10,8 +10,9 @@
  * read the whole response and found the leg fit for another request it sends
  * LEG_DONE: the courier forgets the credential, and from there to the next
  * request a byte of upstream's ends the leg. LEG_REFUSED answers a request that
- * was not sent (the leg then ends); LEG_EOF is the orderly end of upstream's
- * stream, and an end without it is a truncation. Anything else closes the leg.
+ * was not sent, or whose response goes no further (the leg then ends); LEG_EOF
+ * is the orderly end of upstream's stream, and an end without it is a
+ * truncation. Anything else closes the leg.
  *
  * LEG_UPGRADE asks for a WebSocket in a request's place, with nothing behind
  * it: the leg's last request. Only once upstream's first words were "HTTP/1.1

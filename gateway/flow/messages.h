@@ -30,7 +30,8 @@ enum msg_type {
 	MSG_PACKCHECK_START, /* empty -> empty + fd: channel to a packcheck */
 	/* control -> warden, requests */
 	MSG_SESSION_CREATE, /* empty + fd: package -> empty */
-	MSG_SESSION_REVOKE, /* msg_session_ref -> empty, when it holds */
+	MSG_SESSION_REVOKE, /* msg_session_ref -> empty, when it holds; also
+			       of the courier: the policy says stop */
 	MSG_SESSION_ATTACH, /* msg_attach + fd: listener -> empty */
 	MSG_SESSION_LIST,   /* msg_session_query -> msg_session_list */
 	MSG_PROCESS_LIST,   /* msg_process_query -> msg_process_list */

@@ -16,7 +16,8 @@ extern const struct wire_schema msg_peer_schema;
 
 struct msg_session_ref {
 	struct bytes id;
-	struct bytes reason; /* "revoked", "expired", "ended" */
+	struct bytes reason; /* "revoked", "expired", "ended",
+				"credential_reflected" */
 };
 extern const struct wire_schema msg_session_ref_schema;
 

@@ -19,6 +19,7 @@
 	X(PUSH, "push")		      /* one ref update was decided */         \
 	X(PUSH_REPORT, "push.report") /* what upstream said of it */           \
 	X(SECRET_USE, "secret.use")   /* a credential is about to be used */   \
+	X(SECRET_REFLECTED, "secret.reflected")                                \
 	X(SECRET_CHANGED, "secret.changed")                                    \
 	X(DNS, "dns")                                                          \
 	X(SANDBOX, "sandbox") /* a denial inside, start and exit */            \

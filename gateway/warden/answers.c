@@ -175,14 +175,20 @@ static void answer_session_revoke(struct rpc_ticket ticket, const void *message,
 				  int *fd, void *owner)
 {
 	const struct msg_session_ref *ref = message;
-	struct child *control = owner;
+	struct child *child = owner;
 	struct warden_session *session;
 
 	(void)fd;
-	if (!is_role(control, ROLE_CONTROL, ticket))
+	/* The courier: where a policy says that a session stops. */
+	if (child->role != ROLE_COURIER &&
+	    !is_role(child, ROLE_CONTROL, ticket))
 		return;
-	session = session_named(control, ref->id, ticket);
-	if (session)
+	session = session_named(child, ref->id, ticket);
+	if (!session)
+		return;
+	if (child->role == ROLE_COURIER && session->is_revoked)
+		reply_empty(ticket, -1);
+	else
 		warden_session_end(session, ref->reason, &ticket);
 }
 

@@ -11,6 +11,7 @@ import threading
 import time
 import urllib.parse
 
+import reflection
 import websocket
 
 BLOCK = b"0123456789abcdef" * 4096
@@ -134,7 +135,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif word == "status":
             self._answer(b"as asked\n", status=int(rest))
         elif word == "reflect":
-            self._answer(self.headers.get("Authorization", "").encode())
+            reflection.serve(self, rest)
         elif word == "two-lengths":
             self._raw(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n"
                       b"Content-Length: 4\r\n\r\nabcd")

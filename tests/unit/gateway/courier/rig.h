@@ -40,6 +40,7 @@ struct rig {
 	struct io *upstream;
 	struct buf arrived; /* at upstream */
 	bool is_upstream_over;
+	bool was_revoked; /* the session, by the courier */
 };
 
 static inline void rig_on_token(struct rpc_ticket ticket, const void *message,
@@ -104,11 +105,6 @@ static const struct rpc_permit rig_ledger_permits[] = {
 	{MSG_RECORDS, &msg_records_schema, rig_on_told, false, 0},
 	{0},
 };
-static const struct rpc_permit rig_warden_permits[] = {
-	{MSG_READY, &wire_empty_schema, rig_on_ready, false, 0},
-	{0},
-};
-
 /* Our end of a new channel; *fd is the courier's. */
 static inline struct rpc *rig_channel(struct rig *rig,
 				      const struct rpc_permit *permits, int *fd)

@@ -7,6 +7,25 @@
 #include "gateway/keeper/records.h"
 #include "tests/unit/gateway/courier/rig.h"
 
+static inline void rig_on_revoke(struct rpc_ticket ticket, const void *message,
+				 int *fd, void *owner)
+{
+	const struct msg_session_ref *ref = message;
+	const struct wire_empty empty = {0};
+	struct rig *rig = owner;
+
+	(void)fd;
+	rig->was_revoked = bytes_is(ref->id, "s-1") &&
+			   bytes_is(ref->reason, "credential_reflected");
+	rpc_reply(ticket, &wire_empty_schema, &empty, -1);
+}
+
+static const struct rpc_permit rig_warden_permits[] = {
+	{MSG_READY, &wire_empty_schema, rig_on_ready, false, 0},
+	{MSG_SESSION_REVOKE, &msg_session_ref_schema, rig_on_revoke, false, 0},
+	{0},
+};
+
 static inline void rig_make_keys(struct rig *rig)
 {
 	struct recipe recipe = recipe_root("root");

@@ -32,7 +32,8 @@ static void assert_head(struct rig *rig, const char *framing)
 
 	(void)snprintf(head, sizeof(head),
 		       "POST /api HTTP/1.1\r\nHost: good.test\r\n"
-		       "Authorization: Bearer " RIG_TOKEN "\r\n%s\r\n\r\n",
+		       "Authorization: Bearer " RIG_TOKEN "\r\n"
+		       "Accept-Encoding: identity\r\n%s\r\n\r\n",
 		       framing);
 	assert_arrived(rig, head);
 }
@@ -166,6 +167,7 @@ static void leg_waits_with_a_body_while_it_is_granted(void **state)
 	rig_grant(&rig);
 	assert_arrived(&rig, "POST /api HTTP/1.1\r\nHost: good.test\r\n"
 			     "Authorization: Bearer " RIG_TOKEN "\r\n"
+			     "Accept-Encoding: identity\r\n"
 			     "Content-Length: 5\r\n\r\nhello");
 	rig_tear_down(&rig);
 }
@@ -225,7 +227,8 @@ static void leg_serves_the_next_request_with_its_own_grant(void **state)
 	assert_arrived(&rig, "");
 	rig_grant(&rig);
 	assert_arrived(&rig, "GET /api HTTP/1.1\r\nHost: good.test\r\n"
-			     "Authorization: Bearer " RIG_TOKEN "\r\n\r\n");
+			     "Authorization: Bearer " RIG_TOKEN "\r\n"
+			     "Accept-Encoding: identity\r\n\r\n");
 	rig_tear_down(&rig);
 }
 
@@ -257,7 +260,8 @@ static void leg_forgets_the_credential_when_the_response_has_ended(void **state)
 	assert_arrived(&rig, "");
 	rig_grant(&rig);
 	assert_arrived(&rig, "GET /api HTTP/1.1\r\nHost: good.test\r\n"
-			     "Authorization: Bearer " RIG_TOKEN "\r\n\r\n");
+			     "Authorization: Bearer " RIG_TOKEN "\r\n"
+			     "Accept-Encoding: identity\r\n\r\n");
 	assert_true(rig.courier.legs->reflect.count > 0);
 	rig_tear_down(&rig);
 }

@@ -49,6 +49,7 @@ static void leg_sends_a_request_with_the_token_and_no_other(void **state)
 			     "Host: good.test\r\n"
 			     "Accept: */*\r\n"
 			     "Authorization: Bearer " RIG_TOKEN "\r\n"
+			     "Accept-Encoding: identity\r\n"
 			     "\r\n");
 	/* The query is no business of the record's. */
 	assert_string_equal(rig.recorded,

@@ -1,0 +1,162 @@
+/*
+ * Upstream's bytes on their way back to the edge, and what becomes of them
+ * when the credential is among them.
+ */
+#include "common/log.h"
+#include "gateway/courier/courier.h"
+
+#define PIECE_BYTES    (32 * 1024)
+#define STOP_WAIT_MS   5000
+#define STOPPED_REASON "credential_reflected"
+
+/* ---- bytes ---- */
+
+static int pass_piece(struct leg *leg, struct bytes piece)
+{
+	const uint8_t header[] = {
+		LEG_DATA,
+		(uint8_t)piece.len,
+		(uint8_t)(piece.len >> 8),
+		(uint8_t)(piece.len >> 16),
+	};
+
+	if (io_write(leg->edge, bytes_from(header, sizeof(header))) < 0)
+		return -1;
+	return io_write(leg->edge, piece);
+}
+
+static int pass_bytes(struct leg *leg, struct bytes bytes)
+{
+	while (bytes.len > 0) {
+		struct bytes piece = bytes_slice(bytes, 0, PIECE_BYTES);
+
+		if (pass_piece(leg, piece) < 0)
+			return -1;
+		bytes = bytes_slice(bytes, piece.len, bytes.len);
+	}
+	return 0;
+}
+
+/* What follows in io_in() may go on with what has passed. */
+static void keep_passed(struct leg *leg, size_t passed)
+{
+	size_t kept = leg->reflect.count > 0 ? REFLECT_KEPT_MAX : 0;
+
+	leg->passed += passed;
+	if (leg->passed > kept) {
+		buf_consume(io_in(leg->upstream), leg->passed - kept);
+		leg->passed = kept;
+	}
+}
+
+/* ---- a reflection ---- */
+
+static void on_stopped(struct rpc_outcome *outcome, void *owner)
+{
+	(void)owner;
+	if (outcome->err)
+		log_warn("a session was not stopped: %s", outcome->err->text);
+}
+
+static void stop_session(const struct leg *leg)
+{
+	const struct msg_session_ref message = {
+		.id = bytes_str(leg->session),
+		.reason = bytes_str(STOPPED_REASON),
+	};
+	const struct rpc_call call = {
+		.type = MSG_SESSION_REVOKE,
+		.schema = &msg_session_ref_schema,
+		.message = &message,
+		.fd = -1,
+		.reply_schema = &wire_empty_schema,
+		.timeout_ms = STOP_WAIT_MS,
+		.on_outcome = on_stopped,
+	};
+	struct err err;
+
+	if (rpc_ask(leg->courier->keeper->warden, &call, NULL, &err) < 0)
+		log_warn("session %s was not stopped: %s", leg->session,
+			 err.text);
+}
+
+/* One row a request. -1: there is no room for it. */
+static int record_reflection(struct leg *leg, const char *what)
+{
+	bool is_push = leg->kind == LEG_PUSH;
+	const struct record record = {
+		.kind = RECORD_SECRET_REFLECTED,
+		.constraint = CONSTRAINT_credential_reflected,
+		.session = bytes_str(leg->session),
+		.request_id = is_push ? leg->push.request_id
+				      : leg->request.request_id,
+		.rule = is_push ? leg->push.rule : leg->request.rule,
+		.host = bytes_str(leg->target.host),
+		.port = leg->target.port,
+		.credential = bytes_str(leg->binding),
+		.detail = bytes_str(what),
+	};
+
+	if (leg->is_reflected)
+		return 0;
+	leg->is_reflected = true;
+	log_warn("session %s: %s sent a credential back: %s", leg->session,
+		 leg->target.host, what);
+	return keeper_record(leg->courier->keeper, &record);
+}
+
+static void cut_off(struct leg *leg)
+{
+	bool stops = leg->scrub == SCRUB_STOP;
+
+	(void)record_reflection(leg, stops ? "cut off, and the session stopped"
+					   : "cut off");
+	if (stops)
+		stop_session(leg);
+	leg_refuse(leg, CONSTRAINT_credential_reflected,
+		   "upstream sent the credential back: the response was cut "
+		   "off before it");
+}
+
+void pass_back(struct leg *leg)
+{
+	struct buf *in = io_in(leg->upstream);
+	struct bytes may_pass;
+	ssize_t len;
+
+	if (!leg_wait(leg)) {
+		leg_close(leg);
+		return;
+	}
+	len = reflect_scan(&leg->reflect, in->data + in->start, buf_len(in),
+			   leg->passed);
+	if (len < 0 ||
+	    (leg->reflect.found && record_reflection(leg, "overwritten") < 0)) {
+		cut_off(leg);
+		return;
+	}
+	may_pass = bytes_slice(buf_view(in), leg->passed,
+			       leg->passed + (size_t)len);
+	if (pass_bytes(leg, may_pass) < 0) {
+		leg_close(leg);
+		return;
+	}
+	keep_passed(leg, (size_t)len);
+	if (io_is_full(leg->edge))
+		io_read_stop(leg->upstream);
+}
+
+void pass_rest(struct leg *leg)
+{
+	struct buf *in = io_in(leg->upstream);
+
+	(void)pass_bytes(leg,
+			 bytes_slice(buf_view(in), leg->passed, buf_len(in)));
+}
+
+void pass_forget(struct leg *leg)
+{
+	reflect_release(&leg->reflect);
+	leg->is_reflected = false;
+	keep_passed(leg, 0);
+}
