@@ -4,6 +4,9 @@
 
 #include "common/digest.h"
 
+/* The cases of uthash's function fall through on purpose. */
+#pragma GCC diagnostic ignored "-Wimplicit-fallthrough"
+
 const char *lfs_method_of(enum lfs_action_kind kind)
 {
 	static const char *const methods[] = {
