@@ -12,29 +12,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/cgroup.h"
 #include "common/cleanup.h"
 
 #define GROUP_PREFIX	"sallyport-" /* and the pid of its maker */
-#define CGROUP_ROOT	"/sys/fs/cgroup"
 #define REMOVE_TRIES	50
 #define REMOVE_PAUSE_NS 2000000
 #define VALUE_MAX	4096
-
-/* Of cgroup v2, or of v1's two controllers. */
-enum groups { GROUPS_V2, GROUPS_MEMORY, GROUPS_PIDS, GROUPS_MAX };
-
-static int write_value(const char *group, const char *file, uint64_t value)
-{
-	char path[PATH_MAX + 64];
-	char text[32];
-	int len =
-		snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
-	auto_fd int fd = -1;
-
-	snprintf(path, sizeof(path), "%s/%s", group, file);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	return fd >= 0 && write(fd, text, (size_t)len) == len ? 0 : -1;
-}
 
 /* The number after key in a file of "key number" lines (key NULL: the
  * whole file is one number); 0 when there is none. */
@@ -59,29 +43,6 @@ static uint64_t read_value(const char *group, const char *file, const char *key)
 		at += strlen(key);
 	}
 	return strtoull(at, NULL, 10);
-}
-
-/* The group this process is in, of a v1 controller, or of v2 (NULL). */
-static bool own_group(const char *controller, char out[PATH_MAX])
-{
-	FILE *file = fopen("/proc/self/cgroup", "re");
-	char line[PATH_MAX];
-	char key[64];
-	bool found = false;
-
-	snprintf(key, sizeof(key), ":%s:/", controller ? controller : "");
-	while (file && !found && fgets(line, sizeof(line), file)) {
-		char *at = strstr(line, key);
-
-		line[strcspn(line, "\n")] = '\0';
-		if (!at || at != strchr(line, ':'))
-			continue;
-		snprintf(out, PATH_MAX, "%s", at + strlen(key) - 1);
-		found = true;
-	}
-	if (file)
-		(void)fclose(file);
-	return found;
 }
 
 /* Remove the groups of dead, or (0) of all callers that were killed. How
@@ -109,31 +70,6 @@ static unsigned sweep(const char *directory, pid_t dead)
 	return left;
 }
 
-/* Where groups for this process' sandboxes would be. False: no such place. */
-static bool group_parent(enum groups which, char out[PATH_MAX])
-{
-	static const char *const controllers[] = {
-		[GROUPS_V2] = NULL,
-		[GROUPS_MEMORY] = "memory",
-		[GROUPS_PIDS] = "pids",
-	};
-	const char *controller = controllers[which];
-	char parent[PATH_MAX];
-	char *slash;
-	int len;
-
-	if (!own_group(controller, parent))
-		return false;
-	/* Beside its own: one with processes in it can have no children. */
-	slash = controller ? NULL : strrchr(parent, '/');
-	if (slash)
-		*slash = '\0';
-	len = snprintf(out, PATH_MAX, CGROUP_ROOT "%s%s%s",
-		       controller ? "/" : "", controller ? controller : "",
-		       strcmp(parent, "/") ? parent : "");
-	return len > 0 && len < PATH_MAX;
-}
-
 void limits_sweep(pid_t dead)
 {
 	const struct timespec pause = {0, 10 * REMOVE_PAUSE_NS};
@@ -142,8 +78,8 @@ void limits_sweep(pid_t dead)
 	for (int i = 0; i < REMOVE_TRIES; i++) {
 		unsigned left = 0;
 
-		for (int which = 0; which < GROUPS_MAX; which++)
-			if (group_parent((enum groups)which, directory))
+		for (int which = 0; which < CGROUP_TREES; which++)
+			if (cgroup_place((enum cgroup_tree)which, directory))
 				left += sweep(directory, dead);
 		if (!left)
 			return;
@@ -151,14 +87,14 @@ void limits_sweep(pid_t dead)
 	}
 }
 
-static char *new_group(struct limits *limits, enum groups which)
+static char *new_group(struct limits *limits, enum cgroup_tree which)
 {
 	static unsigned serial;
 	char *group = limits->groups[limits->group_count];
 	char directory[PATH_MAX];
 	int len;
 
-	if (!group_parent(which, directory))
+	if (!cgroup_place(which, directory))
 		return NULL;
 	(void)sweep(directory, 0);
 	len = snprintf(group, PATH_MAX, "%s/" GROUP_PREFIX "%d-%u", directory,
@@ -180,17 +116,18 @@ static uint64_t processes_of(const struct limits *limits)
 	return limits->wanted.processes + 1;
 }
 
-static void prepare_v1(struct limits *limits, enum groups which, bool *has_it)
+static void prepare_v1(struct limits *limits, enum cgroup_tree which,
+		       bool *has_it)
 {
 	char *group = new_group(limits, which);
 
 	if (!group)
 		return;
-	*has_it = which == GROUPS_MEMORY
-			  ? write_value(group, "memory.limit_in_bytes",
-					limits->wanted.memory_bytes) == 0
-			  : write_value(group, "pids.max",
-					processes_of(limits)) == 0;
+	*has_it = which == CGROUP_V1_MEMORY
+			  ? cgroup_write(group, "memory.limit_in_bytes",
+					 limits->wanted.memory_bytes) == 0
+			  : cgroup_write(group, "pids.max",
+					 processes_of(limits)) == 0;
 	if (!*has_it)
 		drop_group(limits);
 }
@@ -198,20 +135,20 @@ static void prepare_v1(struct limits *limits, enum groups which, bool *has_it)
 static void prepare_v2(struct limits *limits)
 {
 	char *group = access(CGROUP_ROOT "/cgroup.controllers", F_OK) == 0
-			      ? new_group(limits, GROUPS_V2)
+			      ? new_group(limits, CGROUP_V2)
 			      : NULL;
 
 	if (!group)
 		return;
 	if (limits->wanted.memory_bytes)
 		limits->has_memory =
-			write_value(group, "memory.max",
-				    limits->wanted.memory_bytes) == 0;
+			cgroup_write(group, "memory.max",
+				     limits->wanted.memory_bytes) == 0;
 	if (limits->has_memory)
-		(void)write_value(group, "memory.swap.max", 0);
+		(void)cgroup_write(group, "memory.swap.max", 0);
 	if (limits->wanted.processes)
-		limits->has_processes = write_value(group, "pids.max",
-						    processes_of(limits)) == 0;
+		limits->has_processes = cgroup_write(group, "pids.max",
+						     processes_of(limits)) == 0;
 	if (!limits->has_memory && !limits->has_processes)
 		drop_group(limits);
 }
@@ -225,16 +162,16 @@ void limits_prepare(struct limits *limits, const struct sandbox_limits *wanted)
 	if (limits->group_count)
 		return;
 	if (wanted->memory_bytes)
-		prepare_v1(limits, GROUPS_MEMORY, &limits->has_memory);
+		prepare_v1(limits, CGROUP_V1_MEMORY, &limits->has_memory);
 	if (wanted->processes)
-		prepare_v1(limits, GROUPS_PIDS, &limits->has_processes);
+		prepare_v1(limits, CGROUP_V1_PIDS, &limits->has_processes);
 }
 
 int limits_enter(const struct limits *limits, pid_t pid, struct err *err)
 {
 	for (unsigned i = 0; i < limits->group_count; i++)
-		if (write_value(limits->groups[i], "cgroup.procs",
-				(uint64_t)pid) < 0)
+		if (cgroup_write(limits->groups[i], "cgroup.procs",
+				 (uint64_t)pid) < 0)
 			return err_system(err, "limits: enter %s",
 					  limits->groups[i]);
 	return 0;

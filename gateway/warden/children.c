@@ -57,6 +57,8 @@ static void child_exec(const struct child *child, int channel, int state)
 	pass_environment(envp, "SALLYPORT_LOG");
 	pass_environment(envp, "ASAN_OPTIONS");
 	pass_environment(envp, "UBSAN_OPTIONS");
+	if (child->role == ROLE_PACKCHECK)
+		group_enter(&warden->packchecks);
 	if (child->role == ROLE_VAULT)
 		pass_environment(envp, "CREDENTIALS_DIRECTORY");
 	(void)sigemptyset(&none);

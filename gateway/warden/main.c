@@ -305,6 +305,7 @@ static int run(struct warden *warden, struct err *err)
 	    io_signal(warden->loop, SIGTERM, on_stop, warden) < 0 ||
 	    io_signal(warden->loop, SIGINT, on_stop, warden) < 0)
 		return err_system(err, "start loop");
+	group_make(&warden->packchecks);
 	if (start_children(warden, err) < 0)
 		return -1;
 	if (spare_begin(warden) < 0)
@@ -406,6 +407,7 @@ int main(int argc, char **argv)
 	}
 	if (warden.loop)
 		end_children(&warden);
+	group_remove(&warden.packchecks);
 	if (warden.attach_fd > 0)
 		remove_sockets(&warden);
 	return result;

@@ -18,6 +18,7 @@
 #include "gateway/flow/messages.h"
 #include "gateway/flow/package.h"
 #include "gateway/warden/config.h"
+#include "gateway/warden/group.h"
 
 #define LISTENERS_MAX		   8 /* of one session */
 #define PACKCHECKS_MAX		   8 /* at one time */
@@ -77,6 +78,7 @@ struct warden {
 	int config_fd; /* sealed struct gateway_config */
 	int exec_dir;  /* where the executables are */
 	int state_dir;
+	struct group packchecks; /* their cgroup */
 	struct child *children;
 	struct child *spare; /* or NULL */
 	struct io_timer *spare_timer;

@@ -1,0 +1,99 @@
+#include "gateway/warden/group.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/cgroup.h"
+#include "common/log.h"
+#include "gateway/warden/warden.h"
+
+#define PREFIX "sallyport-packcheck-" /* and the pid of its maker */
+
+static void sweep(const char *place)
+{
+	DIR *dir = opendir(place);
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir))) {
+		const char *name = entry->d_name;
+		long pid = strncmp(name, PREFIX, strlen(PREFIX)) != 0
+				   ? 0
+				   : strtol(name + strlen(PREFIX), NULL, 10);
+
+		if (pid > 0 && kill((pid_t)pid, 0) < 0 && errno == ESRCH)
+			(void)unlinkat(dirfd(dir), name, AT_REMOVEDIR);
+	}
+	if (dir)
+		(void)closedir(dir);
+}
+
+static const char *make(struct group *group, enum cgroup_tree tree)
+{
+	char *path = group->paths[group->count];
+	char place[PATH_MAX];
+	int len;
+
+	if (!cgroup_place(tree, place))
+		return NULL;
+	sweep(place);
+	len = snprintf(path, PATH_MAX, "%s/" PREFIX "%d", place, (int)getpid());
+	if (len < 0 || len >= PATH_MAX || mkdir(path, 0755) < 0)
+		return NULL;
+	group->count++;
+	return path;
+}
+
+static void drop(struct group *group)
+{
+	(void)rmdir(group->paths[--group->count]);
+}
+
+static void make_v1(struct group *group, enum cgroup_tree tree,
+		    const char *file, uint64_t value)
+{
+	const char *path = make(group, tree);
+
+	if (path && cgroup_write(path, file, value) < 0)
+		drop(group);
+}
+
+void group_make(struct group *group)
+{
+	const char *path = access(CGROUP_ROOT "/cgroup.controllers", F_OK) == 0
+				   ? make(group, CGROUP_V2)
+				   : NULL;
+
+	if (path) {
+		int memory = cgroup_write(path, "memory.max", GROUP_MEMORY_MAX);
+		int pids = cgroup_write(path, "pids.max", PACKCHECKS_MAX);
+
+		if (memory < 0 && pids < 0)
+			drop(group);
+	} else {
+		make_v1(group, CGROUP_V1_MEMORY, "memory.limit_in_bytes",
+			GROUP_MEMORY_MAX);
+		make_v1(group, CGROUP_V1_PIDS, "pids.max", PACKCHECKS_MAX);
+	}
+	log_info("packchecks are held by %s",
+		 group->count > 0 ? group->paths[0] : "rlimits alone");
+}
+
+void group_enter(const struct group *group)
+{
+	/* 0 is whoever writes it. */
+	for (unsigned i = 0; i < group->count; i++)
+		(void)cgroup_write(group->paths[i], "cgroup.procs", 0);
+}
+
+void group_remove(struct group *group)
+{
+	while (group->count > 0)
+		drop(group);
+}

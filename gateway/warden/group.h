@@ -1,0 +1,25 @@
+/*
+ * The cgroup of all packchecks of this gateway, where the host lets it make
+ * one: what they may hold together. Each has its rlimits besides
+ * (packcheck/main.c), and those alone elsewhere.
+ */
+#ifndef GATEWAY_WARDEN_GROUP_H
+#define GATEWAY_WARDEN_GROUP_H
+
+#include <limits.h>
+
+#define GROUP_MEMORY_MAX (4ull * 1024 * 1024 * 1024)
+
+struct group {
+	char paths[2][PATH_MAX]; /* one of v2, or v1's memory and pids */
+	unsigned count;		 /* 0: there is none */
+};
+
+/* Make it, and remove those that dead gateways left. */
+void group_make(struct group *group);
+/* Put the calling process into it, as far as it is there. */
+void group_enter(const struct group *group);
+/* Remove it, once nothing runs in it. */
+void group_remove(struct group *group);
+
+#endif
