@@ -9,6 +9,23 @@
 
 #include "gateway/packcheck/store.h"
 
+static bool has_no_indexer;
+
+int __real_git_indexer_new(git_indexer **out, const char *path,
+			   unsigned int mode, git_odb *odb,
+			   git_indexer_options *opts);
+int __wrap_git_indexer_new(git_indexer **out, const char *path,
+			   unsigned int mode, git_odb *odb,
+			   git_indexer_options *opts);
+int __wrap_git_indexer_new(git_indexer **out, const char *path,
+			   unsigned int mode, git_odb *odb,
+			   git_indexer_options *opts)
+{
+	return has_no_indexer
+		       ? -1
+		       : __real_git_indexer_new(out, path, mode, odb, opts);
+}
+
 static int setup(void **state)
 {
 	static struct pack_store store;
@@ -27,21 +44,17 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* The indexer makes its file where the process stands. */
 static void a_pack_that_cannot_be_begun_leaves_nothing(void **state)
 {
-	char gone[] = "/tmp/sallyport-store-XXXXXX";
 	struct pack_adding adding;
 	struct err err = {0};
 
-	assert_non_null(mkdtemp(gone));
-	assert_int_equal(chdir(gone), 0);
-	assert_int_equal(rmdir(gone), 0);
+	has_no_indexer = true;
 	assert_int_equal(pack_store_begin(*state, &adding, 10, &err), -1);
 	assert_int_not_equal(err.code, ERR_NONE);
 	assert_null(adding.scan);
 	assert_null(adding.indexer);
-	assert_int_equal(chdir("/"), 0);
+	has_no_indexer = false;
 }
 
 static void a_pack_that_is_begun_is_given_up(void **state)
