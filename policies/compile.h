@@ -86,6 +86,12 @@ bool compile_pattern(struct compile *compile, const struct text_node *node,
 void compile_matches(struct compile *compile, const struct text_node *node,
 		     bool is_header, struct policy_matches *matches);
 
+/* body.graphql.nodes. */
+void compile_nodes(struct compile *compile, const struct text_node *node,
+		   struct policy_graphql *graphql);
+/* Is it like field.argument, or field.argument.member and deeper? */
+bool compile_is_argument(struct bytes name);
+
 /* A rule's body. NULL when an error was told. */
 const struct policy_body *compile_body(struct compile *compile,
 				       const struct text_node *node);

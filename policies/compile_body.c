@@ -7,7 +7,8 @@
 /* ---- graphql ---- */
 
 struct graphql_nodes {
-	const struct text_node *operations, *fields, *arguments;
+	const struct text_node *operations, *fields, *arguments, *absent,
+		*nodes;
 };
 
 static bool operation_item(struct reader *reader, const struct text_node *node,
@@ -73,7 +74,13 @@ static void read_operations(struct compile *compile,
 		graphql->operations |= (unsigned)((const int *)items)[i];
 }
 
-/* "field.argument" and deeper. */
+bool compile_is_argument(struct bytes name)
+{
+	return is_name(name, ".") && bytes_find(name, '.', 1) >= 0 &&
+	       name.data[name.len - 1] != '.' && name.data[0] != '.' &&
+	       bytes_find_bytes(name, bytes_str(".."), 0) < 0;
+}
+
 static void read_arguments(struct compile *compile,
 			   const struct text_node *node,
 			   struct policy_graphql *graphql)
@@ -82,13 +89,26 @@ static void read_arguments(struct compile *compile,
 	for (size_t i = 0; i < graphql->arguments.count; i++) {
 		struct bytes name = graphql->arguments.items[i].name;
 
-		if (!is_name(name, ".") || bytes_find(name, '.', 1) < 0 ||
-		    name.data[name.len - 1] == '.' || name.data[0] == '.' ||
-		    bytes_find_bytes(name, bytes_str(".."), 0) >= 0)
+		if (!compile_is_argument(name))
 			text_error(&compile->reader.source, node->at,
 				   "\"%.*s\" is not like field.argument",
 				   BYTES_ARGS(name));
 	}
+}
+
+static bool absent_item(struct reader *reader, const struct text_node *node,
+			void *item)
+{
+	struct bytes name;
+
+	if (!reader_word(reader, node, &name))
+		return false;
+	if (!compile_is_argument(name))
+		return reader_error(reader, node,
+				    "\"%.*s\" is not like field.argument",
+				    BYTES_ARGS(name));
+	*(struct bytes *)item = name;
+	return true;
 }
 
 static void read_graphql(struct compile *compile, const struct text_node *node,
@@ -100,8 +120,10 @@ static void read_graphql(struct compile *compile, const struct text_node *node,
 		{"fields", reader_keep, offsetof(struct graphql_nodes, fields)},
 		{"arguments", reader_keep,
 		 offsetof(struct graphql_nodes, arguments)},
+		{"absent", reader_keep, offsetof(struct graphql_nodes, absent)},
+		{"nodes", reader_keep, offsetof(struct graphql_nodes, nodes)},
 	};
-	struct graphql_nodes nodes = {NULL, NULL, NULL};
+	struct graphql_nodes nodes = {NULL, NULL, NULL, NULL, NULL};
 	struct policy_graphql *graphql =
 		arena_alloc(compile->reader.arena, sizeof(*graphql));
 
@@ -120,6 +142,14 @@ static void read_graphql(struct compile *compile, const struct text_node *node,
 				   "an empty list");
 	if (nodes.arguments)
 		read_arguments(compile, nodes.arguments, graphql);
+	if (nodes.absent &&
+	    reader_strings(&compile->reader, nodes.absent, absent_item,
+			   &graphql->absent) &&
+	    nodes.absent->count == 0)
+		(void)reader_error(&compile->reader, nodes.absent,
+				   "an empty list");
+	if (nodes.nodes)
+		compile_nodes(compile, nodes.nodes, graphql);
 	body->graphql = graphql;
 }
 

@@ -211,6 +211,12 @@ static void check_websocket(struct compile *compile,
 				   "rules");
 }
 
+static bool has_nodes(const struct policy_rule *rule)
+{
+	return rule->body && rule->body->graphql &&
+	       rule->body->graphql->node_count > 0;
+}
+
 /* What a guardrail's rule would add, and what only one rule can say. */
 static void check_guardrail(struct compile *compile,
 			    const struct rule_nodes *nodes,
@@ -240,6 +246,11 @@ static void check_rule(struct compile *compile, const struct text_node *node,
 			   "say hosts: [\"*\"]");
 	if (compile->policy->is_guardrail)
 		check_guardrail(compile, nodes, rule);
+	if (has_nodes(rule) &&
+	    (rule->action != POLICY_ALLOW || compile->policy->is_guardrail))
+		text_error(&compile->reader.source, nodes->body->at,
+			   "only a session's rule that allows has "
+			   "graphql.nodes");
 	if (nodes->credential)
 		check_credential(compile, nodes, rule);
 	if (nodes->hold)

@@ -6,6 +6,7 @@
 #include "policies/decide_body.h"
 #include "policies/inspect/graphql.h"
 #include "policies/inspect/inspection.h"
+#include "policies/nodes.h"
 #include "policies/pattern.h"
 
 /* Several values seen as one: all of them, none, or some. */
@@ -101,6 +102,57 @@ static enum holds arguments_hold(struct hearing *hearing,
 	return all;
 }
 
+/* A list stands for each of its values; null is none. */
+static bool is_given(const json_t *value, struct bytes path)
+{
+	struct bytes name;
+
+	if (path.len == 0)
+		return value && !json_is_null(value);
+	if (json_is_array(value)) {
+		for (size_t i = 0; i < json_array_size(value); i++)
+			if (is_given(json_array_get(value, i), path))
+				return true;
+		return false;
+	}
+	(void)bytes_split(&path, '.', &name);
+	return is_given(
+		json_object_getn(value, (const char *)name.data, name.len),
+		path);
+}
+
+static enum holds are_absent(struct hearing *hearing,
+			     const struct policy_strings *absent,
+			     const struct graphql_field *field)
+{
+	for (size_t i = 0; i < absent->count; i++) {
+		struct bytes path = absent->items[i];
+		struct bytes name;
+
+		(void)bytes_split(&path, '.', &name);
+		if (bytes_equal(name, field->name) &&
+		    is_given(field->arguments, path)) {
+			hearing->differs = absent->items[i];
+			return HOLDS_NOT;
+		}
+	}
+	return HOLDS;
+}
+
+/* What they are of is asked later; that they are ids is known now. */
+static enum holds nodes_are_named(struct hearing *hearing,
+				  const struct policy_graphql *asked,
+				  const struct graphql_field *field)
+{
+	for (size_t i = 0; i < asked->node_count; i++)
+		if (!nodes_add(&asked->nodes[i], field->name, field->arguments,
+			       NULL)) {
+			hearing->differs = asked->nodes[i].argument;
+			return HOLDS_NOT;
+		}
+	return HOLDS;
+}
+
 /* ---- fields ---- */
 
 static bool any_field(const struct policy_strings *patterns, struct bytes name)
@@ -130,7 +182,10 @@ static enum holds field_holds(struct hearing *hearing,
 
 	if ((asked->operations & bits[type]) &&
 	    any_field(&asked->fields, field->name))
-		return arguments_hold(hearing, &asked->arguments, field);
+		return holds_both(
+			arguments_hold(hearing, &asked->arguments, field),
+			holds_both(are_absent(hearing, &asked->absent, field),
+				   nodes_are_named(hearing, asked, field)));
 	hearing->differs = field->name;
 	return HOLDS_NOT;
 }

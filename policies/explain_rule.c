@@ -125,6 +125,26 @@ static int add_json(struct buf *out, const struct policy_json *json)
 	return buf_add_str(out, "\n");
 }
 
+static int add_nodes(struct buf *out, const struct policy_graphql *graphql)
+{
+	for (size_t i = 0; i < graphql->node_count && i < LISTED_MAX; i++) {
+		const struct policy_node *node = &graphql->nodes[i];
+
+		if (buf_add_format(out,
+				   "  - the argument `%.*s` must be of "
+				   "`%.*s`",
+				   BYTES_ARGS(node->argument),
+				   BYTES_ARGS(node->repository)) < 0 ||
+		    (node->head.len &&
+		     buf_add_format(out,
+				    ", a pull request from its branch `%.*s`",
+				    BYTES_ARGS(node->head)) < 0) ||
+		    buf_add_str(out, "\n") < 0)
+			return -1;
+	}
+	return 0;
+}
+
 static int add_graphql(struct buf *out, const struct policy_graphql *graphql)
 {
 	static const struct {
@@ -148,7 +168,14 @@ static int add_graphql(struct buf *out, const struct policy_graphql *graphql)
 		return -1;
 	if (buf_add_str(out, "\n") < 0)
 		return -1;
-	return add_matches(out, "the argument", &graphql->arguments);
+	if (add_matches(out, "the argument", &graphql->arguments) < 0)
+		return -1;
+	if (graphql->absent.count > 0 &&
+	    (buf_add_str(out, "  - without the arguments ") < 0 ||
+	     explain_list(out, &graphql->absent) < 0 ||
+	     buf_add_str(out, "\n") < 0))
+		return -1;
+	return add_nodes(out, graphql);
 }
 
 static int add_body(struct buf *out, const struct policy_body *body)

@@ -53,6 +53,15 @@ enum policy_graphql_operation { /* bits */
 				POLICY_MUTATION = 2,
 				POLICY_SUBSCRIPTION = 4
 };
+/* Of a node of GitHub's whose id an argument of a root field is (nodes.h):
+ * it is that repository, or in it. */
+struct policy_node {
+	struct bytes argument;	 /* "addComment.input.subjectId" */
+	struct bytes repository; /* "owner/name" */
+	/* Not empty: it is a pull request from this branch of it. */
+	struct bytes head;
+};
+
 /* body.graphql: what every operation of the document must be. */
 struct policy_graphql {
 	unsigned operations;	      /* bits; never 0 */
@@ -61,6 +70,9 @@ struct policy_graphql {
 	/* Values that arguments and variables of root fields must have:
 	 * name "createPullRequest.input.headRefName". */
 	struct policy_matches arguments;
+	struct policy_strings absent;	 /* arguments that must not be given */
+	const struct policy_node *nodes; /* asked about before it leaves */
+	size_t node_count;
 };
 
 /* What a body must be like. A rule with a body needs it whole. */

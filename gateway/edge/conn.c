@@ -10,7 +10,9 @@
 #include "gateway/edge/h2_lane.h"
 #include "gateway/edge/internal.h"
 #include "gateway/edge/lfs_lane.h"
+#include "gateway/edge/look.h"
 #include "gateway/edge/opening.h"
+#include "gateway/edge/verify.h"
 #include "gateway/edge/websocket_lane.h"
 #include "gateway/upstream/dial.h"
 
@@ -55,6 +57,7 @@ static void let_go(struct conn *conn)
 	lfs_work_release(conn);
 	websocket_release(conn);
 	look_release(conn);
+	verify_release(conn);
 	approval_release(conn);
 	internal_release(conn);
 }
@@ -245,6 +248,7 @@ void conn_reset_request(struct conn *conn)
 	git_work_release(conn);
 	websocket_release(conn);
 	look_release(conn);
+	verify_release(conn);
 	rate_end(conn);
 	approval_release(conn);
 	internal_release(conn);

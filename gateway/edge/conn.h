@@ -40,7 +40,10 @@ struct filter {
 struct opening;	       /* opening.h */
 struct git_work;       /* git_lane.c */
 struct websocket_work; /* websocket_lane.c */
-struct look;	       /* look.c */
+struct look;	       /* look.h */
+struct verify;	       /* verify.h */
+struct approval;       /* approval.h */
+struct internal;       /* internal.h */
 
 struct conn {
 	struct edge *edge;
@@ -97,6 +100,7 @@ struct conn {
 	struct lfs_work *lfs;		  /* NULL: not LFS */
 	struct websocket_work *websocket; /* NULL: no handshake */
 	struct look *look;		  /* a body that is held; else NULL */
+	struct verify *verify;		  /* what upstream is asked first */
 	struct approval *approval;	  /* what a person is asked; or NULL */
 	struct internal *internal;	  /* a request to ourselves; or NULL */
 
@@ -186,15 +190,5 @@ int conn_pump_body(struct conn *conn, body_sink_fn *sink,
 		   body_full_fn *is_full);
 /* "100 Continue" if the client waits for it, once. */
 void conn_continue(struct conn *conn);
-
-/* ---- look.c: a body that a rule must see whole ---- */
-
-/* For VERDICT_LOOK: hold the body, ask again with it; NEXT with the new
- * verdict, which is not DENY, and the held bytes as the request's body. */
-enum step look_step(struct conn *conn, enum lane_event event);
-/* Send what is held on, as far as upstream takes it. 1: all of it, and the
- * hold is released; 0: more after EV_UP_DRAINED; -1: refusal set. */
-int look_send(struct conn *conn);
-void look_release(struct conn *conn);
 
 #endif

@@ -1,5 +1,5 @@
 #include "common/cleanup.h"
-#include "gateway/edge/conn.h"
+#include "gateway/edge/look.h"
 #include "gateway/http/trailers.h"
 
 /* A filter is fed this much at a time, and may make this much of it: a

@@ -8,8 +8,10 @@
 #include "gateway/edge/git_lane.h"
 #include "gateway/edge/h2_lane.h"
 #include "gateway/edge/internal.h"
+#include "gateway/edge/look.h"
 #include "gateway/edge/opening.h"
 #include "gateway/edge/script.h"
+#include "gateway/edge/verify.h"
 #include "gateway/edge/websocket_lane.h"
 #include "gateway/session/lease.h"
 #include "gateway/upstream/dial.h"
@@ -544,7 +546,12 @@ const struct lane_state http_states[] = {
 	[AT_DECIDE] = {"decide", step_decide, 0, DEADLINE_HEAD_MS,
 		       DEADLINE_FIXED, AT_LOOK, AT_GIT_BEGIN, AT_DENY},
 	[AT_LOOK] = {"look", look_step, ON_CLIENT, DEADLINE_LOOK_MS,
-		     DEADLINE_FIXED, AT_SCRIPT, AT_NONE, AT_DENY},
+		     DEADLINE_FIXED, AT_VERIFY, AT_NONE, AT_DENY},
+	[AT_VERIFY] = {"verify", verify_step,
+		       ON_CLIENT | EV_BIT(EV_UP_READY) | EV_BIT(EV_UP_DRAINED) |
+			       EV_UP_RESPONSE,
+		       DEADLINE_VERIFY_MS, DEADLINE_FIXED, AT_SCRIPT, AT_NONE,
+		       AT_DENY},
 	[AT_SCRIPT] = {"script", script_step,
 		       ON_CLIENT | EV_BIT(EV_ANSWER) | EV_BIT(EV_WAKE),
 		       DEADLINE_ASK_MS, DEADLINE_FIXED, AT_APPROVE, AT_NONE,

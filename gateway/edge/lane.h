@@ -71,6 +71,7 @@ enum lane_state_id {
 	AT_INTERNAL,
 	AT_DECIDE,
 	AT_LOOK,
+	AT_VERIFY,
 	AT_SCRIPT,
 	AT_APPROVE,
 	AT_PERMIT,

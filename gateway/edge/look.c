@@ -5,7 +5,8 @@
 #include <stdlib.h>
 
 #include "common/cleanup.h"
-#include "gateway/edge/conn.h"
+#include "gateway/edge/look.h"
+#include "gateway/edge/verify.h"
 #include "policies/inspect/inspection.h"
 
 /* What is handed to upstream at a time. */
@@ -183,7 +184,8 @@ static enum step decide(struct conn *conn)
 		refuse(conn, CONSTRAINT_body_unreadable, bytes_from(NULL, 0));
 	else if (conn->verdict.kind == VERDICT_DENY)
 		conn_refuse_request(conn);
-	if (conn->verdict.kind == VERDICT_DENY)
+	if (conn->verdict.kind == VERDICT_DENY ||
+	    verify_begin(conn, look->seen) < 0)
 		return STEP_DENY;
 	inspection_free(look->seen);
 	look->seen = NULL;

@@ -331,6 +331,7 @@ class GitHubDouble:
     def _mutations(self):
         known = {"createPullRequest": self._create_pull_request,
                  "addComment": self._add_comment,
+                 "addPullRequestReview": self._change(),
                  "updatePullRequest": self._change(),
                  "closePullRequest": self._change(state="CLOSED"),
                  "reopenPullRequest": self._change(state="OPEN"),
@@ -362,6 +363,8 @@ class GitHubDouble:
         root = self._mutations() if kind == "mutation" else self._queries()
         try:
             return {"data": run.on(root, selection)}
+        except KeyError as e:
+            return {"errors": [{"message": f"Argument {e} is required"}]}
         except NotFound as e:
             return {"data": None, "errors": [
                 {"type": "NOT_FOUND", "path": [selection[0][1]],

@@ -21,6 +21,12 @@ gh pr status # Checks passing
 gh pr checks 3 # build
 gh pr diff 3 # +a change
 gh pr comment 3 --body done # pull/3#issuecomment
+gh pr edit 3 --title "all of it" # /pull/3
+gh pr review 3 --comment --body fine # 
+gh pr ready 3 --undo 2>&1 # draft
+gh pr ready 3 2>&1 # ready
+gh pr close 3 2>&1 # Closed
+gh pr reopen 3 2>&1 # Reopened
 gh run list # success
 gh run view 30 # main ci
 gh api "repos/$NAME/pulls/3" --jq .head.ref # agent/42
@@ -65,7 +71,7 @@ def test_gh_works_in_a_sandbox(gateway, widgets, repo, github,  # noqa: F811
         said = done.stdout.split(f"@{i}\n", 1)[1].split(f"@{i + 1}\n", 1)[0]
         assert wanted.strip() in said, (command, said, done.stderr)
     pull = widgets.numbered(3)
-    assert (pull["headRefName"], pull["title"]) == ("agent/42", "more of it")
+    assert (pull["headRefName"], pull["title"]) == ("agent/42", "all of it")
     assert [one["body"] for one in pull["remarks"]] == ["done"]
     assert repo.tip("agent/42")
     assert github.token not in done.stdout + done.stderr
@@ -73,6 +79,8 @@ def test_gh_works_in_a_sandbox(gateway, widgets, repo, github,  # noqa: F811
 
 # What gh is asked for, and what must stand in what it says.
 REFUSED = {
+    "pr close 2": "is not a pull request from the branch agent/42",
+    "pr edit 2 --title mine": "is not a pull request from the branch",
     "pr merge 2 --squash": "git push origin agent/42",
     "pr merge 2 --auto --merge": "a session merges nothing",
     "pr review 2 --approve": "a session approves nothing",
@@ -127,6 +135,33 @@ def test_gh_may_what_a_rule_opens(work, repo, widgets):  # noqa: F811
     done = gh(made.session, *api, "event_type=other", cwd=made.path,
               check=False)
     assert "workflows, deployments" in done.stderr
+
+
+def test_an_id_says_nothing_so_github_is_asked(work, widgets,  # noqa: F811
+                                               github):
+    """Of a thing in another repository that the same token could write to."""
+    other = github.repository("acme/secret-plans", lambda: {"main", "agent/42"})
+    foreign = other.pull("agent/42", title="not ours")
+    made = work()
+    github.heard.clear()
+    for thing, wanted in ((widgets.numbered(1), ""),
+                          (foreign, "is not of acme/widgets-"),
+                          ({"id": "PR_nobody"}, "nothing that this session")):
+        text = ('mutation{addComment(input:{subjectId:"%s",body:"b"})'
+                '{clientMutationId}}' % thing["id"])
+        done = gh(made.session, "api", "graphql", "-f", f"query={text}",
+                  cwd=made.path, check=not wanted)
+        assert wanted in done.stderr, done.stderr
+    asked = ["addComment" in one[2] for one in github.heard]
+    assert asked == [False, True, False, False]
+    assert not foreign["remarks"] and len(widgets.numbered(1)["remarks"]) == 1
+    text = ('mutation{createPullRequest(input:{repositoryId:"%s",title:"t",'
+            'baseRefName:"main",headRefName:"agent/42"}){clientMutationId}}'
+            % other.id)
+    done = gh(made.session, "api", "graphql", "-f", f"query={text}",
+              cwd=made.path, check=False)
+    assert f"{other.id} is not of" in done.stderr
+    assert len(other.things) == 1
 
 
 def test_an_error_of_github_is_its_own(work):

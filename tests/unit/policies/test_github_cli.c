@@ -190,66 +190,78 @@ static void every_side_door_is_shut_and_a_rule_opens_it(void **state)
 	"{\"query\":\"mutation M($i: I!) { createPullRequest(input: $i) { "    \
 	"pullRequest { id url } } }\",\"variables\":{\"i\":{" more "}}}"
 
+static const struct wanted {
+	const char *method, *host, *path, *body, *rule, *credential;
+} wanted[] = {
+	{"GET", "api.github.com", REPO, "", "read", "github"},
+	{"GET", "api.github.com", REPO "/pulls/7", "", "read", "github"},
+	{"HEAD", "api.github.com", REPO "/actions/runs/5/jobs", "", "read",
+	 "github"},
+	{"GET", "api.github.com", REPO "/contents/README.md", "", "read",
+	 "github"},
+	{"GET", "api.github.com", "/", "", "read", "github"},
+	{"GET", "api.github.com", "/user", "", "read", "github"},
+	{"GET", "raw.githubusercontent.com", "/acme/widgets/main/f", "", "raw",
+	 ""},
+	{"GET", "codeload.github.com", "/acme/widgets/tar.gz/main", "", "raw",
+	 ""},
+	{"POST", "api.github.com", REPO "/issues/7/comments",
+	 "{\"body\":\"two\\nlines\"}", "comment", "github"},
+	{"POST", "api.github.com", REPO "/pulls/7/comments/1/replies",
+	 "{\"body\":\"yes\"}", "comment", "github"},
+	{"POST", "api.github.com", REPO "/pulls",
+	 "{\"head\":\"agent/42\",\"base\":\"main\",\"title\":\"t\"}",
+	 "open-pull-request", "github"},
+	{"POST", "api.github.com", REPO "/pulls",
+	 "{\"head\":\"acme:agent/42\",\"base\":\"main\"}", "open-pull-request",
+	 "github"},
+	{GRAPHQL, "{\"query\":\"{ viewer { login } }\"}", "query", "github"},
+	{GRAPHQL,
+	 "{\"query\":\"query Q($n: Int!) { a: repository(owner: "
+	 "\\\"acme\\\", name: \\\"widgets\\\") { pullRequest(number: "
+	 "$n) { id } } }\",\"variables\":{\"n\":7}}",
+	 "query", "github"},
+	{GRAPHQL,
+	 CREATE("\"repositoryId\":\"R_1\",\"headRefName\":\"agent/"
+		"42\""),
+	 "mutation", "github"},
+	{GRAPHQL,
+	 CREATE("\"repositoryId\":\"R_1\",\"headRefName\":\"acme:agent/"
+		"42\""),
+	 "mutation", "github"},
+	{GRAPHQL,
+	 "{\"query\":\"mutation { closePullRequest(input: "
+	 "{pullRequestId: \\\"PR_1\\\"}) { clientMutationId } }\"}",
+	 "mutation", "github"},
+	{GRAPHQL,
+	 "{\"query\":\"mutation { addPullRequestReview(input: "
+	 "{pullRequestId: \\\"PR_1\\\", event: COMMENT, body: "
+	 "\\\"b\\\"}) { clientMutationId } }\"}",
+	 "mutation", "github"},
+	{GRAPHQL,
+	 "{\"query\":\"mutation { addComment(input: {subjectId: "
+	 "\\\"I_1\\\", body: \\\"b\\\"}) { clientMutationId } }\"}",
+	 "mutation", "github"},
+};
+
 static void what_gh_asks_for_passes(void **state)
 {
-	static const struct {
-		const char *method, *host, *path, *body, *rule, *credential;
-	} rows[] = {
-		{"GET", "api.github.com", REPO, "", "read", "github"},
-		{"GET", "api.github.com", REPO "/pulls/7", "", "read",
-		 "github"},
-		{"HEAD", "api.github.com", REPO "/actions/runs/5/jobs", "",
-		 "read", "github"},
-		{"GET", "api.github.com", REPO "/contents/README.md", "",
-		 "read", "github"},
-		{"GET", "api.github.com", "/", "", "read", "github"},
-		{"GET", "api.github.com", "/user", "", "read", "github"},
-		{"GET", "raw.githubusercontent.com", "/acme/widgets/main/f", "",
-		 "raw", ""},
-		{"GET", "codeload.github.com", "/acme/widgets/tar.gz/main", "",
-		 "raw", ""},
-		{"POST", "api.github.com", REPO "/issues/7/comments",
-		 "{\"body\":\"two\\nlines\"}", "comment", "github"},
-		{"POST", "api.github.com", REPO "/pulls/7/comments/1/replies",
-		 "{\"body\":\"yes\"}", "comment", "github"},
-		{"POST", "api.github.com", REPO "/pulls",
-		 "{\"head\":\"agent/42\",\"base\":\"main\",\"title\":\"t\"}",
-		 "open-pull-request", "github"},
-		{"POST", "api.github.com", REPO "/pulls",
-		 "{\"head\":\"acme:agent/42\",\"base\":\"main\"}",
-		 "open-pull-request", "github"},
-		{GRAPHQL, "{\"query\":\"{ viewer { login } }\"}", "query",
-		 "github"},
-		{GRAPHQL,
-		 "{\"query\":\"query Q($n: Int!) { a: repository(owner: "
-		 "\\\"acme\\\", name: \\\"widgets\\\") { pullRequest(number: "
-		 "$n) { id } } }\",\"variables\":{\"n\":7}}",
-		 "query", "github"},
-		{GRAPHQL, CREATE("\"headRefName\":\"agent/42\""), "mutation",
-		 "github"},
-		{GRAPHQL, CREATE("\"headRefName\":\"acme:agent/42\""),
-		 "mutation", "github"},
-		{GRAPHQL,
-		 "{\"query\":\"mutation { addComment(input: {subjectId: "
-		 "\\\"I_1\\\", body: \\\"b\\\"}) { clientMutationId } }\"}",
-		 "mutation", "github"},
-	};
 	struct policy *policy = policy_of(POLICY(NONE));
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
 		struct verdict verdict =
-			ask(policy, rows[i].method, rows[i].host, rows[i].path,
-			    rows[i].body);
+			ask(policy, wanted[i].method, wanted[i].host,
+			    wanted[i].path, wanted[i].body);
 		const size_t prefix = strlen("github-cli/");
 
-		print_message("%s %s %s\n", rows[i].method, rows[i].path,
-			      rows[i].body);
+		print_message("%s %s %s\n", wanted[i].method, wanted[i].path,
+			      wanted[i].body);
 		assert_int_equal(verdict.kind, VERDICT_ALLOW);
 		assert_true(bytes_is(
 			bytes_slice(verdict.rule, prefix, verdict.rule.len),
-			rows[i].rule));
-		assert_true(bytes_is(verdict.credential, rows[i].credential));
+			wanted[i].rule));
+		assert_true(bytes_is(verdict.credential, wanted[i].credential));
 	}
 	policy_free(policy);
 }
