@@ -378,6 +378,11 @@ static int take_git(struct learned *learned, const struct row *row,
 		return -1;
 	if (!repo)
 		return 0;
+	if (!bytes_is(repo->host, row->host))
+		learned_note(learned,
+			     "LFS objects of %s are kept on %s:%u: that is "
+			     "for its lfs.hosts",
+			     row->rule, row->host, row->port);
 	repo->has_fetched |= is_suffix(row->path, "/git-upload-pack") ||
 			     row->constraint == CONSTRAINT_fetch_not_allowed;
 	if (row->credential[0])

@@ -15,6 +15,7 @@
 #include "policies/guardrail.h"
 #include "policies/inspect/inspection.h"
 #include "policies/inspect/prints.h"
+#include "policies/lfs.h"
 #include "policies/repo_path.h"
 #include "policies/url.h"
 
@@ -299,6 +300,28 @@ static struct verdict test_fetch(const struct policy *policy,
 	return guard.kind == VERDICT_ALLOW ? decide_fetch(repo) : guard;
 }
 
+/* Of LFS: as far as it does not depend on what a batch or lock says. */
+static struct verdict test_lfs(const struct policy *policy,
+			       const struct policy_repo *repo,
+			       const struct request_facts *facts,
+			       struct buf *trace)
+{
+	struct verdict verdict = test_guard(policy, repo, facts, trace);
+	struct lfs_path at;
+
+	if (verdict.kind != VERDICT_ALLOW)
+		return verdict;
+	(void)buf_add_str(trace, "git: LFS: an upload or lock also needs a "
+				 "ref that may be pushed\n");
+	if (lfs_endpoint_of(facts, &at) == LFS_OTHER) {
+		verdict.kind = VERDICT_DENY;
+		verdict.constraint = CONSTRAINT_lfs_not_allowed;
+	} else if (!decide_lfs_writes(repo)) {
+		verdict = decide_fetch(repo);
+	}
+	return verdict;
+}
+
 static struct verdict test_request(const struct policy *policy,
 				   const struct policy_options *options,
 				   struct request_facts *facts,
@@ -309,7 +332,14 @@ static struct verdict test_request(const struct policy *policy,
 	const struct policy_repo *repo =
 		decide_repo(policy, &facts->target, repo_path);
 	struct verdict verdict;
+	struct lfs_path at;
 
+	if (lfs_path_split(facts->path, &at)) {
+		repo = decide_repo(policy, &facts->target,
+				   repo_path_canonical(at.base));
+		if (repo)
+			return test_lfs(policy, repo, facts, trace);
+	}
 	if (endpoint == GIT_ADVERTISE_READ || endpoint == GIT_UPLOAD_PACK) {
 		if (repo)
 			return test_fetch(policy, repo, facts, trace);

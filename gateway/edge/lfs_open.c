@@ -167,8 +167,11 @@ int lfs_decide_body(struct conn *conn)
 	case LFS_TRANSFER:
 		result = decide_verify(conn);
 		break;
-	case LFS_NONE:
 	case LFS_LOCKS:
+		/* A list is asked for without a body. */
+		buf_clear(&work->body);
+		break;
+	case LFS_NONE:
 	case LFS_OTHER:
 	case LFS_ENDPOINT_MAX:
 	default:

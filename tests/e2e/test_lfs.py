@@ -86,7 +86,7 @@ def repo(double, request):
 @pytest.fixture
 def open_session(make_session, double, repo, address):
     def make(read=True, push=None, hosts=("store.example",), rules=(),
-             deny=("private",), **more):
+             deny=("private",), scrub=None, **more):
         git = {"repo": repo.url, "credential": "forge", "read": read,
                "lfs": {"hosts": list(hosts), "port": double.port}}
         if push is not False:
@@ -99,6 +99,8 @@ def open_session(make_session, double, repo, address):
             "credentials": [{"name": "forge", "secret": "forge",
                              "attach": "github", "hosts": ["lfs.example"]}],
             "git": [git], **more}
+        if scrub:
+            policy["credentials"][0]["scrub"] = scrub
         return make_session(policy, repo)
     return make
 
@@ -305,6 +307,13 @@ def test_what_goes_on_is_written_anew(session, double, repo):
         "hash_algo": "sha256", "objects": [{"oid": OID, "size": SIZE}]})]
 
 
+def test_a_list_of_locks_brings_no_body(session, double, repo):
+    answer = session.curl(f"{repo.url}/info/lfs/locks?path=a", "-X", "GET",
+                          "-d", '{"evil": 1}')
+    assert answer.json == {"locks": []}
+    assert double.asked == [("locks", {})]
+
+
 def test_an_object_larger_than_the_limit_is_refused(open_session, double,
                                                     repo):
     session = open_session(push={"limits": {"file": "32KiB"}})
@@ -459,6 +468,20 @@ def test_a_server_s_own_error_is_told(session, double, repo):
         {"oid": OID, "error": {"code": 410, "message": "it is gone"}}]})
     assert batch(session, repo, "download").json["objects"][0]["error"] == {
         "code": 410, "message": "it is gone"}
+
+
+def test_a_server_that_gives_the_credential_back(open_session, double, repo):
+    """Cut off, or overwritten: then the courier's own goes with the
+    transfer, and the sandbox sees neither."""
+    double.at_home = double.echoes = True
+    answer = batch(open_session(), repo)
+    assert answer.status == 502, answer.text
+    assert double.basic not in answer.text
+    session = open_session(scrub=True)
+    answer = batch(session, repo)
+    assert "header" not in answer.text
+    assert send(session, action(answer)).status == 200
+    assert double.objects == {OID: DATA}
 
 
 def test_a_server_that_moved_is_not_followed(session, double, repo):
