@@ -18,7 +18,8 @@ struct io_signal {
 
 struct io_backend {
 	struct event_base *base;
-	struct event wake; /* ends a wait */
+	struct event wake;   /* ends a wait */
+	uint64_t wake_at_ms; /* when it is due at the latest; 0: it is off */
 	struct io_signal signals[SIGNAL_HANDLERS_MAX];
 	size_t signal_count;
 };
@@ -33,9 +34,11 @@ struct io_poll {
 
 static void backend_on_wake(int fd, short what, void *owner)
 {
+	struct io_backend *backend = owner;
+
 	(void)fd;
 	(void)what;
-	(void)owner;
+	backend->wake_at_ms = 0;
 }
 
 /* No change list: it tells epoll only before the next wait, and by then a
@@ -69,7 +72,7 @@ struct io_backend *io_backend_new(struct err *err)
 	}
 	(void)sigaction(SIGPIPE, &ignore, NULL);
 	(void)event_assign(&backend->wake, backend->base, -1, 0,
-			   backend_on_wake, NULL);
+			   backend_on_wake, backend);
 	return backend;
 }
 
@@ -82,16 +85,25 @@ void io_backend_free(struct io_backend *backend)
 	free(backend);
 }
 
+/* Deadlines move to later all the time: a wake that comes too early costs a
+ * turn now and then, setting it again would cost each turn. */
 static int backend_set_wake(struct io_backend *backend, int wait_ms)
 {
 	struct timeval wait = {.tv_sec = wait_ms / 1000,
 			       .tv_usec = wait_ms % 1000 * 1000L};
+	uint64_t at;
 
-	if (wait_ms > 0)
-		return event_add(&backend->wake, &wait);
-	if (wait_ms < 0)
+	if (wait_ms == 0)
+		return 0;
+	if (wait_ms < 0) {
+		backend->wake_at_ms = 0;
 		return event_del(&backend->wake);
-	return 0;
+	}
+	at = clock_monotonic_ms() + (unsigned)wait_ms;
+	if (backend->wake_at_ms && backend->wake_at_ms <= at)
+		return 0;
+	backend->wake_at_ms = at;
+	return event_add(&backend->wake, &wait);
 }
 
 int io_backend_poll(struct io_backend *backend, int wait_ms, struct err *err)
