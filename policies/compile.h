@@ -52,8 +52,6 @@ void compile_push_protect(struct compile *compile, const struct text_node *node,
 			  struct push_checks *checks);
 void compile_push_limits(struct compile *compile, const struct text_node *node,
 			 struct push_checks *checks);
-/* git[].push.sign. */
-void compile_sign(struct compile *compile, const struct text_node *node);
 /* credentials[].scrub. */
 void compile_scrub(struct compile *compile, const struct text_node *node,
 		   enum policy_scrub *scrub);

@@ -12,7 +12,7 @@ struct repo_nodes {
 
 struct push_nodes {
 	const struct text_node *branches, *verbs, *tags, *protect, *limits,
-		*secrets, *sign, *options, *commits;
+		*secrets, *options, *commits;
 };
 
 /* ---- push ---- */
@@ -100,7 +100,7 @@ static void read_push(struct compile *compile, const struct text_node *node,
 		{"protect", reader_keep, offsetof(struct push_nodes, protect)},
 		{"limits", reader_keep, offsetof(struct push_nodes, limits)},
 		{"secrets", reader_keep, offsetof(struct push_nodes, secrets)},
-		{"sign", reader_keep, offsetof(struct push_nodes, sign)},
+		{"sign", NULL, 0},
 		{"options", reader_keep, offsetof(struct push_nodes, options)},
 		{"commits", reader_keep, offsetof(struct push_nodes, commits)},
 	};
@@ -123,8 +123,6 @@ static void read_push(struct compile *compile, const struct text_node *node,
 	if (nodes.commits)
 		compile_push_commits(compile, nodes.commits,
 				     &repo->checks.commits);
-	if (nodes.sign)
-		compile_sign(compile, nodes.sign);
 	if (nodes.branches)
 		(void)reader_strings(reader, nodes.branches, branch_item,
 				     &repo->branches);

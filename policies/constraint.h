@@ -76,7 +76,6 @@
 	X(upstream_closed, 502, "the upstream closed the connection")          \
 	X(credential_unavailable, 502, "the credential could not be had")      \
 	X(credential_reflected, 502, "the upstream sent the credential back")  \
-	X(sign_not_allowed, 403, "the session may not have this signed")       \
 	X(lease_expired, 403, "the session has expired")                       \
 	X(lease_invalid, 407, "the lease is not this session's")               \
 	X(session_revoked, 403, "the session was revoked")                     \

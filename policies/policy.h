@@ -20,7 +20,6 @@
 #include "policies/network_limits.h"
 #include "policies/policy_rule.h"
 #include "policies/push_checks.h"
-#include "policies/sign_rule.h"
 
 #define POLICY_TEXT_MAX	    (1024 * 1024)
 #define POLICY_RULES_MAX    10000
@@ -151,7 +150,6 @@ struct policy {
 	size_t credential_count;
 	const struct policy_repo *repos;
 	size_t repo_count;
-	struct policy_sign sign;
 	struct policy_filesystem filesystem;
 	struct policy_limits limits;
 	struct policy_environment environment;

@@ -66,8 +66,6 @@ struct scope {
 	size_t deny_count;
 	const struct scope_range *allow;
 	size_t allow_count;
-	bool signs;
-	struct bytes sign_secret; /* empty: the session's own key */
 };
 
 extern const struct wire_schema scope_schema;
