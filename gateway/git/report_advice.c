@@ -109,6 +109,21 @@ static struct bytes denied_branch(const struct push *push,
 	return bytes_str(NULL);
 }
 
+/* A pattern as a name to type: agent/NAME for agent/ and a star. */
+static int add_name(struct bytes pattern, struct buf *out)
+{
+	for (size_t i = 0; i < pattern.len; i++) {
+		bool is_star = pattern.data[i] == '*';
+
+		if (is_star && i > 0 && pattern.data[i - 1] == '*')
+			continue;
+		if ((is_star ? buf_add_str(out, "NAME")
+			     : buf_add_byte(out, pattern.data[i])) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 /* The command to type instead. */
 static int add_command(const struct report_advice *advice, struct buf *out)
 {
@@ -127,8 +142,10 @@ static int add_command(const struct report_advice *advice, struct buf *out)
 	if (branch.len == 0 ||
 	    !has_denial(advice->push, CONSTRAINT_push_ref_not_allowed))
 		return 0;
-	return buf_add_format(out, "try: git push origin HEAD:%.*s\n",
-			      BYTES_ARGS(branch));
+	if (buf_add_str(out, "try: git push origin HEAD:") < 0 ||
+	    add_name(branch, out) < 0)
+		return -1;
+	return buf_add_byte(out, '\n');
 }
 
 static int add_reference(struct bytes rule, const struct report_advice *advice,

@@ -208,6 +208,42 @@ static void report_says_what_is_malformed(void **state)
 			    "a ref is named twice\n");
 }
 
+static void report_advises_a_name_where_the_policy_has_a_pattern(void **state)
+{
+	static const struct {
+		struct bytes pattern;
+		const char *line;
+	} rows[] = {
+		{BYTES_LITERAL("agent/*"),
+		 "try: git push origin HEAD:agent/NAME\n"},
+		{BYTES_LITERAL("**/x-*"),
+		 "try: git push origin HEAD:NAME/x-NAME\n"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		auto_type(buf_release) struct buf text;
+		struct refused refused;
+		struct report_advice advice;
+
+		buf_init(&text, 65536);
+		refused_init(&refused, MAIN);
+		refused.push.update_count = 1;
+		refused.repo.branches.items = &rows[i].pattern;
+		refused.repo.branches.count = 1;
+		push_disproven(&refused.push, 0,
+			       CONSTRAINT_push_ref_not_allowed, bytes_str(NULL),
+			       &refused.ruling);
+		advice = (struct report_advice){
+			.push = &refused.push,
+			.ruling = &refused.ruling,
+			.repo = &refused.repo,
+		};
+		assert_int_equal(report_advise(&advice, &text), 0);
+		assert_non_null(strstr(buf_str(&text), rows[i].line));
+	}
+}
+
 static void report_advises_what_to_type(void **state)
 {
 	static const struct {
@@ -429,6 +465,8 @@ int main(void)
 		cmocka_unit_test(report_keeps_a_reason_on_its_line),
 		cmocka_unit_test(report_says_what_is_malformed),
 		cmocka_unit_test(report_advises_what_to_type),
+		cmocka_unit_test(
+			report_advises_a_name_where_the_policy_has_a_pattern),
 		cmocka_unit_test(report_advice_stays_in_its_bound),
 		cmocka_unit_test(report_refuses_a_repository),
 		cmocka_unit_test(report_reader_reads_what_we_write),
