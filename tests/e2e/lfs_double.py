@@ -150,9 +150,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def _git(self, double):
         url = urllib.parse.urlsplit(self.path)
-        if double.moved and url.path.startswith(double.moved):
-            self._answer(301, Location=double.url("acme/elsewhere"))
-            return
         body = self._body()
         env = {"PATH": os.environ["PATH"], "GIT_PROJECT_ROOT": str(double.dir),
                "GIT_HTTP_EXPORT_ALL": "1", "REMOTE_USER": "x",
@@ -193,8 +190,8 @@ class _Server(http.server.ThreadingHTTPServer):
 
 class LfsDouble:
     """objects: what is stored; asked: (endpoint, JSON) of the LFS API;
-    requests: (host, method, path) of all. answer: what to say to a batch
-    instead; spoil: a function that changes the answer."""
+    requests: (host, method, path) of all. spoil: a function that changes the
+    answer to a batch."""
 
     def __init__(self, directory, address, token, certificate):
         self.dir = directory
@@ -203,7 +200,6 @@ class LfsDouble:
             f"x-access-token:{token}".encode()).decode()
         self.port = 443 if os.getuid() == 0 else 8444
         self.suffix = "" if self.port == 443 else f":{self.port}"
-        self.moved = None
         self.reset()
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate)
