@@ -10,7 +10,7 @@
 set -uo pipefail
 
 cd "$(dirname "$0")/.." || exit 1
-readonly logs=build/test-logs fuzz_seconds_in_all=160
+readonly logs=build/test-logs fuzz_seconds_in_all=80
 # Lines that say nothing about what failed: ctest's and ninja's progress.
 readonly went_well='^ +Start +[0-9]+: |Passed +[0-9.]+ sec$|^\[[0-9/]+\] (B|L)'
 passed=0 failed=0 began=$SECONDS
