@@ -67,13 +67,21 @@ static int visit(struct walk *walk, DIR *dir, const struct dirent *entry,
 	return (int)answer;
 }
 
+/* Nothing is to be seen there, inside either: it was removed, is closed to
+ * us, or /proc showed it of a process that ended (proc(5)). */
+static bool is_nothing(int error)
+{
+	return error == ENOENT || error == EACCES || error == ESRCH ||
+	       error == EINVAL || error == ENOTDIR || error == ELOOP;
+}
+
 static int walk_entries(struct walk *walk, DIR *dir, char *path, unsigned depth,
 			struct err *err)
 {
 	size_t len = strlen(path);
 	struct dirent *entry;
 
-	while ((entry = readdir(dir))) {
+	while (errno = 0, (entry = readdir(dir))) {
 		int answer;
 
 		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
@@ -92,7 +100,10 @@ static int walk_entries(struct walk *walk, DIR *dir, char *path, unsigned depth,
 			return -1;
 		path[len] = '\0';
 	}
-	return 0;
+	/* What could not be read to its end may hold what is looked for. */
+	return errno && !is_nothing(errno)
+		       ? err_system(err, "look through %s", path)
+		       : 0;
 }
 
 static int walk_dir(struct walk *walk, int parent, char *path, unsigned depth,
@@ -105,8 +116,7 @@ static int walk_dir(struct walk *walk, int parent, char *path, unsigned depth,
 		return 0;
 	}
 	dir = open_dir(parent, depth ? strrchr(path, '/') + 1 : path);
-	if (!dir && (errno == EACCES || errno == ENOENT || errno == ELOOP ||
-		     errno == ENOTDIR))
+	if (!dir && is_nothing(errno))
 		return 0;
 	if (!dir)
 		return err_system(err, "look through %s", path);
