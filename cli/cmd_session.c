@@ -122,6 +122,9 @@ static int save_ca(json_t *created, const char *path, struct err *err)
 
 static void created_table(const json_t *value)
 {
+	json_t *placeholders = json_object_get(value, "placeholders");
+	const char *name;
+	json_t *text;
 	json_t *permission;
 	size_t index;
 
@@ -135,6 +138,10 @@ static void created_table(const json_t *value)
 		(void)printf("proxy    http://%s\n", json_text(value, "proxy"));
 	if (json_text(value, "ca_path")[0])
 		(void)printf("ca       %s\n", json_text(value, "ca_path"));
+	json_object_foreach(placeholders, name, text)
+	{
+		(void)printf("set      %s=%s\n", name, json_string_value(text));
+	}
 }
 
 int cmd_session_create(struct cli *cli)

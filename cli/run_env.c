@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "policies/placeholder.h"
 #include "sandbox-host/environment.h"
 
 /* What a run sets itself, while it is collected. */
@@ -117,19 +118,36 @@ static void put_git(struct set *set, const struct policy *policy,
 	put(set, "GIT_CONFIG_COUNT", arena_format(arena, "%zu", git.count));
 }
 
+/* Each variable the same, but for those of a pair. */
+static void put_placeholders(struct set *set,
+			     const struct policy_credential *credential,
+			     const char *lease, struct arena *arena)
+{
+	const struct policy_strings *env = &credential->placeholder_env;
+	unsigned parts = placeholder_parts(credential->shape);
+	uint8_t hash[DIGEST_LEN];
+	char text[PLACEHOLDER_SIZE];
+
+	digest_sha256(bytes_str(lease), bytes_from(NULL, 0), hash);
+	for (size_t i = 0; i < env->count; i++) {
+		unsigned part = parts > 1 ? (unsigned)(i % parts) : 0;
+
+		(void)placeholder_make(hash, credential->name,
+				       credential->shape,
+				       (enum placeholder_part)part, text);
+		put(set, arena_str(arena, env->items[i]),
+		    arena_str(arena, bytes_str(text)));
+	}
+}
+
 static void put_policy(struct set *set, const struct policy *policy,
 		       const char *lease, struct arena *arena)
 {
 	for (size_t i = 0; i < policy->environment.set_count; i++)
 		put(set, arena_str(arena, policy->environment.set[i].name),
 		    arena_str(arena, policy->environment.set[i].value));
-	for (size_t i = 0; i < policy->credential_count; i++) {
-		const struct policy_strings *env =
-			&policy->credentials[i].placeholder_env;
-
-		for (size_t j = 0; j < env->count; j++)
-			put(set, arena_str(arena, env->items[j]), lease);
-	}
+	for (size_t i = 0; i < policy->credential_count; i++)
+		put_placeholders(set, &policy->credentials[i], lease, arena);
 }
 
 static void put_given(struct set *set, const struct run_env *from,

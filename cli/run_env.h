@@ -13,7 +13,7 @@
 
 struct run_env {
 	const struct policy *policy;
-	const char *lease;	  /* what placeholders are set to */
+	const char *lease;	  /* what placeholders are made from */
 	const char *const *given; /* "NAME=VALUE": -e */
 	size_t given_count;	  /* <= RUN_ENV_MAX */
 };

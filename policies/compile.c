@@ -1,4 +1,4 @@
-#include "policies/compile.h"
+#include "policies/compile_attach.h"
 
 #include <stdlib.h>
 
@@ -74,6 +74,7 @@ static void compile_sections(struct compile *compile,
 	compile_credentials(compile, nodes->credentials);
 	compile_git(compile, nodes->git);
 	compile_rules(compile, network.rules, nodes->extends);
+	compile_bindings(compile, nodes->credentials);
 	compile_filesystem(compile, nodes->filesystem);
 	compile_limits(compile, nodes->limits);
 	compile_environment(compile, nodes->environment);

@@ -115,6 +115,17 @@ bool compile_range_item(struct reader *reader, const struct text_node *node,
 bool compile_env_item(struct reader *reader, const struct text_node *node,
 		      void *item);
 
+/* Lists of a rule or a credential; node may be NULL, an empty list is an
+ * error. */
+void compile_ports(struct compile *compile, const struct text_node *node,
+		   const uint16_t **ports, size_t *count);
+void compile_methods(struct compile *compile, const struct text_node *node,
+		     struct policy_strings *methods);
+void compile_paths(struct compile *compile, const struct text_node *node,
+		   struct policy_strings *paths);
+/* Is it a header's name (RFC 9110 5.1)? */
+bool compile_is_header(struct bytes name);
+
 /* Is all that inner matches matched by outer? Canonical patterns. */
 bool pattern_covers(struct bytes outer, struct bytes inner);
 

@@ -1,11 +1,12 @@
 #include "common/cleanup.h"
-#include "policies/compile.h"
+#include "policies/compile_attach.h"
 #include "policies/decide.h"
 #include "policies/host.h"
 
 struct credential_nodes {
-	const struct text_node *name, *secret, *attach, *username, *hosts,
-		*placeholder, *scrub;
+	const struct text_node *name, *secret, *hosts, *ports, *methods, *paths;
+	const struct text_node *placeholder, *scrub;
+	struct attach_nodes attach;
 };
 
 bool compile_host_item(struct reader *reader, const struct text_node *node,
@@ -62,57 +63,6 @@ bool pattern_covers(struct bytes outer, struct bytes inner)
 
 /* ---- one entry ---- */
 
-static void read_placeholder(struct compile *compile,
-			     const struct text_node *node,
-			     struct policy_credential *credential)
-{
-	static const struct reader_field fields[] = {{"env", reader_keep, 0}};
-	const struct text_node *env = NULL;
-
-	if (!reader_map(&compile->reader, node, fields, ARRAY_SIZE(fields),
-			&env) ||
-	    !reader_require(&compile->reader, node, "env"))
-		return;
-	(void)reader_strings(&compile->reader, env, compile_env_item,
-			     &credential->placeholder_env);
-}
-
-static bool read_attach(struct compile *compile,
-			const struct credential_nodes *nodes,
-			struct policy_credential *credential)
-{
-	static const struct choice choices[] = {
-		{"bearer", ATTACH_BEARER},
-		{"basic", ATTACH_BASIC},
-		{"github", ATTACH_GITHUB},
-		{"certificate", ATTACH_CERTIFICATE},
-		{"header", -1},
-		{"query", -1},
-		{"sigv4", -1},
-	};
-	struct reader *reader = &compile->reader;
-	int attach;
-
-	if (!reader_choice(reader, nodes->attach, choices, ARRAY_SIZE(choices),
-			   &attach))
-		return false;
-	credential->attach = (enum policy_attach)attach;
-	if (attach == ATTACH_BASIC && !nodes->username)
-		return reader_error(reader, nodes->attach,
-				    "basic needs a \"username\"");
-	if (attach != ATTACH_BASIC && nodes->username)
-		return reader_error(reader, nodes->username,
-				    "only basic takes a \"username\"");
-	if (!nodes->username)
-		return true;
-	if (!reader_word(reader, nodes->username, &credential->username))
-		return false;
-	if (bytes_find(credential->username, ':', 0) >= 0)
-		return reader_error(reader, nodes->username,
-				    "a user name holds no ':'");
-	return true;
-}
-
 static bool read_hosts(struct compile *compile, const struct text_node *node,
 		       struct policy_credential *credential)
 {
@@ -145,21 +95,24 @@ static void read_credential(struct compile *compile,
 			    const struct text_node *node,
 			    struct policy_credential *credential)
 {
+#define NODE(key, member)                                                      \
+	{key, reader_keep, offsetof(struct credential_nodes, member)}
 	static const struct reader_field fields[] = {
-		{"name", reader_keep, offsetof(struct credential_nodes, name)},
-		{"secret", reader_keep,
-		 offsetof(struct credential_nodes, secret)},
-		{"attach", reader_keep,
-		 offsetof(struct credential_nodes, attach)},
-		{"username", reader_keep,
-		 offsetof(struct credential_nodes, username)},
-		{"hosts", reader_keep,
-		 offsetof(struct credential_nodes, hosts)},
-		{"placeholder", reader_keep,
-		 offsetof(struct credential_nodes, placeholder)},
-		{"scrub", reader_keep,
-		 offsetof(struct credential_nodes, scrub)},
+		NODE("name", name),
+		NODE("secret", secret),
+		NODE("attach", attach.attach),
+		NODE("username", attach.username),
+		NODE("header", attach.header),
+		NODE("query", attach.query),
+		NODE("sigv4", attach.sigv4),
+		NODE("hosts", hosts),
+		NODE("ports", ports),
+		NODE("methods", methods),
+		NODE("paths", paths),
+		NODE("placeholder", placeholder),
+		NODE("scrub", scrub),
 	};
+#undef NODE
 	struct reader *reader = &compile->reader;
 	struct credential_nodes nodes = {0};
 
@@ -170,12 +123,18 @@ static void read_credential(struct compile *compile,
 		(void)check_unique(compile, nodes.name, credential->name);
 	if (reader_require(reader, node, "secret"))
 		(void)reader_name(reader, nodes.secret, &credential->secret);
-	if (reader_require(reader, node, "attach"))
-		(void)read_attach(compile, &nodes, credential);
 	if (reader_require(reader, node, "hosts"))
 		(void)read_hosts(compile, nodes.hosts, credential);
-	if (nodes.placeholder)
-		read_placeholder(compile, nodes.placeholder, credential);
+	compile_ports(compile, nodes.ports, &credential->ports,
+		      &credential->port_count);
+	compile_methods(compile, nodes.methods, &credential->methods);
+	compile_paths(compile, nodes.paths, &credential->paths);
+	if (reader_require(reader, node, "attach") &&
+	    compile_attach(compile, &nodes.attach, credential) &&
+	    nodes.placeholder)
+		compile_placeholder(compile, nodes.placeholder, credential);
+	else if (credential->attach == ATTACH_PLACEHOLDER)
+		(void)reader_require(reader, node, "placeholder");
 	if (nodes.scrub)
 		compile_scrub(compile, nodes.scrub, &credential->scrub);
 }

@@ -2,6 +2,7 @@
 
 #include "common/cleanup.h"
 #include "policies/compile.h"
+#include "policies/decide.h"
 #include "policies/permissions.h"
 #include "policies/ref.h"
 #include "policies/repo_path.h"
@@ -162,6 +163,27 @@ static bool read_url(struct compile *compile, const struct text_node *node,
 	return compile_not_tunnelled(compile, node, repo->host, "a repository");
 }
 
+/* Git speaks by itself: what goes with it must fit all it says. */
+static bool check_kind(struct compile *compile, const struct text_node *node,
+		       struct bytes name)
+{
+	const struct policy_credential *found =
+		policy_credential_named(compile->policy, name);
+
+	if (!found)
+		return true; /* told already */
+	if (found->attach == ATTACH_QUERY || found->attach == ATTACH_SIGV4 ||
+	    found->attach == ATTACH_PLACEHOLDER)
+		return reader_error(&compile->reader, node,
+				    "a credential of this kind does not go "
+				    "with git");
+	if (found->methods.count || found->paths.count)
+		return reader_error(&compile->reader, node,
+				    "a credential with \"methods\" or "
+				    "\"paths\" does not go with git");
+	return true;
+}
+
 static void read_repo(struct compile *compile, const struct text_node *node,
 		      struct policy_repo *repo)
 {
@@ -185,6 +207,7 @@ static void read_repo(struct compile *compile, const struct text_node *node,
 	if (nodes.credential &&
 	    compile_credential_name(compile, nodes.credential,
 				    &repo->credential) &&
+	    check_kind(compile, nodes.credential, repo->credential) &&
 	    has_url &&
 	    !(compile->is_check &&
 	      bytes_starts_with(nodes.repo->value,

@@ -30,7 +30,7 @@ bool compile_pattern(struct compile *compile, const struct text_node *node,
 
 /* ---- names ---- */
 
-static bool is_token(struct bytes name)
+bool compile_is_header(struct bytes name)
 {
 	for (size_t i = 0; i < name.len; i++) {
 		uint8_t c = name.data[i];
@@ -74,7 +74,7 @@ static bool read_name(struct compile *compile, const struct text_node *node,
 
 	if (!reader_word(&compile->reader, &key, name))
 		return false;
-	if (is_header && !is_token(*name))
+	if (is_header && !compile_is_header(*name))
 		return reader_error(&compile->reader, &key,
 				    "this is no header's name");
 	if (is_header && is_unseen(*name))

@@ -64,15 +64,27 @@ static void read_strings(struct compile *compile, const struct text_node *node,
 			   "an empty list; leave it out to match everything");
 }
 
-static void read_ports(struct compile *compile, const struct text_node *node,
-		       struct policy_rule *rule)
+void compile_methods(struct compile *compile, const struct text_node *node,
+		     struct policy_strings *methods)
+{
+	read_strings(compile, node, method_item, methods);
+}
+
+void compile_paths(struct compile *compile, const struct text_node *node,
+		   struct policy_strings *paths)
+{
+	read_strings(compile, node, path_item, paths);
+}
+
+void compile_ports(struct compile *compile, const struct text_node *node,
+		   const uint16_t **ports, size_t *count)
 {
 	void *items = NULL;
 
 	if (!node || !reader_list(&compile->reader, node, sizeof(uint16_t),
-				  port_item, &items, &rule->port_count))
+				  port_item, &items, count))
 		return;
-	rule->ports = items;
+	*ports = items;
 	if (node->count == 0)
 		text_error(&compile->reader.source, node->at,
 			   "an empty list; leave it out for 443 and 80");
@@ -286,9 +298,9 @@ static void read_rule(struct compile *compile, const struct rule_nodes *nodes,
 		      struct policy_rule *rule)
 {
 	read_strings(compile, nodes->hosts, compile_host_item, &rule->hosts);
-	read_ports(compile, nodes->ports, rule);
-	read_strings(compile, nodes->methods, method_item, &rule->methods);
-	read_strings(compile, nodes->paths, path_item, &rule->paths);
+	compile_ports(compile, nodes->ports, &rule->ports, &rule->port_count);
+	compile_methods(compile, nodes->methods, &rule->methods);
+	compile_paths(compile, nodes->paths, &rule->paths);
 	if (nodes->query)
 		compile_matches(compile, nodes->query, false, &rule->query);
 	if (nodes->headers)

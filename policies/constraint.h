@@ -76,6 +76,10 @@
 	X(upstream_closed, 502, "the upstream closed the connection")          \
 	X(credential_unavailable, 502, "the credential could not be had")      \
 	X(credential_reflected, 502, "the upstream sent the credential back")  \
+	X(placeholder_not_allowed, 403,                                        \
+	  "a placeholder stands where it means nothing")                       \
+	X(signature_not_supported, 403,                                        \
+	  "requests signed in this way are not served")                        \
 	X(lease_expired, 403, "the session has expired")                       \
 	X(lease_invalid, 407, "the lease is not this session's")               \
 	X(session_revoked, 403, "the session was revoked")                     \

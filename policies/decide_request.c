@@ -41,10 +41,13 @@ static bool is_grpc(const struct request_facts *facts)
 }
 
 /* The rule's answer, less what a credential forbids. */
-static struct verdict speak(const struct policy_rule *rule,
+static struct verdict speak(const struct policy *policy,
+			    const struct policy_rule *rule,
 			    const struct request_facts *facts)
 {
 	struct verdict verdict = verdict_by(rule);
+	enum constraint missed = CONSTRAINT_none;
+	const struct policy_credential *credential;
 
 	if (rule->credential.len == 0)
 		return verdict;
@@ -57,6 +60,12 @@ static struct verdict speak(const struct policy_rule *rule,
 	if (is_grpc(facts))
 		return verdict_deny(CONSTRAINT_grpc_not_supported, rule->name,
 				    rule->reason);
+	credential = policy_credential_named(policy, rule->credential);
+	if (credential)
+		missed = credential_covers(credential, facts->target.port,
+					   facts->method, facts->path);
+	if (missed != CONSTRAINT_none)
+		return verdict_deny(missed, rule->name, rule->reason);
 	verdict.credential = rule->credential;
 	return verdict;
 }
@@ -145,7 +154,7 @@ static struct verdict decide(const struct policy *policy,
 		if (meeting.is_doubtful)
 			return settle(&course, doubt(rule, meeting.stage));
 		if (meeting.stage == RULE_MATCH)
-			return settle(&course, speak(rule, facts));
+			return settle(&course, speak(policy, rule, facts));
 		course_add(&course, rule, meeting.stage, hearing->differs);
 	}
 	return settle(&course, nobody(policy, facts, &course, trace));

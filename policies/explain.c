@@ -64,16 +64,77 @@ static int add_network(const struct policy *policy, struct buf *out)
 
 /* ---- credentials, by name ---- */
 
+/* Which of the requests there. */
+static int add_bounds(const struct policy_credential *credential,
+		      struct buf *out)
+{
+	for (size_t i = 0; i < credential->port_count; i++)
+		if (buf_add_format(out, "%s%u", i ? ", " : " on port ",
+				   credential->ports[i]) < 0)
+			return -1;
+	if (credential->methods.count > 0 &&
+	    (buf_add_str(out, ", methods ") < 0 ||
+	     explain_list(out, &credential->methods) < 0))
+		return -1;
+	if (credential->paths.count > 0 &&
+	    (buf_add_str(out, ", paths ") < 0 ||
+	     explain_list(out, &credential->paths) < 0))
+		return -1;
+	return 0;
+}
+
+static int add_attach(const struct policy_credential *credential,
+		      struct buf *out)
+{
+	static const char *const words[ATTACH_MAX] = {
+		[ATTACH_SIGV4] = " (they are signed again)",
+		[ATTACH_CERTIFICATE] = " (as a TLS client certificate)",
+	};
+
+	if (credential->attach == ATTACH_HEADER ||
+	    credential->attach == ATTACH_QUERY)
+		return buf_add_format(out, " as the %s `%.*s`",
+				      credential->attach == ATTACH_HEADER
+					      ? "header"
+					      : "parameter",
+				      BYTES_ARGS(credential->field));
+	return words[credential->attach]
+		       ? buf_add_str(out, words[credential->attach])
+		       : 0;
+}
+
+static int add_places(unsigned places, struct buf *out)
+{
+	static const char *const words[] = {"headers", "Basic", "the query",
+					    "the path", "the body"};
+	const char *before = ", and may be sent in ";
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		if (!(places & 1u << i))
+			continue;
+		if (buf_add_format(out, "%s%s", before, words[i]) < 0)
+			return -1;
+		before = ", ";
+	}
+	return 0;
+}
+
 static int add_credential(const struct policy_credential *credential,
 			  struct buf *out)
 {
-	if (buf_add_format(out, "- `%.*s`: added to requests for ",
-			   BYTES_ARGS(credential->name)) < 0 ||
-	    explain_list(out, &credential->hosts) < 0)
+	const char *where = credential->attach == ATTACH_PLACEHOLDER
+				    ? "takes its stand-in's place in"
+				    : "added to";
+
+	if (buf_add_format(out, "- `%.*s`: %s requests for ",
+			   BYTES_ARGS(credential->name), where) < 0 ||
+	    explain_list(out, &credential->hosts) < 0 ||
+	    add_bounds(credential, out) < 0 || add_attach(credential, out) < 0)
 		return -1;
 	if (credential->placeholder_env.count > 0 &&
 	    (buf_add_str(out, "; a stand-in without worth is in ") < 0 ||
-	     explain_list(out, &credential->placeholder_env) < 0))
+	     explain_list(out, &credential->placeholder_env) < 0 ||
+	     add_places(credential->places, out) < 0))
 		return -1;
 	return buf_add_str(out, "\n");
 }

@@ -18,6 +18,7 @@
 #include "common/bytes.h"
 #include "common/err.h"
 #include "policies/network_limits.h"
+#include "policies/policy_credential.h"
 #include "policies/policy_rule.h"
 #include "policies/push_checks.h"
 
@@ -28,32 +29,6 @@
 #define POLICY_BINDINGS_MAX 64
 #define POLICY_REPOS_MAX    64
 #define POLICY_SCRIPT_MAX   (64 * 1024)
-
-enum policy_attach {
-	ATTACH_BEARER,
-	ATTACH_BASIC,
-	ATTACH_GITHUB,
-	ATTACH_CERTIFICATE, /* a TLS client certificate; no field of a head */
-	ATTACH_MAX
-};
-
-/* What becomes of a response with the credential in it. */
-enum policy_scrub {
-	SCRUB_CUT,  /* it is cut off before it */
-	SCRUB_MASK, /* it passes, with the credential overwritten */
-	SCRUB_STOP, /* it is cut off, and the session ends */
-	SCRUB_MAX
-};
-
-struct policy_credential {
-	struct bytes name;
-	struct bytes secret; /* its name in the vault */
-	enum policy_attach attach;
-	struct bytes username; /* basic: before the colon */
-	struct policy_strings hosts;
-	struct policy_strings placeholder_env; /* variables that hold it */
-	enum policy_scrub scrub;
-};
 
 enum policy_verbs { /* bits */
 		    VERB_CREATE = 1,

@@ -17,6 +17,18 @@ static const struct wire_field host_fields[] = {
 static const struct wire_schema host_schema =
 	WIRE_SCHEMA("scope_host", struct scope_host, host_fields);
 
+static const struct wire_field path_fields[] = {
+	WIRE_TEXT(struct scope_text, text, PATH_MAX_LEN),
+};
+static const struct wire_schema path_schema =
+	WIRE_SCHEMA("scope_path", struct scope_text, path_fields);
+
+static const struct wire_field text_fields[] = {
+	WIRE_TEXT(struct scope_text, text, REF_NAME_MAX),
+};
+static const struct wire_schema text_schema =
+	WIRE_SCHEMA("scope_text", struct scope_text, text_fields);
+
 static const struct wire_field binding_fields[] = {
 	WIRE_TEXT(struct scope_binding, name, NAME_MAX_LEN),
 	WIRE_TEXT(struct scope_binding, secret, NAME_MAX_LEN),
@@ -24,15 +36,19 @@ static const struct wire_field binding_fields[] = {
 	WIRE_TEXT(struct scope_binding, username, WORD_MAX_LEN),
 	WIRE_ENUM(struct scope_binding, scrub, SCRUB_MAX),
 	WIRE_LIST(struct scope_binding, hosts, SCOPE_HOSTS_MAX, &host_schema),
+	WIRE_TEXT(struct scope_binding, field, CREDENTIAL_WORD_MAX),
+	WIRE_TEXT(struct scope_binding, prefix, CREDENTIAL_WORD_MAX),
+	WIRE_TEXT(struct scope_binding, suffix, CREDENTIAL_WORD_MAX),
+	WIRE_TEXT(struct scope_binding, region, NAME_MAX_LEN),
+	WIRE_TEXT(struct scope_binding, service, NAME_MAX_LEN),
+	WIRE_BOOL(struct scope_binding, may_be_unsigned),
+	WIRE_LIST(struct scope_binding, methods, POLICY_LIST_MAX, &text_schema),
+	WIRE_LIST(struct scope_binding, paths, POLICY_LIST_MAX, &path_schema),
+	WIRE_ENUM(struct scope_binding, shape, SHAPE_MAX),
+	WIRE_ENUM(struct scope_binding, places, PLACE_MAX),
 };
 static const struct wire_schema binding_schema =
 	WIRE_SCHEMA("scope_binding", struct scope_binding, binding_fields);
-
-static const struct wire_field text_fields[] = {
-	WIRE_TEXT(struct scope_text, text, REF_NAME_MAX),
-};
-static const struct wire_schema text_schema =
-	WIRE_SCHEMA("scope_text", struct scope_text, text_fields);
 
 static const struct wire_field repo_fields[] = {
 	WIRE_TEXT(struct scope_repo, host, HOST_NAME_MAX_LEN),
@@ -107,6 +123,25 @@ bool scope_binding_allows(const struct scope_binding *binding,
 			  struct bytes host, uint16_t port)
 {
 	return any_host(binding->hosts, binding->hosts_count, host, port);
+}
+
+static bool has_method(const struct scope_binding *binding, struct bytes method)
+{
+	for (size_t i = 0; i < binding->methods_count; i++)
+		if (bytes_equal(binding->methods[i].text, method))
+			return true;
+	return binding->methods_count == 0;
+}
+
+bool scope_binding_covers(const struct scope_binding *binding,
+			  struct bytes method, struct bytes path)
+{
+	if (!has_method(binding, method))
+		return false;
+	for (size_t i = 0; i < binding->paths_count; i++)
+		if (path_matches(binding->paths[i].text, path))
+			return true;
+	return binding->paths_count == 0;
 }
 
 const struct scope_repo *scope_repo_at(const struct scope *scope,

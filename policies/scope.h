@@ -20,6 +20,10 @@ struct scope_host {
 	uint16_t port;
 };
 
+struct scope_text {
+	struct bytes text;
+};
+
 struct scope_binding {
 	struct bytes name;
 	struct bytes secret;
@@ -28,10 +32,16 @@ struct scope_binding {
 	uint8_t scrub;			/* enum policy_scrub */
 	const struct scope_host *hosts; /* exact names or patterns, and port */
 	size_t hosts_count;
-};
-
-struct scope_text {
-	struct bytes text;
+	/* As in struct policy_credential. */
+	struct bytes field, prefix, suffix;
+	struct bytes region, service;
+	bool may_be_unsigned;
+	const struct scope_text *methods;
+	size_t methods_count;
+	const struct scope_text *paths;
+	size_t paths_count;
+	uint8_t shape;	/* enum placeholder_shape */
+	uint8_t places; /* enum placeholder_place; 0: none is swapped */
 };
 
 struct scope_repo {
@@ -89,6 +99,9 @@ const struct scope_binding *scope_binding_named(const struct scope *scope,
 						struct bytes name);
 bool scope_binding_allows(const struct scope_binding *binding,
 			  struct bytes host, uint16_t port);
+/* Its methods and paths alone; path is normalised, without query. */
+bool scope_binding_covers(const struct scope_binding *binding,
+			  struct bytes method, struct bytes path);
 const struct scope_repo *scope_repo_at(const struct scope *scope,
 				       struct bytes host, uint16_t port,
 				       struct bytes path);

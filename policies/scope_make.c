@@ -109,35 +109,6 @@ static int make_hosts(const struct policy *policy, struct bytes credential,
 	return list->count <= SCOPE_HOSTS_MAX ? 0 : -1;
 }
 
-static int make_bindings(const struct policy *policy, struct arena *arena,
-			 struct scope *scope)
-{
-	struct scope_binding *bindings =
-		arena_array(arena, policy->credential_count, sizeof(*bindings));
-
-	if (!bindings)
-		return -1;
-	scope->bindings = bindings;
-	scope->bindings_count = policy->credential_count;
-	for (size_t i = 0; i < policy->credential_count; i++) {
-		const struct policy_credential *from = &policy->credentials[i];
-		struct host_list list;
-
-		if (make_hosts(policy, from->name, arena, &list))
-			return -1;
-		bindings[i] = (struct scope_binding){
-			.name = from->name,
-			.secret = from->secret,
-			.attach = (uint8_t)from->attach,
-			.username = from->username,
-			.scrub = (uint8_t)from->scrub,
-			.hosts = list.hosts,
-			.hosts_count = list.count,
-		};
-	}
-	return 0;
-}
-
 static int make_texts(const struct policy_strings *strings, struct arena *arena,
 		      const struct scope_text **texts, size_t *count)
 {
@@ -150,6 +121,72 @@ static int make_texts(const struct policy_strings *strings, struct arena *arena,
 		array[i].text = strings->items[i];
 	*texts = array;
 	*count = strings->count;
+	return 0;
+}
+
+/* Where the credential itself says so, on its ports alone. */
+static void keep_ports(const struct policy_credential *credential,
+		       struct host_list *list)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < list->count; i++)
+		for (size_t j = 0; j < credential->port_count; j++)
+			if (list->hosts[i].port == credential->ports[j]) {
+				list->hosts[kept++] = list->hosts[i];
+				break;
+			}
+	if (credential->port_count)
+		list->count = kept;
+}
+
+static int make_binding(const struct policy *policy,
+			const struct policy_credential *from,
+			struct arena *arena, struct scope_binding *binding)
+{
+	struct host_list list;
+
+	if (make_hosts(policy, from->name, arena, &list))
+		return -1;
+	keep_ports(from, &list);
+	*binding = (struct scope_binding){
+		.name = from->name,
+		.secret = from->secret,
+		.attach = (uint8_t)from->attach,
+		.username = from->username,
+		.scrub = (uint8_t)from->scrub,
+		.hosts = list.hosts,
+		.hosts_count = list.count,
+		.field = from->field,
+		.prefix = from->prefix,
+		.suffix = from->suffix,
+		.region = from->region,
+		.service = from->service,
+		.may_be_unsigned = from->may_be_unsigned,
+		.shape = (uint8_t)from->shape,
+		.places = (uint8_t)from->places,
+	};
+	if (make_texts(&from->methods, arena, &binding->methods,
+		       &binding->methods_count))
+		return -1;
+	return make_texts(&from->paths, arena, &binding->paths,
+			  &binding->paths_count);
+}
+
+static int make_bindings(const struct policy *policy, struct arena *arena,
+			 struct scope *scope)
+{
+	struct scope_binding *bindings =
+		arena_array(arena, policy->credential_count, sizeof(*bindings));
+
+	if (!bindings)
+		return -1;
+	scope->bindings = bindings;
+	scope->bindings_count = policy->credential_count;
+	for (size_t i = 0; i < policy->credential_count; i++)
+		if (make_binding(policy, &policy->credentials[i], arena,
+				 &bindings[i]))
+			return -1;
 	return 0;
 }
 

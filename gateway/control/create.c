@@ -7,6 +7,7 @@
 #include "gateway/control/ca.h"
 #include "gateway/control/handlers.h"
 #include "gateway/control/json.h"
+#include "gateway/control/placeholders.h"
 #include "gateway/session/lease.h"
 #include "policies/guardrail.h"
 #include "policies/permissions.h"
@@ -39,6 +40,7 @@ struct create_task {
 	bool has_proxy;
 	int package_fd;		/* -1 once it was given away */
 	struct buf permissions; /* effective, as one text */
+	json_t *placeholders;
 	struct record record;
 };
 
@@ -48,6 +50,7 @@ static void create_end(struct conn *conn)
 
 	secret_wipe(task->lease, sizeof(task->lease));
 	buf_release(&task->permissions);
+	json_decref(task->placeholders);
 	if (task->package_fd >= 0)
 		(void)close(task->package_fd);
 }
@@ -214,6 +217,9 @@ static int seal(struct conn *conn, const struct wanted *wanted,
 	digest_sha256(bytes_str(task->lease), bytes_from(NULL, 0), hash);
 	task->expires_ms = session.created_ms + (uint64_t)wanted->ttl_s * 1000;
 	session.expires_ms = task->expires_ms;
+	task->placeholders = placeholders_json(policy, task->lease);
+	if (!task->placeholders)
+		return err_set(err, ERR_TOO_LARGE, "placeholders: no memory");
 	if (scope_from_policy(policy, &arena, &session.scope, err) < 0)
 		return -1;
 	task->package_fd = package_seal(&session, err);
@@ -233,6 +239,7 @@ static struct create_task *task_new(struct conn *conn)
 	(void)snprintf(task->id, sizeof(task->id), "s-%s", id);
 	task->package_fd = -1;
 	buf_init(&task->permissions, PERMISSIONS_BYTES_MAX);
+	task->placeholders = NULL;
 	conn->task = task;
 	conn->on_end = create_end;
 	return task;
@@ -277,14 +284,16 @@ static void on_created(struct conn *conn, const void *message)
 	if (task->holds)
 		memcpy(conn->held, task->id, sizeof(conn->held));
 	conn_reply_json(conn, 201,
-			json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}",
+			json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, "
+				  "s:o}",
 				  "id", task->id, "lease", task->lease,
 				  "permissions", permissions_of(task),
 				  "expires", json_time(task->expires_ms),
 				  "ca_pem", ca_trusted(conn->control),
 				  "ca_pkcs12", json_base64(ca->pkcs12), "state",
 				  json_text(state), "proxy",
-				  proxy_of(conn, task)));
+				  proxy_of(conn, task), "placeholders",
+				  json_incref(task->placeholders)));
 }
 
 static void ask_create(struct conn *conn)

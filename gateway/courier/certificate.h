@@ -14,6 +14,9 @@
 
 #define CERTIFICATE_CHAIN_MAX 8
 
+struct leg;
+struct opening;
+
 struct certificate {
 	X509 *chain[CERTIFICATE_CHAIN_MAX]; /* the leaf first */
 	size_t count;
@@ -25,5 +28,13 @@ struct certificate {
 int certificate_read(struct certificate *certificate, struct bytes pem,
 		     struct err *err);
 void certificate_release(struct certificate *certificate);
+
+/* ---- opening.c ---- */
+
+/* Ask the vault for the leg's certificate; then leg_start_tls() or
+ * leg_fail_opening(). 0, or -1. */
+int opening_start(struct leg *leg, struct err *err);
+/* Nobody waits any more. */
+void opening_cancel(struct opening *opening);
 
 #endif

@@ -8,6 +8,8 @@
  *	leg.c      one leg: frames of an edge, events of an upstream
  *	grant.c    may this session ask this of that host?
  *	request.c  what goes out, credential included
+ *	attach.c, swap.c, sign.c, sigv4.c  the credential in it
+ *	body.c     the body that follows
  *	pass.c     upstream's bytes on their way back
  *	reflect.c, reflect_matches.c  is the credential among them?
  *	upgrade.c  a request for a WebSocket, and the leg that becomes one
@@ -91,6 +93,11 @@ struct leg {
 	size_t passed;		 /* of upstream's io_in(): it has passed, and
 				    stays until it is known not to matter */
 	bool is_reflected;	 /* the request at hand has it on record */
+	/* body.h */
+	EVP_MD_CTX *body_digest;   /* it must have a hash that was given */
+	struct secret body_secret; /* written into it; empty: none is */
+	uint64_t body_at;	   /* bytes of it that were taken */
+	size_t body_swap;	   /* how many placeholders are behind */
 	struct leg *next, *prev;
 };
 
@@ -119,14 +126,6 @@ int leg_start_tls(struct leg *leg, const struct certificate *certificate,
 /* Refuse LEG_OPEN, and close. */
 void leg_fail_opening(struct leg *leg, enum constraint constraint,
 		      const char *why);
-
-/* ---- opening.c ---- */
-
-/* Ask the vault for the leg's certificate; then leg_start_tls() or
- * leg_fail_opening(). 0, or -1. */
-int opening_start(struct leg *leg, struct err *err);
-/* Nobody waits any more. */
-void opening_cancel(struct opening *opening);
 
 /* ---- proxy.c ---- */
 

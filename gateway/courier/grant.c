@@ -6,7 +6,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "gateway/courier/courier.h"
+#include "gateway/courier/attach.h"
 #include "gateway/git/refs.h"
 #include "gateway/http/head.h"
 #include "policies/facts.h"
@@ -135,6 +135,11 @@ static int check_path(const struct leg *leg, const struct scope *scope,
 	    path_normalise(&arena, path, &normal, err) < 0 ||
 	    !bytes_equal(path, normal))
 		return err_set(err, ERR_INVALID, "the path is not normalised");
+	if (!scope_binding_covers(
+		    scope_binding_named(scope, bytes_str(leg->binding)),
+		    request->method, path))
+		return err_set(err, ERR_DENIED,
+			       "the credential is not for such a request");
 	return check_git_path(leg, scope, path, query, err);
 }
 
@@ -156,6 +161,8 @@ static int check_request(const struct leg *leg, const struct scope *scope,
 		    !http_is_value(request->fields[i].value))
 			return err_set(err, ERR_INVALID,
 				       "a field is malformed");
+	if (leg->kind == LEG_REQUEST && swap_check(leg, scope, err) < 0)
+		return -1;
 	return check_path(leg, scope, err);
 }
 

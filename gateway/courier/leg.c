@@ -5,10 +5,10 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "gateway/courier/body.h"
 #include "gateway/courier/certificate.h"
 #include "gateway/courier/courier.h"
 #include "gateway/flow/share.h"
-#include "gateway/http/framing.h"
 #include "gateway/tls/verify.h"
 
 #define LEG_REFUSE_LINGER_MS 2000
@@ -31,6 +31,7 @@ static void leg_free(struct leg *leg)
 	DL_DELETE(leg->courier->legs, leg);
 	leg->courier->leg_count--;
 	reflect_release(&leg->reflect);
+	body_release(leg);
 	arena_release(&leg->arena);
 	free(leg);
 }
@@ -157,43 +158,6 @@ static int take_head(struct leg *leg, enum leg_kind kind, struct bytes payload,
 	return 0;
 }
 
-static bool is_chunked(const struct leg *leg)
-{
-	return leg->kind == LEG_PUSH ||
-	       (leg->request.has_body && !leg->request.has_length);
-}
-
-static int send_body(struct leg *leg, struct bytes payload, struct err *err)
-{
-	char header[CHUNK_HEADER_MAX];
-	size_t len;
-
-	if (payload.len == 0)
-		return 0;
-	if (payload.len > leg->body_left)
-		return err_set(err, ERR_INVALID, "send body: too long");
-	leg->body_left -= leg->has_length ? payload.len : 0;
-	(void)leg_wait(leg);
-	if (!is_chunked(leg))
-		return io_write(leg->upstream, payload);
-	len = chunk_header(payload.len, header);
-	if (io_write(leg->upstream, bytes_from(header, len)) < 0 ||
-	    io_write(leg->upstream, payload) < 0)
-		return -1;
-	return io_write(leg->upstream, bytes_str(CHUNK_TAIL));
-}
-
-static int end_body(struct leg *leg, struct err *err)
-{
-	if (leg->has_length && leg->body_left != 0)
-		return err_set(err, ERR_INVALID, "end body: too short");
-	leg->state = LEG_RECEIVING;
-	(void)leg_wait(leg);
-	if (!is_chunked(leg))
-		return 0;
-	return io_write(leg->upstream, bytes_str(CHUNK_LAST));
-}
-
 /* Nothing is outstanding, so nothing can come back: what upstream says before
  * it is asked again is not passed on (on_upstream). */
 static int end_response(struct leg *leg, struct err *err)
@@ -216,9 +180,9 @@ static int take_frame(struct leg *leg, enum leg_kind kind, struct bytes payload,
 	if (leg->state == LEG_RAW && kind == LEG_BODY)
 		return upgrade_send(leg, payload, err);
 	if (leg->state == LEG_SENDING && kind == LEG_BODY)
-		return send_body(leg, payload, err);
+		return body_send(leg, payload, err);
 	if (leg->state == LEG_SENDING && kind == LEG_END && payload.len == 0)
-		return end_body(leg, err);
+		return body_end(leg, err);
 	if (leg->state == LEG_RECEIVING && kind == LEG_DONE && payload.len == 0)
 		return end_response(leg, err);
 	return err_set(err, ERR_INVALID, "frame %d is out of order", (int)kind);
@@ -298,7 +262,9 @@ void leg_granted(struct leg *leg, const struct msg_token *token)
 
 	leg->grant = NULL;
 	buf_init(&out, 2 * LEG_HEAD_MAX);
-	result = request_write(leg, token, &out, &err);
+	result = body_begin(leg, token, &err);
+	if (result == 0)
+		result = request_write(leg, token, &out, &err);
 	if (result == 0)
 		result = request_watch(leg, token, &err);
 	if (result == 0 && io_write(leg->upstream, buf_view(&out)) < 0)
@@ -306,7 +272,11 @@ void leg_granted(struct leg *leg, const struct msg_token *token)
 	if (out.data)
 		secret_wipe(out.data, out.size);
 	if (result < 0) {
-		leg_refuse(leg, CONSTRAINT_internal, "%s", err.text);
+		leg_refuse(leg,
+			   err.code == ERR_DENIED
+				   ? CONSTRAINT_credential_unavailable
+				   : CONSTRAINT_internal,
+			   "%s", err.text);
 		return;
 	}
 	leg->state = leg->kind == LEG_UPGRADE ? LEG_UPGRADING : LEG_SENDING;

@@ -1,92 +1,17 @@
 /*
  * What goes out with a credential: written here, from checked parts only.
  */
-#include <openssl/evp.h>
-
 #include "common/cleanup.h"
-#include "gateway/courier/courier.h"
+#include "gateway/courier/attach.h"
+#include "gateway/courier/sigv4.h"
 #include "gateway/edit/headers.h"
 #include "gateway/git/commands.h"
 #include "gateway/git/endpoint.h"
 #include "gateway/http/framing.h"
 #include "gateway/http/write.h"
-#include "policies/lfs.h"
 
-#define TOKEN_MAX   (16 * 1024)
-#define GITHUB_USER "x-access-token"
 /* Names, host, framing: what is the same in every head. */
 #define FIXED_HEAD_BYTES 2048
-
-/* ---- the credential ---- */
-
-static bool is_git_path(struct bytes path)
-{
-	static const char *const endings[] = {
-		"/info/refs",
-		"/git-upload-pack",
-		"/git-receive-pack",
-	};
-	struct bytes rest = path;
-	struct lfs_path lfs;
-
-	(void)bytes_split(&rest, '?', &path);
-	for (size_t i = 0; i < ARRAY_SIZE(endings); i++)
-		if (bytes_ends_with(path, bytes_str(endings[i])))
-			return true;
-	return lfs_path_split(path, &lfs);
-}
-
-static int write_basic(struct buf *out, struct bytes user, struct bytes secret)
-{
-	auto_type(buf_release) struct buf plain;
-	int len, result = -1;
-
-	buf_init(&plain, TOKEN_MAX + 512);
-	if (buf_add(&plain, user) == 0 && buf_add_byte(&plain, ':') == 0 &&
-	    buf_add(&plain, secret) == 0) {
-		uint8_t *room = buf_reserve(out, 4 * (buf_len(&plain) / 3 + 2));
-
-		len = room ? EVP_EncodeBlock(room, buf_view(&plain).data,
-					     (int)buf_len(&plain))
-			   : -1;
-		if (len > 0) {
-			buf_commit(out, (size_t)len);
-			result = 0;
-		}
-	}
-	if (plain.data)
-		secret_wipe(plain.data, plain.size);
-	return result;
-}
-
-/* GitHub's git endpoints take Basic, its API takes Bearer (git.md). */
-static int write_credential(struct buf *out, const struct msg_token *token,
-			    struct bytes path)
-{
-	enum policy_attach attach = (enum policy_attach)token->attach;
-	bool is_basic = attach == ATTACH_BASIC ||
-			(attach == ATTACH_GITHUB && is_git_path(path));
-
-	if (attach == ATTACH_CERTIFICATE)
-		return 0;
-	if (!http_is_value(token->secret) || token->secret.len > TOKEN_MAX)
-		return -1;
-	if (buf_add_str(out, "Authorization: ") < 0)
-		return -1;
-	if (is_basic) {
-		struct bytes user = attach == ATTACH_GITHUB
-					    ? bytes_str(GITHUB_USER)
-					    : token->username;
-
-		if (buf_add_str(out, "Basic ") < 0 ||
-		    write_basic(out, user, token->secret) < 0)
-			return -1;
-	} else if (buf_add_str(out, "Bearer ") < 0 ||
-		   buf_add(out, token->secret) < 0) {
-		return -1;
-	}
-	return buf_add_str(out, "\r\n");
-}
 
 /* ---- the heads ---- */
 
@@ -110,7 +35,7 @@ static bool is_ours(struct bytes name)
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (bytes_is_nocase(name, names[i]))
 			return true;
-	return upgrade_is_ours(name) || edit_is_credential(name);
+	return upgrade_is_ours(name);
 }
 
 /* The answer comes whole and uncompressed, so that the credential would be
@@ -132,23 +57,73 @@ static bool is_left_out(const struct leg *leg, struct bytes name)
 	return false;
 }
 
+/* A sandbox's own credential does not; what is one by a placeholder does. */
+bool request_passes_field(const struct leg *leg, size_t field)
+{
+	const struct scope_binding *binding = attach_binding(leg);
+	struct bytes name = leg->request.fields[field].name;
+
+	if (!binding || is_left_out(leg, name) ||
+	    attach_owns_field(binding, name))
+		return false;
+	return !edit_is_credential(name) ||
+	       (leg->kind == LEG_REQUEST &&
+		binding->attach == ATTACH_PLACEHOLDER &&
+		swap_has_field(&leg->request, field));
+}
+
+static int write_fields(const struct leg *leg, const struct msg_token *token,
+			struct buf *out, struct err *err)
+{
+	const struct leg_request *request = &leg->request;
+
+	for (size_t i = 0; i < request->fields_count; i++) {
+		const struct leg_field *field = &request->fields[i];
+		bool is_swapped =
+			leg->kind == LEG_REQUEST && swap_has_field(request, i);
+
+		if (!request_passes_field(leg, i))
+			continue;
+		if ((is_swapped
+			     ? swap_field(leg, token, i, out, err)
+			     : write_field(out, field->name, field->value)) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* The line, the fields and the credential among them. */
+static int write_top(const struct leg *leg, const struct msg_token *token,
+		     struct buf *target, struct buf *out, struct err *err)
+{
+	if (!buf_reserve(target, target->max) ||
+	    attach_target(leg, token, target, err) < 0)
+		return -1;
+	if (!http_is_target(buf_view(target)))
+		return err_set(err, ERR_INVALID, "the URL is malformed");
+	(void)err_set(err, ERR_INVALID, "the request could not be written");
+	if (write_request_line(out, leg->request.method, buf_view(target),
+			       &leg->target) < 0 ||
+	    write_fields(leg, token, out, err) < 0)
+		return -1;
+	return attach_fields(leg, token, buf_view(target), out, err);
+}
+
 static int write_plain(const struct leg *leg, const struct msg_token *token,
-		       struct buf *out)
+		       struct buf *out, struct err *err)
 {
 	const struct leg_request *request = &leg->request;
 	enum framing framing = !request->has_body    ? FRAMING_NONE
 			       : request->has_length ? FRAMING_LENGTH
 						     : FRAMING_CHUNKED;
+	auto_type(buf_release) struct buf target;
+	int result;
 
-	if (write_request_line(out, request->method, request->path,
-			       &leg->target) < 0)
-		return -1;
-	for (size_t i = 0; i < request->fields_count; i++)
-		if (!is_left_out(leg, request->fields[i].name) &&
-		    write_field(out, request->fields[i].name,
-				request->fields[i].value) < 0)
-			return -1;
-	if (write_credential(out, token, request->path) < 0)
+	buf_init(&target, request->path.len + attach_bytes_max(leg));
+	result = write_top(leg, token, &target, out, err);
+	if (target.data)
+		secret_wipe(target.data, target.size);
+	if (result < 0)
 		return -1;
 	if (!leg->is_certificate &&
 	    write_field(out, bytes_str("Accept-Encoding"),
@@ -158,7 +133,7 @@ static int write_plain(const struct leg *leg, const struct msg_token *token,
 		return upgrade_write(leg, out) < 0 ? -1 : write_end(out);
 	if (framing == FRAMING_NONE && bytes_is(request->method, "POST"))
 		framing = FRAMING_LENGTH;
-	if (write_framing(out, framing, request->body_len) < 0)
+	if (write_framing(out, framing, swap_body_len(leg)) < 0)
 		return -1;
 	return write_end(out);
 }
@@ -168,11 +143,12 @@ static int write_plain(const struct leg *leg, const struct msg_token *token,
 static size_t head_bytes_max(const struct leg *leg)
 {
 	const struct leg_request *request = &leg->request;
-	size_t bytes = 2 * TOKEN_MAX + HEAD_LINE_MAX + FIXED_HEAD_BYTES;
+	size_t bytes =
+		2 * attach_bytes_max(leg) + HEAD_LINE_MAX + FIXED_HEAD_BYTES;
 
 	if (leg->kind == LEG_PUSH)
 		return bytes;
-	bytes += request->path.len;
+	bytes += 3 * request->path.len;
 	if (leg->kind == LEG_UPGRADE)
 		bytes += leg->upgrade.key.len + leg->upgrade.protocols.len;
 	for (size_t i = 0; i < request->fields_count; i++)
@@ -204,7 +180,7 @@ static int write_push(const struct leg *leg, const struct msg_token *token,
 			bytes_str(git_request_type(GIT_RECEIVE_PACK))) < 0 ||
 	    write_field(out, bytes_str("Accept"),
 			bytes_str(git_answer_type(GIT_RECEIVE_PACK))) < 0 ||
-	    write_credential(out, token, buf_view(&path)) < 0 ||
+	    attach_fields(leg, token, buf_view(&path), out, err) < 0 ||
 	    write_framing(out, FRAMING_CHUNKED, 0) < 0 || write_end(out) < 0)
 		return -1;
 	return body_encode(out, FRAMING_CHUNKED, buf_view(&commands));
@@ -217,10 +193,21 @@ int request_write(const struct leg *leg, const struct msg_token *token,
 		return err_set(err, ERR_TOO_LARGE, "write request: no room");
 	if (leg->kind == LEG_PUSH)
 		return write_push(leg, token, out, err);
-	if (write_plain(leg, token, out) < 0)
-		return err_set(err, ERR_INVALID,
-			       "the request could not be written");
-	return 0;
+	return write_plain(leg, token, out, err);
+}
+
+/* The parts of it, each by itself. */
+static int watch_key(struct leg *leg, const struct msg_token *token,
+		     struct err *err)
+{
+	struct sigv4_key key;
+
+	if (sigv4_key_read(token->secret, &key) < 0)
+		return err_set(err, ERR_INVALID, "watch: no access key");
+	if (key.session.len &&
+	    reflect_watch(&leg->reflect, key.session, err) < 0)
+		return -1;
+	return reflect_watch(&leg->reflect, key.secret, err);
 }
 
 int request_watch(struct leg *leg, const struct msg_token *token,
@@ -230,5 +217,7 @@ int request_watch(struct leg *leg, const struct msg_token *token,
 	leg->reflect.masks = leg->scrub == SCRUB_MASK;
 	if (leg->is_certificate)
 		return 0;
+	if (token->attach == ATTACH_SIGV4)
+		return watch_key(leg, token, err);
 	return reflect_watch(&leg->reflect, token->secret, err);
 }

@@ -11,6 +11,7 @@
 #include "gateway/decide/name_check.h"
 #include "gateway/edge/approval.h"
 #include "gateway/edge/internal.h"
+#include "gateway/edge/placeholders.h"
 #include "gateway/edge/recent.h"
 #include "gateway/edge/script.h"
 #include "policies/guardrail.h"
@@ -161,6 +162,9 @@ static int begin_session(struct edge *edge, const struct session_package *of,
 	if (!edge->policy)
 		return err_set(err, ERR_INVALID, "compile policy: %.*s",
 			       BYTES_ARGS(buf_view(&report)));
+	edge->placeholders = placeholders_make(edge->policy, edge->lease_hash);
+	if (!edge->placeholders)
+		return err_set(err, ERR_TOO_LARGE, "placeholders: no memory");
 	limit(edge);
 	if (denials_init(&edge->denials, edge->keeper->loop, write_record,
 			 edge) < 0)

@@ -30,6 +30,7 @@ struct approval;
 struct conn;
 struct recent;
 struct edge_dns;
+struct placeholders;
 struct secret_prints;
 
 struct edge {
@@ -38,6 +39,7 @@ struct edge {
 	uint64_t expires_ms; /* wall clock */
 	uint8_t lease_hash[DIGEST_LEN];
 	struct policy *policy;
+	const struct placeholders *placeholders; /* of the policy; or NULL */
 	struct rates rates;
 	struct denials denials;
 	/* Not none: everything is refused for this (lease_expired,

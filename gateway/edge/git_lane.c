@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "gateway/edge/attach.h"
 #include "gateway/git/endpoint.h"
 #include "policies/guardrail.h"
 
@@ -231,8 +232,7 @@ static enum step step_begin(struct conn *conn, enum lane_event event)
 static enum step step_open(struct conn *conn, enum lane_event event)
 {
 	(void)event;
-	(void)edit_request(&conn->request, true);
-	if (git_set_filters(conn) < 0)
+	if (attach_prepare(conn, true) < 0 || git_set_filters(conn) < 0)
 		return STEP_DENY;
 	return conn->git->endpoint == GIT_RECEIVE_PACK ? STEP_OTHER : STEP_NEXT;
 }

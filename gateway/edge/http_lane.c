@@ -5,6 +5,7 @@
 
 #include "common/cleanup.h"
 #include "gateway/edge/approval.h"
+#include "gateway/edge/attach.h"
 #include "gateway/edge/git_lane.h"
 #include "gateway/edge/h2_lane.h"
 #include "gateway/edge/internal.h"
@@ -473,10 +474,10 @@ static enum step step_permit(struct conn *conn, enum lane_event event)
 	}
 	if (conn->websocket && websocket_permit(conn) < 0)
 		return STEP_DENY;
-	if (rate_begin(conn, conn->request.body_len) < 0 ||
+	if (attach_prepare(conn, false) < 0 ||
+	    rate_begin(conn, conn->request.body_len) < 0 ||
 	    conn_record_request(conn, &conn->verdict) < 0)
 		return STEP_DENY;
-	(void)edit_request(&conn->request, conn->verdict.credential.len > 0);
 	return conn->websocket ? STEP_OTHER : STEP_NEXT;
 }
 

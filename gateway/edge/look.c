@@ -5,7 +5,9 @@
 #include <stdlib.h>
 
 #include "common/cleanup.h"
+#include "gateway/edge/attach.h"
 #include "gateway/edge/look.h"
+#include "gateway/edge/placeholders.h"
 #include "gateway/edge/verify.h"
 #include "policies/inspect/inspection.h"
 
@@ -31,6 +33,11 @@ void look_release(struct conn *conn)
 	inspection_free(look->seen);
 	buf_release(&look->held);
 	free(look);
+}
+
+struct bytes look_body(const struct conn *conn)
+{
+	return conn->look ? buf_view(&conn->look->held) : bytes_from(NULL, 0);
 }
 
 /* ---- what may be held ---- */
@@ -142,7 +149,9 @@ static int open_body(struct conn *conn)
 		.body = buf_view(&look->held),
 		.decoded_max = conn->verdict.look_max,
 		.prints = conn->edge->own.prints,
-		/* Placeholders are the session's lease, worthless elsewhere. */
+		/* Worthless elsewhere, as the session's lease is. */
+		.exempt = conn->edge->placeholders->texts,
+		.exempt_count = conn->edge->placeholders->texts_count,
 		.exempt_digest = conn->edge->lease_hash,
 	};
 	struct err err;
@@ -168,6 +177,19 @@ static int open_body(struct conn *conn)
 	return -1;
 }
 
+/* The length is that of the bytes which were seen. */
+static enum step finish(struct conn *conn)
+{
+	struct look *look = conn->look;
+
+	conn->request.body_len = buf_len(&look->held);
+	conn->request.framing =
+		conn->request.body_len ? FRAMING_LENGTH : FRAMING_NONE;
+	if (conn->request.framing == FRAMING_NONE)
+		look_release(conn);
+	return STEP_NEXT;
+}
+
 static enum step decide(struct conn *conn)
 {
 	struct request_facts facts =
@@ -189,24 +211,35 @@ static enum step decide(struct conn *conn)
 		return STEP_DENY;
 	inspection_free(look->seen);
 	look->seen = NULL;
-	/* The length is that of the bytes which were seen. */
-	conn->request.body_len = buf_len(&look->held);
-	conn->request.framing =
-		conn->request.body_len ? FRAMING_LENGTH : FRAMING_NONE;
-	if (conn->request.framing == FRAMING_NONE)
-		look_release(conn);
-	return STEP_NEXT;
+	return finish(conn);
+}
+
+/* 1, 0 or -1; a rule's own bound comes before the credential's. */
+static int wants_body(struct conn *conn, enum lane_event event)
+{
+	int wants;
+
+	if (conn->verdict.kind == VERDICT_LOOK || event != EV_ENTER)
+		return 1;
+	wants = attach_wants_body(conn);
+	if (wants > 0)
+		conn->verdict.look_max = ATTACH_BODY_MAX;
+	return wants;
 }
 
 enum step look_step(struct conn *conn, enum lane_event event)
 {
-	if (conn->verdict.kind != VERDICT_LOOK)
-		return STEP_NEXT;
+	int wants = wants_body(conn, event);
+
+	if (wants <= 0)
+		return wants < 0 ? STEP_DENY : STEP_NEXT;
 	if (event == EV_ENTER && begin(conn) < 0)
 		return STEP_DENY;
 	if (conn_pump_body(conn, hold, never_full) < 0)
 		return STEP_DENY;
-	return conn->body_done ? decide(conn) : STEP_STAY;
+	if (!conn->body_done)
+		return STEP_STAY;
+	return conn->verdict.kind == VERDICT_LOOK ? decide(conn) : finish(conn);
 }
 
 /* ---- sending it ---- */

@@ -3,6 +3,7 @@
  * type. A message is searched whole, so no border of its frames hides one.
  */
 #include "gateway/edge/conn.h"
+#include "gateway/edge/placeholders.h"
 #include "gateway/edge/websocket_lane.h"
 #include "policies/inspect/inspection.h"
 
@@ -14,7 +15,9 @@ int websocket_search(struct conn *conn, struct bytes query,
 		.body = message,
 		.decoded_max = POLICY_WEBSOCKET_MESSAGE_MAX,
 		.prints = conn->edge->own.prints,
-		/* Placeholders are the session's lease, worthless elsewhere. */
+		/* Worthless elsewhere, as the session's lease is. */
+		.exempt = conn->edge->placeholders->texts,
+		.exempt_count = conn->edge->placeholders->texts_count,
 		.exempt_digest = conn->edge->lease_hash,
 	};
 	struct inspection *seen;

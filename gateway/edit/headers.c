@@ -53,7 +53,7 @@ static bool is_name(struct bytes name, struct bytes wanted)
 
 	if (name.len != wanted.len)
 		return false;
-	while (i < name.len && folded(name.data[i]) == wanted.data[i])
+	while (i < name.len && folded(name.data[i]) == folded(wanted.data[i]))
 		i++;
 	return i == name.len;
 }
@@ -99,6 +99,17 @@ bool edit_request(struct request *request, bool has_credential)
 	}
 	fields->count = kept;
 	return dropped;
+}
+
+void edit_drop(struct request *request, struct bytes name)
+{
+	struct fields *fields = &request->fields;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < fields->count; i++)
+		if (!is_name(fields->items[i].name, name))
+			fields->items[kept++] = fields->items[i];
+	fields->count = kept;
 }
 
 static bool sets_cookie(struct bytes name)

@@ -15,6 +15,9 @@
  * (Authorization, Cookie, ...; security D4). True when one was removed. */
 bool edit_request(struct request *request, bool has_credential);
 
+/* Remove every field of that name, also as CGI spells it ('_' for '-'). */
+void edit_drop(struct request *request, struct bytes name);
+
 /* The fields that count as a sandbox's own credential. */
 bool edit_is_credential(struct bytes name);
 

@@ -1,6 +1,7 @@
 #include "gateway/flow/leg.h"
 
 #include "common/cleanup.h"
+#include "common/digest.h"
 #include "gateway/flow/message.h"
 #include "gateway/flow/push.h"
 
@@ -13,6 +14,15 @@ static const struct wire_field field_fields[] = {
 static const struct wire_schema field_schema =
 	WIRE_SCHEMA("leg-field", struct leg_field, field_fields);
 
+static const struct wire_field swap_fields[] = {
+	WIRE_ENUM(struct leg_swap, place, LEG_PLACE_MAX),
+	WIRE_ENUM(struct leg_swap, escape, LEG_ESCAPE_MAX),
+	WIRE_U16(struct leg_swap, field),
+	WIRE_U64(struct leg_swap, at),
+};
+static const struct wire_schema swap_schema =
+	WIRE_SCHEMA("leg-swap", struct leg_swap, swap_fields);
+
 static const struct wire_field request_fields[] = {
 	WIRE_TEXT(struct leg_request, request_id, 32),
 	WIRE_TEXT(struct leg_request, rule, 256),
@@ -22,6 +32,8 @@ static const struct wire_field request_fields[] = {
 	WIRE_BOOL(struct leg_request, has_body),
 	WIRE_BOOL(struct leg_request, has_length),
 	WIRE_U64(struct leg_request, body_len),
+	WIRE_LIST(struct leg_request, swaps, LEG_SWAPS_MAX, &swap_schema),
+	WIRE_BYTES(struct leg_request, body_sha256, DIGEST_LEN),
 };
 const struct wire_schema leg_request_schema =
 	WIRE_SCHEMA("leg-request", struct leg_request, request_fields);

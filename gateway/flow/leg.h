@@ -51,6 +51,27 @@ struct leg_field {
 	struct bytes value;
 };
 
+/* Where a placeholder stands that the courier puts the secret in the place
+ * of, if the binding has that place. A piece of the field or of the path is
+ * as the edge sent it: what does not hold the placeholder there is refused. */
+enum leg_place {
+	LEG_IN_FIELD,
+	LEG_IN_BASIC, /* a field's value is "user:password", which the courier
+			 writes as Basic */
+	LEG_IN_PATH,  /* or in the query behind it */
+	LEG_IN_BODY,  /* of a request that has_length */
+	LEG_PLACE_MAX
+};
+/* How the secret is written there. */
+enum leg_escape { LEG_PLAIN, LEG_PERCENT, LEG_JSON, LEG_ESCAPE_MAX };
+#define LEG_SWAPS_MAX 16
+struct leg_swap {
+	uint8_t place;
+	uint8_t escape;
+	uint16_t field; /* which one; of other places 0 */
+	uint64_t at;	/* the placeholder's first byte */
+};
+
 struct leg_request {
 	struct bytes request_id;
 	struct bytes rule;
@@ -61,6 +82,10 @@ struct leg_request {
 	bool has_body;
 	bool has_length;
 	uint64_t body_len;
+	/* In the order of places, fields and bytes. */
+	const struct leg_swap *swaps;
+	size_t swaps_count;
+	struct bytes body_sha256; /* sigv4: of the body, 32 bytes; or empty */
 };
 extern const struct wire_schema leg_request_schema;
 

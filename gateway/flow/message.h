@@ -14,6 +14,8 @@
 #include "common/fields.h"
 #include "gateway/flow/limits.h"
 
+struct leg_swap; /* gateway/flow/leg.h */
+
 /* How a body is delimited (RFC 9112 section 6). */
 enum framing {
 	FRAMING_NONE,	/* there is no body */
@@ -49,6 +51,10 @@ struct request {
 	 * gateway/websocket/handshake. */
 	bool is_websocket;
 	bool takes_trailers; /* TE: trailers */
+	/* For the courier, of a request with a credential (leg.h). */
+	const struct leg_swap *swaps;
+	size_t swaps_count;
+	struct bytes body_sha256;
 };
 
 /* A response. */

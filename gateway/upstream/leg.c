@@ -187,6 +187,9 @@ static int leg_send(struct upstream *up, const struct request *request,
 		.has_body = request->framing != FRAMING_NONE,
 		.has_length = request->framing == FRAMING_LENGTH,
 		.body_len = request->body_len,
+		.swaps = request->swaps,
+		.swaps_count = request->swaps_count,
+		.body_sha256 = request->body_sha256,
 	};
 
 	if (take_parts(&parts, request, err) < 0)

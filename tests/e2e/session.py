@@ -46,6 +46,7 @@ class Session:
         self.permissions = made["permissions"]
         self.id = made["id"]
         self.lease = made["lease"]
+        self.placeholders = made["placeholders"]
         self.curl_options = ()  # before those of a call
         self.ca = self.dir / "session-ca.pem"
         self.ca.write_text(made["ca_pem"])

@@ -9,13 +9,16 @@
 
 #include "cli/run_env.h"
 #include "common/cleanup.h"
+#include "policies/placeholder.h"
 
-static const char text[] =
+static const char policy_text[] =
 	"version: 1\n"
 	"name: t\n"
 	"credentials:\n"
 	"  - {name: c, secret: s, attach: github, hosts: [git.example],\n"
-	"     placeholder: {env: [FORGE_TOKEN]}}\n"
+	"     placeholder: {env: [FORGE_TOKEN, GH_TOKEN]}}\n"
+	"  - {name: d, secret: s, attach: sigv4, hosts: [s3.amazonaws.com],\n"
+	"     placeholder: {env: [AWS_ACCESS_KEY_ID, AWS_SECRET]}}\n"
 	"git:\n"
 	"  - {repo: \"https://git.example:8443/a/b\", credential: c,\n"
 	"     read: true}\n"
@@ -36,7 +39,7 @@ static void make(struct made *made, const char *const *given, size_t count)
 
 	*made = (struct made){0};
 	arena_init(&made->arena, 4 * 1024 * 1024);
-	made->policy = policy_compile(bytes_str(text), NULL, &errors);
+	made->policy = policy_compile(bytes_str(policy_text), NULL, &errors);
 	assert_non_null(made->policy);
 	from.policy = made->policy;
 	assert_int_equal(run_env_make(&from, &made->arena, &made->spec, &err),
@@ -70,13 +73,31 @@ static void given_ones_win_over_the_policy(void **state)
 	release(&made);
 }
 
-static void placeholders_are_the_lease(void **state)
+/* Those that the edge makes of the lease's digest. */
+static void placeholders_are_made_from_the_lease(void **state)
 {
+	static const struct {
+		const char *variable, *credential;
+		enum placeholder_shape shape;
+		enum placeholder_part part;
+	} rows[] = {
+		{"FORGE_TOKEN", "c", SHAPE_GITHUB, PLACEHOLDER_VALUE},
+		{"GH_TOKEN", "c", SHAPE_GITHUB, PLACEHOLDER_VALUE},
+		{"AWS_ACCESS_KEY_ID", "d", SHAPE_AWS, PLACEHOLDER_VALUE},
+		{"AWS_SECRET", "d", SHAPE_AWS, PLACEHOLDER_SECOND},
+	};
+	char text[PLACEHOLDER_SIZE];
+	uint8_t hash[DIGEST_LEN];
 	struct made made;
 
 	(void)state;
 	make(&made, NULL, 0);
-	assert_string_equal(value_of(&made, "FORGE_TOKEN"), "LEASE");
+	digest_sha256(bytes_str("LEASE"), bytes_from(NULL, 0), hash);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		(void)placeholder_make(hash, bytes_str(rows[i].credential),
+				       rows[i].shape, rows[i].part, text);
+		assert_string_equal(value_of(&made, rows[i].variable), text);
+	}
 	release(&made);
 }
 
@@ -134,7 +155,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(given_ones_win_over_the_policy),
-		cmocka_unit_test(placeholders_are_the_lease),
+		cmocka_unit_test(placeholders_are_made_from_the_lease),
 		cmocka_unit_test(remotes_for_ssh_go_by_https),
 	};
 

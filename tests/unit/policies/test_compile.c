@@ -124,15 +124,6 @@ static const struct row {
 	{"version: 1\ncredentials: [{name: c}]\n",
 	 "\"secret\" is missing here"},
 	{"version: 1\ncredentials: [{name: c, secret: s, hosts: [a.example], "
-	 "attach: sigv4}]\n",
-	 "\"sigv4\" is not supported yet"},
-	{"version: 1\ncredentials: [{name: c, secret: s, hosts: [a.example], "
-	 "attach: header}]\n",
-	 "\"header\" is not supported yet"},
-	{"version: 1\ncredentials: [{name: c, secret: s, hosts: [a.example], "
-	 "attach: query}]\n",
-	 "\"query\" is not supported yet"},
-	{"version: 1\ncredentials: [{name: c, secret: s, hosts: [a.example], "
 	 "attach: basic}]\n",
 	 "basic needs a \"username\""},
 	{"version: 1\ncredentials: [{name: c, secret: s, hosts: [a.example], "

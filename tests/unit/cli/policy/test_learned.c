@@ -256,7 +256,7 @@ static const char ran_text[] =
 	"credentials:\n"
 	"  - {name: c, secret: s, attach: bearer, hosts: "
 	"[a.example, b.example]}\n"
-	"  - {name: d, secret: s, attach: bearer, hosts: [a.example]}\n"
+	"  - {name: d, secret: s, attach: bearer, hosts: [d.example]}\n"
 	"limits: {time: 1h}\n";
 static const char kept_text[] = "network:\n"
 				"  rules:\n"

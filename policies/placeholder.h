@@ -1,0 +1,33 @@
+/*
+ * Placeholders: what stands in a sandbox where a secret would. Each is shaped
+ * like the real kind, its checksum included, and worth nothing: it is made
+ * from the digest of the session's lease and the credential's name, so that
+ * whoever serves the session knows it and no other session has it.
+ *
+ * Only letters, digits, '_', '-' and '.' stand in one: it looks the same in
+ * a header, a URL, a form and a JSON text.
+ */
+#ifndef POLICIES_PLACEHOLDER_H
+#define POLICIES_PLACEHOLDER_H
+
+#include "common/digest.h"
+#include "policies/policy_credential.h"
+
+#define PLACEHOLDER_SIZE 192 /* with NUL */
+
+enum placeholder_part {
+	PLACEHOLDER_VALUE,  /* of SHAPE_AWS: the access key's id */
+	PLACEHOLDER_SECOND, /* SHAPE_AWS alone: its secret */
+	PLACEHOLDER_PART_MAX
+};
+
+/* How many parts a shape has. */
+unsigned placeholder_parts(enum placeholder_shape shape);
+
+/* The placeholder of a credential in the session whose lease has this
+ * digest; its length. */
+size_t placeholder_make(const uint8_t lease_hash[DIGEST_LEN],
+			struct bytes credential, enum placeholder_shape shape,
+			enum placeholder_part part, char out[PLACEHOLDER_SIZE]);
+
+#endif
