@@ -16,7 +16,7 @@ build_packages() {
 		libcap-ng-dev libnftnl-dev libmnl-dev zlib1g-dev \
 		libpsl-dev libidn2-dev uthash-dev libpcre2-dev \
 		libbrotli-dev libzstd-dev libvectorscan-dev libnghttp2-dev \
-		libwslay-dev liblua5.4-dev git openssl
+		libwslay-dev liblua5.4-dev libjwt-dev git openssl
 	# Debian 13 and Ubuntu 24.04 package llhttp; Debian 12 ships its C
 	# sources inside node-llhttp.
 	if apt-cache show libllhttp-dev >/dev/null 2>&1; then

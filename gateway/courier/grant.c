@@ -15,10 +15,9 @@
 #include "policies/path.h"
 #include "policies/repo_path.h"
 
-#define TOKEN_TIMEOUT_MS 5000
-#define RECEIVE_PACK	 "/git-receive-pack"
-#define UPLOAD_PACK	 "/git-upload-pack"
-#define INFO_REFS	 "/info/refs"
+#define RECEIVE_PACK "/git-receive-pack"
+#define UPLOAD_PACK  "/git-upload-pack"
+#define INFO_REFS    "/info/refs"
 
 /* ---- scope ---- */
 

@@ -8,8 +8,6 @@
 #include "gateway/courier/certificate.h"
 #include "gateway/courier/courier.h"
 
-#define TOKEN_TIMEOUT_MS 5000
-
 struct opening {
 	struct leg *leg; /* NULL: nobody waits any more */
 };

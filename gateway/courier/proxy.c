@@ -188,6 +188,18 @@ static int ask_secret(struct tunnel *tunnel)
 
 /* ---- begin ---- */
 
+/* Of no session: an endpoint that the configuration names. */
+static bool is_endpoint(const struct gateway_config *config,
+			const struct msg_proxy_connect *wanted)
+{
+	for (size_t i = 0; i < config->sources_count; i++)
+		if (source_is_bought(&config->sources[i]) &&
+		    bytes_equal(config->sources[i].host, wanted->host) &&
+		    config->sources[i].port == wanted->port)
+			return true;
+	return false;
+}
+
 /* The second decision on a target that the dialer let through. */
 static bool may_reach(const struct courier *courier,
 		      const struct msg_proxy_connect *wanted)
@@ -195,6 +207,8 @@ static bool may_reach(const struct courier *courier,
 	const struct session *session =
 		session_find(&courier->keeper->sessions, wanted->session);
 
+	if (wanted->session.len == 0)
+		return is_endpoint(&courier->keeper->config, wanted);
 	return session && !session_is_expired(session, clock_wall_ms()) &&
 	       scope_allows_target(session_scope(session), wanted->host,
 				   wanted->port);

@@ -21,6 +21,7 @@ struct dial {
 	struct rpc *courier; /* that was asked; NULL: none */
 	uint32_t asked;
 	bool is_proxied;
+	bool is_ours; /* the operator's endpoint: of no session */
 	struct dial *next, *prev;
 	uint16_t port;
 	char session[SESSION_ID_MAX + 1];
@@ -170,7 +171,7 @@ static void on_connected(struct connected *connected, void *owner)
 }
 
 /* The first of that family from *at on that may be dialled, or NULL. Without
- * a scope, the operator's proxy, every address may. */
+ * a scope, what the operator's configuration names, every address may. */
 static const union address *next_allowed(const struct scope *scope,
 					 const struct resolved *resolved,
 					 sa_family_t family, size_t *at)
@@ -231,16 +232,17 @@ static void on_addresses(struct dial *dial, const struct resolved *resolved)
 		session_find(dial->dialer->sessions, bytes_str(dial->session));
 	size_t count;
 
-	if (!session) {
+	if (!session && !dial->is_ours) {
 		refuse(dial->dialer, dial->ticket, CONSTRAINT_session_revoked,
 		       "the session is gone");
 		dial_free(dial);
 		return;
 	}
-	count = dial->is_proxied ? choose(NULL, resolved,
-					  dial->dialer->proxy->port, chosen)
-				 : choose(session_scope(session), resolved,
-					  dial->port, chosen);
+	count = dial->is_proxied
+			? choose(NULL, resolved, dial->dialer->proxy->port,
+				 chosen)
+			: choose(session ? session_scope(session) : NULL,
+				 resolved, dial->port, chosen);
 	if (count == 0) {
 		refuse_addresses(dial, resolved);
 		dial_free(dial);
@@ -334,7 +336,7 @@ static void find_way(struct dial *dial, const struct session *session,
 
 	if (!proxy_serves(dial->dialer->proxy, bytes_str(dial->host), kind)) {
 		find_addresses(dial, bytes_str(dial->host), kind);
-	} else if (kind != HOST_NAME &&
+	} else if (session && kind != HOST_NAME &&
 		   is_literal_forbidden(dial, session, &literal)) {
 		refuse_addresses(dial, &literal);
 		dial_free(dial);
@@ -381,7 +383,9 @@ static struct dial *dial_new(struct dialer *dialer, struct dial_client *client,
 	dial->waiter.fn = on_resolved;
 	dial->waiter.owner = dial;
 	dial->port = wanted->port;
-	memcpy(dial->session, session->id, sizeof(dial->session));
+	if (session)
+		memcpy(dial->session, session->id, sizeof(dial->session));
+	dial->is_ours = !session;
 	memcpy(dial->host, wanted->host.data, wanted->host.len);
 	DL_APPEND(client->dials, dial);
 	client->count++;
@@ -416,6 +420,27 @@ void dialer_dial(struct dialer *dialer, struct dial_client *client,
 	}
 	dial->ticket = ticket;
 	find_way(dial, session, kind);
+}
+
+void dialer_dial_source(struct dialer *dialer, struct dial_client *client,
+			const struct config_source *source,
+			struct rpc_ticket ticket)
+{
+	const struct msg_dial wanted = {source->host, source->port};
+	char canonical[HOST_NAME_MAX_LEN + 1];
+	struct dial *dial = NULL;
+
+	if (share_has_room(client->count, DIALS_OF_CLIENT_MAX, dialer->count,
+			   DIALS_MAX))
+		dial = dial_new(dialer, client, NULL, &wanted);
+	if (!dial) {
+		refuse(dialer, ticket, CONSTRAINT_limit_connections, "%.*s: %s",
+		       BYTES_ARGS(source->host),
+		       constraint_text(CONSTRAINT_limit_connections));
+		return;
+	}
+	dial->ticket = ticket;
+	find_way(dial, NULL, host_canonical(source->host, canonical));
 }
 
 void dialer_cancel(struct dialer *dialer, struct dial_client *client,

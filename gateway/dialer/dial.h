@@ -29,7 +29,7 @@
 
 struct dial;
 
-/* An edge: who dials. Kept by whoever has its channel. */
+/* An edge, or the exchange: who dials. Kept by whoever has its channel. */
 struct dial_client {
 	struct dial *dials;
 	size_t count;
@@ -60,6 +60,11 @@ struct dialer {
 void dialer_dial(struct dialer *dialer, struct dial_client *client,
 		 struct bytes session, const struct msg_dial *wanted,
 		 struct rpc_ticket ticket);
+/* Dial the endpoint of a source of the configuration, at whatever address:
+ * it is the operator's word. */
+void dialer_dial_source(struct dialer *dialer, struct dial_client *client,
+			const struct config_source *source,
+			struct rpc_ticket ticket);
 /* End the client's dials, answered with the constraint. */
 void dialer_cancel(struct dialer *dialer, struct dial_client *client,
 		   enum constraint constraint);

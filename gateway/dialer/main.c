@@ -12,8 +12,9 @@
 #include "gateway/dialer/dial.h"
 #include "gateway/keeper/keeper.h"
 
-#define DIALS_PER_SECOND 50000
-#define OTHER_FILES_MAX	 128 /* log, loop, DNS, other channels */
+#define DIALS_PER_SECOND	50000
+#define SOURCE_DIALS_PER_SECOND 2000
+#define OTHER_FILES_MAX		128 /* log, loop, DNS, other channels */
 
 struct dialer_process {
 	struct dialer dialer;
@@ -55,10 +56,29 @@ static void answer_dial(struct rpc_ticket ticket, const void *message, int *fd,
 		    message, ticket);
 }
 
+/* Of the exchange: the configuration says where. */
+static void answer_source_dial(struct rpc_ticket ticket, const void *message,
+			       int *fd, void *owner)
+{
+	const struct msg_source_ref *ref = message;
+	struct keeper_peer *peer = owner;
+	struct dialer_process *process = peer->keeper->owner;
+	const struct config_source *source =
+		gateway_config_source(&peer->keeper->config, ref->name);
+
+	(void)fd;
+	rpc_ticket_hold(ticket);
+	if (!peer->owner || !source || !source_is_bought(source))
+		rpc_refuse(ticket, CONSTRAINT_internal, "no such endpoint");
+	else
+		dialer_dial_source(&process->dialer, peer->owner, source,
+				   ticket);
+}
+
 static void on_peer(struct keeper *keeper, struct keeper_peer *peer)
 {
 	(void)keeper;
-	if (peer->role == ROLE_EDGE)
+	if (peer->role == ROLE_EDGE || peer->role == ROLE_EXCHANGE)
 		peer->owner = calloc(1, sizeof(struct dial_client));
 }
 
@@ -125,8 +145,13 @@ int main(void)
 		{MSG_DIAL, &msg_dial_schema, answer_dial, false,
 		 DIALS_PER_SECOND},
 	};
+	static const struct rpc_permit exchange_permits[] = {
+		{MSG_SOURCE_DIAL, &msg_source_ref_schema, answer_source_dial,
+		 false, SOURCE_DIALS_PER_SECOND},
+	};
 	static const struct keeper_service services[] = {
 		{ROLE_EDGE, edge_permits, ARRAY_SIZE(edge_permits)},
+		{ROLE_EXCHANGE, exchange_permits, ARRAY_SIZE(exchange_permits)},
 	};
 	/* Sockets of its own, and c-ares's. */
 	static const char *const syscalls[] = {

@@ -51,6 +51,8 @@ static const struct wire_field config_fields[] = {
 		  CONFIG_PROXY_EXCEPT_MAX, &name_schema),
 	WIRE_LIST(struct gateway_config, proxy.except_ranges,
 		  CONFIG_PROXY_EXCEPT_MAX, &range_schema),
+	WIRE_LIST(struct gateway_config, sources, SOURCES_MAX,
+		  &config_source_schema),
 	WIRE_BYTES(struct gateway_config, ca_bundle, CONFIG_BYTES_MAX / 2),
 	WIRE_BOOL(struct gateway_config, has_private_roots),
 	WIRE_BYTES(struct gateway_config, guardrail, POLICY_TEXT_MAX),
@@ -76,4 +78,21 @@ int gateway_config_load(int fd, struct arena *arena,
 		return -1;
 	}
 	return 0;
+}
+
+const struct config_source *
+gateway_config_source(const struct gateway_config *config, struct bytes name)
+{
+	for (size_t i = 0; i < config->sources_count; i++)
+		if (bytes_equal(config->sources[i].name, name))
+			return &config->sources[i];
+	return NULL;
+}
+
+bool gateway_config_buys(const struct gateway_config *config)
+{
+	for (size_t i = 0; i < config->sources_count; i++)
+		if (source_is_bought(&config->sources[i]))
+			return true;
+	return false;
 }

@@ -5,7 +5,7 @@
 #ifndef GATEWAY_FLOW_CONFIG_H
 #define GATEWAY_FLOW_CONFIG_H
 
-#include "common/wire.h"
+#include "gateway/flow/source.h"
 
 #define CONFIG_BYTES_MAX	   (4 * 1024 * 1024)
 #define CONFIG_PROXY_LISTENERS_MAX 8
@@ -58,6 +58,8 @@ struct gateway_config {
 	const struct config_listener *proxy_listeners; /* none: no door */
 	size_t proxy_listeners_count;
 	struct config_proxy proxy;
+	const struct config_source *sources; /* of secrets */
+	size_t sources_count;
 	struct bytes ca_bundle; /* PEM, the roots for upstream TLS */
 	bool has_private_roots; /* the operator named the bundle: sandboxes
 				   trust it as well */
@@ -78,5 +80,11 @@ extern const struct wire_schema gateway_config_schema;
  * for the life of the process. 0, or -1. */
 int gateway_config_load(int fd, struct arena *arena,
 			struct gateway_config *config, struct err *err);
+
+/* The source of that name, or NULL: the vault keeps such a secret itself. */
+const struct config_source *
+gateway_config_source(const struct gateway_config *config, struct bytes name);
+/* Is any token bought? */
+bool gateway_config_buys(const struct gateway_config *config);
 
 #endif

@@ -12,6 +12,7 @@
 #include "gateway/flow/messages_keepers.h"
 #include "gateway/flow/messages_ledger.h"
 #include "gateway/flow/messages_script.h"
+#include "gateway/flow/messages_tokens.h"
 #include "gateway/flow/messages_warden.h"
 #include "gateway/flow/proposal.h"
 #include "gateway/flow/roles.h"
@@ -103,6 +104,14 @@ enum msg_type {
 	/* edge -> script */
 	MSG_SCRIPT_LOAD = 130, /* msg_script_load -> empty */
 	MSG_SCRIPT_DECIDE,     /* msg_script_request -> msg_script_verdict */
+
+	/* vault -> warden: the file of a source, or what its program said */
+	MSG_SOURCE_OPEN = 140, /* msg_source_ref -> empty + fd */
+	/* vault -> exchange */
+	MSG_EXCHANGE,  /* msg_exchange -> msg_exchanged */
+	MSG_TOKEN_END, /* msg_token_end -> empty */
+	/* exchange -> dialer: the endpoint of a source */
+	MSG_SOURCE_DIAL, /* msg_source_ref -> msg_dialed + fd */
 	MSG_TYPE_MAX
 };
 

@@ -16,7 +16,8 @@
 	X(LEDGER, "sallyport-ledger")                                          \
 	X(CONTROL, "sallyport-control")                                        \
 	X(DOOR, "sallyport-door")                                              \
-	X(SCRIPT, "sallyport-script")
+	X(SCRIPT, "sallyport-script")                                          \
+	X(EXCHANGE, "sallyport-exchange")
 
 enum role {
 #define X(role, file) ROLE_##role,

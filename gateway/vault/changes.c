@@ -1,7 +1,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "gateway/vault/rotate.h"
-#include "gateway/vault/vault.h"
+#include "gateway/vault/supply.h"
 
 #define CHANGES_PER_SECOND 50
 #define KEYS_PER_SECOND	   20
@@ -71,6 +71,32 @@ static void keep_former(struct vault *vault, struct bytes name)
 	secret_release(&value);
 }
 
+/* Is it a value that can stand under that name? The ticket is refused when
+ * it is not. */
+static bool may_keep(struct rpc_ticket ticket, const struct msg_secret *secret,
+		     const struct gateway_config *config)
+{
+	const struct config_source *source;
+	struct err err;
+
+	if (gateway_config_source(config, secret->name)) {
+		rpc_refuse(ticket, CONSTRAINT_request_malformed,
+			   "where %.*s comes from stands in gateway.yaml",
+			   BYTES_ARGS(secret->name));
+		return false;
+	}
+	for (size_t i = 0; i < config->sources_count; i++) {
+		source = &config->sources[i];
+		if (source->kind == SOURCE_GITHUB_APP &&
+		    bytes_equal(source->client, secret->name) &&
+		    app_key_check(secret->value, &err) < 0) {
+			refuse(ticket, CONSTRAINT_request_malformed, err.text);
+			return false;
+		}
+	}
+	return true;
+}
+
 static void keep_value(struct rpc_ticket ticket,
 		       const struct msg_secret *secret, struct vault *vault,
 		       const char *verb)
@@ -83,11 +109,13 @@ static void keep_value(struct rpc_ticket ticket,
 		       "the secret is empty");
 		return;
 	}
-	if (!may_change(ticket, vault->keeper, secret->name, verb))
+	if (!may_keep(ticket, secret, &vault->keeper->config) ||
+	    !may_change(ticket, vault->keeper, secret->name, verb))
 		return;
 	keep_former(vault, secret->name);
 	if (vault_store_put(&vault->store, secret->name, secret->value,
 			    clock_wall_ms(), &err) == 0) {
+		supply_changed(vault, secret->name);
 		rpc_reply(ticket, &wire_empty_schema, &empty, -1);
 		return;
 	}
@@ -165,6 +193,7 @@ static void answer_remove(struct rpc_ticket ticket, const void *message,
 		return;
 	if (vault_store_remove(&vault->store, secret->name, &err) == 0) {
 		former_forget(&vault->former, secret->name);
+		supply_changed(vault, secret->name);
 		rpc_reply(ticket, &wire_empty_schema, &empty, -1);
 		return;
 	}

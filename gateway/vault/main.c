@@ -6,7 +6,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/log.h"
-#include "gateway/vault/vault.h"
+#include "gateway/vault/supply.h"
 
 #define SYNC_EVERY_MS 60000
 
@@ -34,6 +34,8 @@ static int prepare(struct keeper *keeper, struct confine_spec *confine,
 	/* Before the key is read, so that no core ever holds it. */
 	secret_protect_process();
 	vault->keeper = keeper;
+	if (gateway_config_buys(&keeper->config) && app_begin(err) < 0)
+		return -1;
 	return vault_store_open(&vault->store, &source, err);
 }
 
@@ -46,6 +48,13 @@ static int start(struct keeper *keeper, struct err *err)
 		return err_set(err, ERR_SYSTEM, "start: no memory");
 	io_timer_set(vault->sync, SYNC_EVERY_MS);
 	return 0;
+}
+
+static void on_session_close(struct keeper *keeper, struct session *session,
+			     struct bytes reason)
+{
+	(void)reason;
+	supply_session_end(keeper->owner, session);
 }
 
 int main(void)
@@ -69,10 +78,12 @@ int main(void)
 		.prepare = prepare,
 		.syscalls = syscalls,
 		.start = start,
+		.on_session_close = on_session_close,
 	};
 	static struct vault vault;
 	int code = keeper_main(&spec, &vault);
 
+	supply_release(&vault);
 	former_release(&vault.former);
 	vault_store_close(&vault.store);
 	return code;

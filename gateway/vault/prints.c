@@ -1,20 +1,29 @@
 #include "gateway/vault/prints.h"
 
 #include "common/secret.h"
+#include "gateway/vault/supply.h"
 #include "policies/inspect/prints.h"
 
 /* A secret that is not there cannot leak. */
-static int add(struct vault_store *store, const struct scope_binding *binding,
+static int add(struct vault *vault, const struct session *session,
+	       const struct scope_binding *binding,
 	       struct secret_prints *prints, struct err *err)
 {
+	const struct supply_wanted wanted = {.name = binding->secret,
+					     .session = session,
+					     .binding = binding};
+	const struct supply *supply = supply_known(vault, &wanted);
+	struct bytes name = bytes_slice(binding->name, 0, PRINTS_NAME_MAX);
 	struct secret value;
 	int rc;
 
+	if (supply)
+		return prints_add(prints, name, secret_view(&supply->value),
+				  err);
 	secret_init(&value);
-	if (vault_store_get(store, binding->secret, &value, err) < 0)
+	if (vault_store_get(&vault->store, binding->secret, &value, err) < 0)
 		return err->code == ERR_MISSING ? 0 : -1;
-	rc = prints_add(prints, bytes_slice(binding->name, 0, PRINTS_NAME_MAX),
-			secret_view(&value), err);
+	rc = prints_add(prints, name, secret_view(&value), err);
 	secret_release(&value);
 	return rc;
 }
@@ -48,7 +57,7 @@ int vault_prints(struct vault *vault, const struct session_table *sessions,
 	if (!prints)
 		return err_set(err, ERR_LIBRARY, "print secrets: no memory");
 	for (size_t i = 0; i < scope->bindings_count && rc == 0; i++)
-		rc = add(&vault->store, &scope->bindings[i], prints, err);
+		rc = add(vault, found, &scope->bindings[i], prints, err);
 	for (size_t i = 0; i < scope->bindings_count && rc == 0; i++)
 		add_former(&vault->former, &scope->bindings[i], prints);
 	if (rc == 0 && prints_write(prints, out) < 0)

@@ -1,11 +1,15 @@
+#include <stdlib.h>
+
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "gateway/vault/prints.h"
 #include "gateway/vault/scope.h"
-#include "gateway/vault/vault.h"
+#include "gateway/vault/supply.h"
+#include "policies/host.h"
 
 #define TOKENS_PER_SECOND 20000
+#define NAME_MAX_LEN	  128 /* of a binding */
 
 static void refuse(struct rpc_ticket ticket, enum constraint constraint,
 		   const char *detail)
@@ -13,24 +17,90 @@ static void refuse(struct rpc_ticket ticket, enum constraint constraint,
 	rpc_refuse(ticket, (uint16_t)constraint, "%s", detail);
 }
 
-static void give_token(struct rpc_ticket ticket, struct vault *vault,
-		       const struct scope_binding *binding)
-{
-	struct msg_token token = {.attach = binding->attach,
-				  .username = binding->username};
-	struct secret value;
-	struct err err;
+/* ---- a token for a request ---- */
 
-	secret_init(&value);
-	if (vault_store_get(&vault->store, binding->secret, &value, &err) < 0) {
-		refuse(ticket, CONSTRAINT_credential_unavailable, err.text);
+/* What waits for its value: everything is checked again once it is there. */
+struct asking {
+	struct rpc_ticket ticket;
+	struct vault *vault;
+	char session[SESSION_ID_MAX + 1];
+	char binding[NAME_MAX_LEN + 1];
+	char host[HOST_NAME_MAX_LEN + 1];
+	uint16_t port;
+};
+
+static struct msg_token_get wanted_of(const struct asking *asking)
+{
+	return (struct msg_token_get){
+		.session = bytes_str(asking->session),
+		.binding = bytes_str(asking->binding),
+		.host = bytes_str(asking->host),
+		.port = asking->port,
+	};
+}
+
+static struct asking *asking_new(struct rpc_ticket ticket, struct vault *vault,
+				 const struct msg_token_get *wanted)
+{
+	struct asking *asking = calloc(1, sizeof(*asking));
+
+	if (!asking || wanted->session.len >= sizeof(asking->session) ||
+	    wanted->binding.len >= sizeof(asking->binding) ||
+	    wanted->host.len >= sizeof(asking->host)) {
+		free(asking);
+		return NULL;
+	}
+	asking->ticket = ticket;
+	asking->vault = vault;
+	memcpy(asking->session, wanted->session.data, wanted->session.len);
+	memcpy(asking->binding, wanted->binding.data, wanted->binding.len);
+	memcpy(asking->host, wanted->host.data, wanted->host.len);
+	asking->port = wanted->port;
+	return asking;
+}
+
+/* May it be had? The binding; or NULL, and the ticket is refused. */
+static const struct scope_binding *check(struct rpc_ticket ticket,
+					 const struct vault *vault,
+					 const struct msg_token_get *wanted)
+{
+	const struct scope_binding *binding;
+	enum constraint constraint = vault_scope_check(
+		&vault->keeper->sessions, wanted, clock_wall_ms(), &binding);
+
+	if (constraint == CONSTRAINT_none)
+		return binding;
+	log_warn("no token for session %.*s binding %.*s: %s",
+		 BYTES_ARGS(wanted->session), BYTES_ARGS(wanted->binding),
+		 constraint_name(constraint));
+	rpc_refuse(ticket, (uint16_t)constraint,
+		   "credential %.*s for %.*s:%u: %s",
+		   BYTES_ARGS(wanted->binding), BYTES_ARGS(wanted->host),
+		   wanted->port, constraint_text(constraint));
+	return NULL;
+}
+
+static void on_token(const struct secret *value, const struct err *err,
+		     void *owner)
+{
+	auto_free struct asking *asking = owner;
+	const struct msg_token_get wanted = wanted_of(asking);
+	const struct scope_binding *binding;
+	struct msg_token token;
+
+	if (!value) {
+		refuse(asking->ticket, CONSTRAINT_credential_unavailable,
+		       err->text);
 		return;
 	}
-	token.secret = secret_view(&value);
+	binding = check(asking->ticket, asking->vault, &wanted);
+	if (!binding)
+		return;
+	token = (struct msg_token){.attach = binding->attach,
+				   .username = binding->username,
+				   .secret = secret_view(value)};
 	/* The channel wipes its own copy once it is sent. */
-	rpc_reply(ticket, &msg_token_schema, &token, -1);
-	secret_release(&value);
-	vault_store_used(&vault->store, binding->secret, clock_wall_ms());
+	rpc_reply(asking->ticket, &msg_token_schema, &token, -1);
 }
 
 static void answer_token(struct rpc_ticket ticket, const void *message, int *fd,
@@ -38,51 +108,70 @@ static void answer_token(struct rpc_ticket ticket, const void *message, int *fd,
 {
 	const struct msg_token_get *wanted = message;
 	const struct keeper_peer *peer = owner;
-	const struct scope_binding *binding;
-	enum constraint constraint = vault_scope_check(
-		&peer->keeper->sessions, wanted, clock_wall_ms(), &binding);
+	struct vault *vault = peer->keeper->owner;
+	const struct scope_binding *binding = check(ticket, vault, wanted);
+	struct asking *asking;
 
 	(void)fd;
-	if (constraint != CONSTRAINT_none) {
-		log_warn("no token for session %.*s binding %.*s: %s",
-			 BYTES_ARGS(wanted->session),
-			 BYTES_ARGS(wanted->binding),
-			 constraint_name(constraint));
-		rpc_refuse(ticket, (uint16_t)constraint,
-			   "credential %.*s for %.*s:%u: %s",
-			   BYTES_ARGS(wanted->binding),
-			   BYTES_ARGS(wanted->host), wanted->port,
-			   constraint_text(constraint));
+	if (!binding)
+		return;
+	asking = asking_new(ticket, vault, wanted);
+	if (!asking) {
+		refuse(ticket, CONSTRAINT_internal, "memory is out");
 		return;
 	}
-	give_token(ticket, peer->keeper->owner, binding);
+	rpc_ticket_hold(ticket);
+	supply_get(vault,
+		   &(const struct supply_wanted){
+			   .name = binding->secret,
+			   .session = session_find(&peer->keeper->sessions,
+						   wanted->session),
+			   .binding = binding,
+		   },
+		   on_token, asking);
 }
 
-/* The operator's own credential, for the one proxy of the configuration. */
+/* ---- the operator's own, for the one proxy of the configuration ---- */
+
+static void on_proxy_secret(const struct secret *value, const struct err *err,
+			    void *owner)
+{
+	auto_free struct asking *asking = owner;
+	struct msg_proxy_secret answer;
+
+	(void)err;
+	if (!value) {
+		refuse(asking->ticket, CONSTRAINT_credential_unavailable,
+		       "the upstream proxy's secret is not there");
+		return;
+	}
+	answer.secret = secret_view(value);
+	rpc_reply(asking->ticket, &msg_proxy_secret_schema, &answer, -1);
+}
+
 static void answer_proxy_secret(struct rpc_ticket ticket, const void *message,
 				int *fd, void *owner)
 {
 	const struct keeper_peer *peer = owner;
 	struct vault *vault = peer->keeper->owner;
-	struct bytes name = peer->keeper->config.proxy.secret;
-	struct msg_proxy_secret answer;
-	struct secret value;
-	struct err err;
+	const struct supply_wanted wanted = {
+		.name = peer->keeper->config.proxy.secret};
+	struct asking *asking = calloc(1, sizeof(*asking));
 
 	(void)message;
 	(void)fd;
-	secret_init(&value);
-	if (name.len == 0 ||
-	    vault_store_get(&vault->store, name, &value, &err) < 0) {
+	if (!asking || wanted.name.len == 0) {
+		free(asking);
 		refuse(ticket, CONSTRAINT_credential_unavailable,
 		       "the upstream proxy's secret is not there");
 		return;
 	}
-	answer.secret = secret_view(&value);
-	rpc_reply(ticket, &msg_proxy_secret_schema, &answer, -1);
-	secret_release(&value);
-	vault_store_used(&vault->store, name, clock_wall_ms());
+	asking->ticket = ticket;
+	rpc_ticket_hold(ticket);
+	supply_get(vault, &wanted, on_proxy_secret, asking);
 }
+
+/* ---- fingerprints ---- */
 
 static void answer_prints(struct rpc_ticket ticket, const void *message,
 			  int *fd, void *owner)

@@ -7,6 +7,8 @@
  *	store.c		the sealed secrets on disk
  *	rotate.c	another key, while it serves
  *	former.c	what a secret was before
+ *	supply.c	values that come from elsewhere (source.h)
+ *	app.c		tokens of a GitHub App
  *	scope.c		may this session have that?
  *	tokens.c	what the courier asks
  *	changes.c	what control asks
@@ -18,10 +20,14 @@
 #include "gateway/vault/former.h"
 #include "gateway/vault/store.h"
 
+struct supply;
+
 struct vault {
 	struct keeper *keeper;
 	struct vault_store store;
 	struct former former;
+	struct supply *supplies; /* what came from elsewhere */
+	size_t waiter_count;	 /* for them */
 	struct io_timer *sync;
 };
 

@@ -141,6 +141,19 @@ static void answer_script_start(struct rpc_ticket ticket, const void *message,
 		start_for(edge, ROLE_SCRIPT, ticket);
 }
 
+/* ---- of the vault ---- */
+
+static void answer_source_open(struct rpc_ticket ticket, const void *message,
+			       int *fd, void *owner)
+{
+	const struct msg_source_ref *ref = message;
+	struct child *vault = owner;
+
+	(void)fd;
+	if (is_role(vault, ROLE_VAULT, ticket))
+		warden_source_open(vault->warden, ref->name, ticket);
+}
+
 /* ---- of control ---- */
 
 static void answer_session_create(struct rpc_ticket ticket, const void *message,
@@ -326,6 +339,8 @@ const struct rpc_permit warden_permits[] = {
 	{MSG_PACKCHECK_START, &wire_empty_schema, answer_packcheck_start, false,
 	 20},
 	{MSG_SCRIPT_START, &wire_empty_schema, answer_script_start, false, 20},
+	{MSG_SOURCE_OPEN, &msg_source_ref_schema, answer_source_open, false,
+	 20000},
 	{MSG_SESSION_CREATE, &wire_empty_schema, answer_session_create, true,
 	 200},
 	{MSG_SESSION_REVOKE, &msg_session_ref_schema, answer_session_revoke,

@@ -350,6 +350,8 @@ void children_reap(struct warden *warden)
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (warden_program_ended(warden, pid, status))
+			continue;
 		child = child_with_pid(warden, pid);
 		if (child)
 			child_exited(child, status);

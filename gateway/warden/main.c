@@ -291,6 +291,9 @@ static int start_children(struct warden *warden, struct err *err)
 			return -1;
 	if (warden->proxy_count > 0 && !child_add(warden, ROLE_DOOR, NULL, err))
 		return -1;
+	if (gateway_config_buys(&warden->config.gateway) &&
+	    !child_add(warden, ROLE_EXCHANGE, NULL, err))
+		return -1;
 	return 0;
 }
 

@@ -1,14 +1,15 @@
 /*
  * The warden: starts, confines, wires and restarts the other processes, and
  * keeps what must outlive them: the sessions' packages and listeners. It
- * reads no network byte; what its children say to it are five fixed
- * messages.
+ * reads no network byte; what its children say to it are a few
+ * fixed messages.
  *
  *	config   -> what to run, from gateway.yaml and the command line
  *	children -> fork, exec, reap, restart
  *	wiring   -> which two processes get a channel
  *	sessions -> packages, edges, listeners, ends
  *	spare    -> the one edge that has no session yet
+ *	source   -> files and programs that secrets come from
  */
 #ifndef GATEWAY_WARDEN_WARDEN_H
 #define GATEWAY_WARDEN_WARDEN_H
@@ -88,7 +89,8 @@ struct warden {
 	int attach_fd;
 	int proxy_fds[CONFIG_PROXY_LISTENERS_MAX]; /* that the door gets */
 	size_t proxy_count;
-	struct rpc *ledger; /* the warden's own records */
+	struct program *programs; /* that run now */
+	struct rpc *ledger;	  /* the warden's own records */
 	struct io_timer *idle_timer;
 	bool is_draining;
 };
@@ -156,6 +158,20 @@ void warden_session_end(struct warden_session *session, struct bytes reason,
 /* Forget it: kill the edge, close what is held. */
 void warden_session_forget(struct warden_session *session);
 void warden_idle_check(struct warden *warden);
+
+/* ---- source.c, program.c: secrets that the vault does not keep ---- */
+
+/* Answer with a descriptor that the value of a source is read from: its file,
+ * if it is as a secret's must be, or what its program wrote; or refuse, with
+ * why. */
+void warden_source_open(struct warden *warden, struct bytes name,
+			struct rpc_ticket ticket);
+/* Start the program of a source; the ticket is answered when it ended. */
+void warden_program_start(struct warden *warden,
+			  const struct config_source *source,
+			  struct rpc_ticket ticket);
+/* A process ended: was it a program? */
+bool warden_program_ended(struct warden *warden, pid_t pid, int status);
 
 /* ---- answers.c: the permit table ---- */
 

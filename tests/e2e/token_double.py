@@ -132,8 +132,9 @@ class TokenDouble:
 
     # ---- what goes wrong ----
 
-    def spoil(self, handler):
-        """True when this answer was spoiled as the mode says."""
+    def spoil(self, handler, good):
+        """True when this answer was spoiled as the mode says; good is the
+        status of one that is well."""
         if self.mode == "slow":
             self.let_go.wait(60)
             return True
@@ -141,11 +142,11 @@ class TokenDouble:
             handler.answer(401, {"error": "invalid_client",
                                  "error_description": "no \x1b[31m idea"})
         elif self.mode == "garbage":
-            handler.answer(200, b"{\"access_token\": \"abc\", ")
+            handler.answer(good, b"{\"access_token\": \"abc\", ")
         elif self.mode == "html":
-            handler.answer(200, b"<html>hello</html>", "text/html")
+            handler.answer(good, b"<html>hello</html>", "text/html")
         elif self.mode == "huge":
-            handler.answer(200, b"{\"access_token\": \"" + b"x" * 1000000 +
+            handler.answer(good, b"{\"access_token\": \"" + b"x" * 1000000 +
                            b"\"}")
         elif self.mode == "redirect":
             handler.send_response(302)
@@ -171,7 +172,7 @@ class TokenDouble:
         return given == self.client
 
     def issue(self, handler, heard):
-        if self.spoil(handler):
+        if self.spoil(handler, 200):
             return
         form = dict(urllib.parse.parse_qsl(heard.body, strict_parsing=True))
         if heard.method != "POST" or \
@@ -236,7 +237,7 @@ class TokenDouble:
             handler.send_response(204)
             handler.end_headers()
             return
-        if self.spoil(handler):
+        if self.spoil(handler, 201):
             return
         fault = self._jwt_fault(heard)
         if fault:

@@ -61,7 +61,8 @@ static void an_edge_gets_prints_and_never_the_secret(void **state)
 	struct fixture *fixture = *state;
 	const struct seal_source source = source_of(fixture);
 	struct session_table sessions = {0};
-	static struct vault vault;
+	static struct keeper keeper;
+	static struct vault vault = {.keeper = &keeper};
 	struct secret former;
 	struct buf out;
 	struct err err;

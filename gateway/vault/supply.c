@@ -1,0 +1,315 @@
+#include "gateway/vault/supply.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <utlist.h>
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/log.h"
+
+/* The cases of uthash's function fall through on purpose. */
+#pragma GCC diagnostic ignored "-Wimplicit-fallthrough"
+
+static uint64_t now_of(const struct vault *vault)
+{
+	return io_loop_now_ms(vault->keeper->loop);
+}
+
+/* ---- the table ---- */
+
+static struct supply *find(const struct vault *vault, const char *key)
+{
+	struct supply *supply;
+
+	HASH_FIND_STR(vault->supplies, key, supply);
+	return supply;
+}
+
+static void forget(struct supply *supply)
+{
+	HASH_DEL(supply->vault->supplies, supply);
+	secret_release(&supply->value);
+	free(supply);
+}
+
+static bool is_idle(const struct supply *supply, uint64_t now_ms)
+{
+	return !supply->is_asked && supply->expires_ms <= now_ms;
+}
+
+/* Those that hold nothing of worth any more make room. */
+static bool make_room(struct vault *vault)
+{
+	uint64_t now_ms = now_of(vault);
+	struct supply *supply, *next;
+
+	if (HASH_COUNT(vault->supplies) < SUPPLIES_MAX)
+		return true;
+	HASH_ITER (hh, vault->supplies, supply, next)
+		if (is_idle(supply, now_ms))
+			forget(supply);
+	return HASH_COUNT(vault->supplies) < SUPPLIES_MAX;
+}
+
+static int fill(struct supply *supply, const struct supply_wanted *wanted,
+		struct err *err)
+{
+	if (supply->source->kind == SOURCE_GITHUB_APP)
+		return app_fill(supply, wanted, err);
+	(void)snprintf(supply->key, sizeof(supply->key), "%.*s",
+		       BYTES_ARGS(supply->source->name));
+	return 0;
+}
+
+/* The one that is wanted; made when it is new. NULL with *err. */
+static struct supply *take(struct vault *vault,
+			   const struct config_source *source,
+			   const struct supply_wanted *wanted, struct err *err)
+{
+	auto_free struct supply *supply = calloc(1, sizeof(*supply));
+	struct supply *known;
+
+	if (!supply || !make_room(vault)) {
+		(void)err_set(err, ERR_TOO_LARGE, "too many tokens are held");
+		return NULL;
+	}
+	supply->vault = vault;
+	supply->source = source;
+	secret_init(&supply->value);
+	if (fill(supply, wanted, err) < 0)
+		return NULL;
+	known = find(vault, supply->key);
+	if (known)
+		return known;
+	HASH_ADD_STR(vault->supplies, key, supply);
+	return take_ptr(&supply);
+}
+
+const struct supply *supply_known(const struct vault *vault,
+				  const struct supply_wanted *wanted)
+{
+	const struct config_source *source =
+		gateway_config_source(&vault->keeper->config, wanted->name);
+	struct supply supply = {.source = source};
+	const struct supply *known;
+	struct err err;
+
+	if (!source || fill(&supply, wanted, &err) < 0)
+		return NULL;
+	known = find(vault, supply.key);
+	return known && known->value.len > 0 ? known : NULL;
+}
+
+/* ---- who waits ---- */
+
+/* Those who came before this call; an answer may bring new ones. */
+static void answer_all(struct supply *supply, const struct secret *value,
+		       const struct err *err)
+{
+	struct supply_waiter *waiters = supply->waiters, *waiter, *next;
+
+	supply->waiters = NULL;
+	DL_FOREACH_SAFE(waiters, waiter, next)
+	{
+		supply->vault->waiter_count--;
+		waiter->fn(value, err, waiter->owner);
+		free(waiter);
+	}
+}
+
+static void wait_for(struct supply *supply, supply_fn *fn, void *owner)
+{
+	struct supply_waiter *waiter = NULL;
+	const struct err err = {.code = ERR_TOO_LARGE,
+				.text = "too many wait for tokens"};
+
+	if (supply->vault->waiter_count < SUPPLY_WAITERS_MAX)
+		waiter = calloc(1, sizeof(*waiter));
+	if (!waiter) {
+		fn(NULL, &err, owner);
+		return;
+	}
+	waiter->fn = fn;
+	waiter->owner = owner;
+	DL_APPEND(supply->waiters, waiter);
+	supply->vault->waiter_count++;
+}
+
+/* ---- what came ---- */
+
+static void replace(struct supply *supply, struct secret *value)
+{
+	struct vault *vault = supply->vault;
+
+	if (supply->value.len > 0 &&
+	    !bytes_equal(secret_view(&supply->value), secret_view(value)))
+		former_keep(&vault->former, supply->source->name,
+			    &supply->value, clock_wall_ms());
+	secret_release(&supply->value);
+	supply->value = *value;
+	secret_init(value);
+}
+
+void supply_came(struct supply *supply, struct secret *value,
+		 uint64_t fresh_for_ms, uint64_t expires_in_ms)
+{
+	uint64_t now_ms = now_of(supply->vault);
+
+	replace(supply, value);
+	supply->is_asked = false;
+	supply->fresh_ms = supply->is_stale ? now_ms : now_ms + fresh_for_ms;
+	supply->is_stale = false;
+	supply->expires_ms = now_ms + expires_in_ms;
+	answer_all(supply, &supply->value, NULL);
+	if (supply->source->kind == SOURCE_GITHUB_APP &&
+	    !app_is_wanted(supply, NULL)) {
+		supply_revoke(supply);
+		forget(supply);
+	}
+}
+
+void supply_failed(struct supply *supply, const char *why)
+{
+	uint64_t now_ms = now_of(supply->vault);
+	struct err err;
+
+	log_warn("secret %.*s: %s", BYTES_ARGS(supply->source->name), why);
+	supply->is_asked = false;
+	supply->is_stale = false;
+	supply->failed_ms = now_ms + SUPPLY_FAILED_MS;
+	(void)snprintf(supply->why, sizeof(supply->why), "%.*s: %s",
+		       BYTES_ARGS(supply->source->name), why);
+	(void)err_set(&err, ERR_SYSTEM, "%s", supply->why);
+	/* What is nearly over is better than nothing. */
+	if (now_ms < supply->expires_ms)
+		answer_all(supply, &supply->value, NULL);
+	else
+		answer_all(supply, NULL, &err);
+}
+
+/* ---- asking ---- */
+
+static void ask(struct supply *supply)
+{
+	supply->is_asked = true;
+	if (source_is_bought(supply->source))
+		supply_buy(supply);
+	else
+		supply_ask_warden(supply);
+}
+
+static void get_from(struct supply *supply, supply_fn *fn, void *owner)
+{
+	uint64_t now_ms = now_of(supply->vault);
+	struct err err;
+
+	if (now_ms < supply->fresh_ms && supply->value.len > 0) {
+		fn(&supply->value, NULL, owner);
+		return;
+	}
+	if (!supply->is_asked && now_ms < supply->failed_ms) {
+		(void)err_set(&err, ERR_SYSTEM, "%s", supply->why);
+		if (now_ms < supply->expires_ms)
+			fn(&supply->value, NULL, owner);
+		else
+			fn(NULL, &err, owner);
+		return;
+	}
+	wait_for(supply, fn, owner);
+	if (!supply->is_asked)
+		ask(supply);
+}
+
+static void get_stored(struct vault *vault, struct bytes name, supply_fn *fn,
+		       void *owner)
+{
+	struct secret value;
+	struct err err;
+
+	secret_init(&value);
+	if (vault_store_get(&vault->store, name, &value, &err) == 0)
+		fn(&value, NULL, owner);
+	else
+		fn(NULL, &err, owner);
+	secret_release(&value);
+	vault_store_used(&vault->store, name, clock_wall_ms());
+}
+
+void supply_get(struct vault *vault, const struct supply_wanted *wanted,
+		supply_fn *fn, void *owner)
+{
+	const struct gateway_config *config = &vault->keeper->config;
+	const struct config_source *source =
+		gateway_config_source(config, wanted->name);
+	struct supply *supply;
+	struct err err;
+
+	if (supply_is_material(config, wanted->name)) {
+		(void)err_set(&err, ERR_DENIED,
+			      "%.*s is what tokens are bought with, and goes "
+			      "nowhere else",
+			      BYTES_ARGS(wanted->name));
+		fn(NULL, &err, owner);
+		return;
+	}
+	if (!source) {
+		get_stored(vault, wanted->name, fn, owner);
+		return;
+	}
+	supply = take(vault, source, wanted, &err);
+	if (supply)
+		get_from(supply, fn, owner);
+	else
+		fn(NULL, &err, owner);
+}
+
+/* ---- changes ---- */
+
+static bool is_bought_with(const struct config_source *source,
+			   struct bytes name)
+{
+	return source_is_bought(source) && (bytes_equal(source->client, name) ||
+					    bytes_equal(source->refresh, name));
+}
+
+bool supply_is_material(const struct gateway_config *config, struct bytes name)
+{
+	for (size_t i = 0; i < config->sources_count; i++)
+		if (is_bought_with(&config->sources[i], name))
+			return true;
+	return false;
+}
+
+void supply_changed(struct vault *vault, struct bytes name)
+{
+	struct supply *supply, *next;
+
+	HASH_ITER (hh, vault->supplies, supply, next) {
+		if (!is_bought_with(supply->source, name))
+			continue;
+		supply->is_stale = supply->is_asked;
+		supply->fresh_ms = supply->expires_ms = supply->failed_ms = 0;
+	}
+}
+
+void supply_session_end(struct vault *vault, const struct session *session)
+{
+	struct supply *supply, *next;
+
+	HASH_ITER (hh, vault->supplies, supply, next) {
+		if (supply->source->kind != SOURCE_GITHUB_APP ||
+		    supply->is_asked || app_is_wanted(supply, session))
+			continue;
+		supply_revoke(supply);
+		forget(supply);
+	}
+}
+
+void supply_release(struct vault *vault)
+{
+	struct supply *supply, *next;
+
+	HASH_ITER (hh, vault->supplies, supply, next)
+		forget(supply);
+}
