@@ -246,6 +246,7 @@ void conn_reset_request(struct conn *conn)
 	conn_record_end(conn);
 	conn_put_upstream(conn);
 	git_work_release(conn);
+	lfs_work_release(conn);
 	websocket_release(conn);
 	look_release(conn);
 	verify_release(conn);

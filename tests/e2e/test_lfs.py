@@ -510,3 +510,46 @@ def test_without_credential_nothing_of_another_repository_passes(
                           "-d", "{}")
     assert answer.status == 403
     assert not double.requests
+
+
+# ---- one connection, many requests ----
+
+MORE_THAN_ARE_HELD = 40  # LFS_ASKS_MAX of gateway/edge/lfs_lane.h is 32
+
+
+def statuses(session, *parts):
+    """The statuses of requests that go by one connection: of each part its
+    options and its URLs."""
+    args = []
+    for options, urls in parts:
+        if args:
+            args.append("--next")
+        args += ["-sS", "-x", session.proxy, "--cacert", session.ca,
+                 "--http1.1", "-w", "%{http_code} %{num_connects}\n"]
+        args += options
+        for url in urls:
+            args += ["-o", "/dev/null", url]
+    done = subprocess.run(["curl", *map(str, args)], capture_output=True,
+                          text=True, timeout=60, check=True,
+                          stdin=subprocess.DEVNULL)
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert not [line for line in lines[1:] if line[1] != "0"], lines
+    return [int(line[0]) for line in lines]
+
+
+def test_a_connection_brings_any_number_of_requests(session, double, repo):
+    locks = f"{repo.url}.git/info/lfs/locks"
+    many = [locks] * MORE_THAN_ARE_HELD
+    assert statuses(session, ([], many)) == [200] * MORE_THAN_ARE_HELD
+
+
+def test_a_connection_is_the_forge_s_again_behind_a_transfer(session, double,
+                                                             repo):
+    href = action(batch(session, repo))
+    path = session.dir / "object"
+    path.write_bytes(DATA)
+    locks = f"{repo.url}.git/info/lfs/locks"
+    refs = f"{repo.url}.git/info/refs?service=git-upload-pack"
+    assert statuses(session, (["-T", path], [href]),
+                    ([], [locks, refs])) == [200, 200, 200]
+    assert double.objects == {OID: DATA}
