@@ -5,7 +5,7 @@
 #include "policies/compile.h"
 
 struct json_nodes {
-	const struct text_node *pointer, *equals, *one_of, *matches;
+	const struct text_node *pointer, *equals, *one_of, *matches, *absent;
 };
 
 /* RFC 8259 6: -? (0 | [1-9][0-9]*) (. [0-9]+)? ([eE] [+-]? [0-9]+)? */
@@ -108,13 +108,27 @@ static bool read_equals(struct reader *reader, const struct text_node *node,
 	return value && value_item(reader, node, value);
 }
 
+static bool read_absent(struct reader *reader, const struct text_node *node,
+			struct policy_json *json)
+{
+	bool is_absent;
+
+	json->test = JSON_ABSENT;
+	return reader_bool(reader, node, &is_absent) &&
+	       (is_absent || reader_error(reader, node, "this must be true"));
+}
+
 static bool read_test(struct reader *reader, const struct text_node *node,
 		      const struct json_nodes *nodes, struct policy_json *json)
 {
-	if (!nodes->equals + !nodes->one_of + !nodes->matches != 2)
+	if (!nodes->equals + !nodes->one_of + !nodes->matches +
+		    !nodes->absent !=
+	    3)
 		return reader_error(reader, node,
-				    "this must say one of equals, one-of and "
-				    "matches");
+				    "this must say one of equals, one-of, "
+				    "matches and absent");
+	if (nodes->absent)
+		return read_absent(reader, nodes->absent, json);
 	if (nodes->equals)
 		return read_equals(reader, nodes->equals, json);
 	if (nodes->matches) {
@@ -137,8 +151,9 @@ static bool json_item(struct reader *reader, const struct text_node *node,
 		{"equals", reader_keep, offsetof(struct json_nodes, equals)},
 		{"one-of", reader_keep, offsetof(struct json_nodes, one_of)},
 		{"matches", reader_keep, offsetof(struct json_nodes, matches)},
+		{"absent", reader_keep, offsetof(struct json_nodes, absent)},
 	};
-	struct json_nodes nodes = {NULL, NULL, NULL, NULL};
+	struct json_nodes nodes = {NULL, NULL, NULL, NULL, NULL};
 	struct policy_json *json = item;
 
 	return reader_map(reader, node, fields, ARRAY_SIZE(fields), &nodes) &&

@@ -162,6 +162,8 @@ static enum holds entry_holds(const struct policy_json *json, json_t *root)
 
 	if (is_spoiled)
 		return HOLDS_PARTLY;
+	if (json->test == JSON_ABSENT)
+		return value ? HOLDS_NOT : HOLDS;
 	return value ? value_holds(json, value) : HOLDS_NOT;
 }
 

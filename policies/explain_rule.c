@@ -110,6 +110,9 @@ static int add_matches(struct buf *out, const char *what,
 
 static int add_json(struct buf *out, const struct policy_json *json)
 {
+	if (json->test == JSON_ABSENT)
+		return buf_add_format(out, "  - the JSON body has no `%.*s`\n",
+				      BYTES_ARGS(json->pointer));
 	if (buf_add_format(out, "  - the JSON body's `%.*s` must be %s",
 			   BYTES_ARGS(json->pointer),
 			   json->test == JSON_MATCHES  ? "like "

@@ -38,7 +38,7 @@ struct policy_matches {
 #define POLICY_MATCHES_MAX 100
 
 /* One entry of body.json: the value at an RFC 6901 pointer. */
-enum policy_json_test { JSON_EQUALS, JSON_ONE_OF, JSON_MATCHES };
+enum policy_json_test { JSON_EQUALS, JSON_ONE_OF, JSON_MATCHES, JSON_ABSENT };
 struct policy_json {
 	struct bytes pointer;
 	enum policy_json_test test;

@@ -28,6 +28,7 @@
 #define BOTH                                                                   \
 	"json: [{pointer: /a, one-of: [1, x]}, {pointer: /b, equals: true}]"
 #define MATCHES "json: [{pointer: /n, matches: '[a-z]+'}]"
+#define ABSENT	"json: [{pointer: /a/b, absent: true}]"
 #define DEEP	"json: [{pointer: /a/1/b~1c, equals: null}]"
 #define ROOT	"json: [{pointer: '', equals: 1.5}]"
 #define GREAT	"form: {n: '[0-9]+'}"
@@ -77,6 +78,14 @@ static const struct row {
 	{ALLOW(MATCHES), JSON, "{\"n\":\"abc\"}", CONSTRAINT_none},
 	{ALLOW(MATCHES), JSON, "{\"n\":\"abc1\"}", CONSTRAINT_body_not_allowed},
 	{ALLOW(MATCHES), JSON, "{\"n\":1}", CONSTRAINT_body_not_allowed},
+	{ALLOW(ABSENT), JSON, "{\"a\":{}}", CONSTRAINT_none},
+	{ALLOW(ABSENT), JSON, "[]", CONSTRAINT_none},
+	{ALLOW(ABSENT), JSON, "{\"a\":{\"b\":null}}",
+	 CONSTRAINT_body_not_allowed},
+	{ALLOW(ABSENT), JSON, "{\"a\":{\"B\":1}}", CONSTRAINT_body_not_allowed},
+	{ALLOW(ABSENT), JSON, "{\"a\":", CONSTRAINT_body_unreadable},
+	{DENY(ABSENT), JSON, "{}", CONSTRAINT_denied_by_rule},
+	{DENY(ABSENT), JSON, "{\"a\":{\"b\":1}}", CONSTRAINT_none},
 	{ALLOW(DEEP), JSON, "{\"a\":[0,{\"b/c\":null}]}", CONSTRAINT_none},
 	{ALLOW(DEEP), JSON, "{\"a\":[0,{\"b/c\":0}]}",
 	 CONSTRAINT_body_not_allowed},
