@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "common/cleanup.h"
+#include "gateway/edge/rate.h"
 #include "policies/nodes.h"
 
 struct verify {
@@ -127,6 +128,16 @@ static enum step judge(struct conn *conn)
 	return STEP_NEXT;
 }
 
+/* A question is a request: without this, mutations that are refused for its
+ * answer would cost upstream requests that no limit knows. */
+static int begin(struct conn *conn)
+{
+	if (rate_begin(conn, 0) < 0)
+		return -1;
+	rate_end(conn);
+	return conn_get_upstream(conn, conn->verdict.credential);
+}
+
 /* A question may be asked again: nothing comes of it. */
 static int on_failed(struct conn *conn)
 {
@@ -144,7 +155,7 @@ enum step verify_step(struct conn *conn, enum lane_event event)
 		return STEP_NEXT;
 	switch ((unsigned)event) {
 	case EV_ENTER:
-		result = conn_get_upstream(conn, conn->verdict.credential);
+		result = begin(conn);
 		break;
 	case EV_UP_READY:
 		result = send_question(conn);
