@@ -19,6 +19,23 @@ static const struct lfs_permit *unknown(struct conn *conn)
 	return NULL;
 }
 
+static bool has_body(const struct request *request)
+{
+	return request->framing == FRAMING_CHUNKED ||
+	       (request->framing == FRAMING_LENGTH && request->body_len > 0);
+}
+
+/* Of a download nothing goes up: nobody looks at it there. */
+static const struct lfs_permit *no_body(struct conn *conn,
+					const struct lfs_permit *permit)
+{
+	if (permit->kind != LFS_ACT_DOWNLOAD || !has_body(&conn->request))
+		return permit;
+	conn_refuse(conn, CONSTRAINT_lfs_malformed,
+		    "a download is asked for without a body");
+	return NULL;
+}
+
 const struct lfs_permit *lfs_permit_of(struct conn *conn)
 {
 	struct edge *edge = conn->edge;
@@ -32,7 +49,7 @@ const struct lfs_permit *lfs_permit_of(struct conn *conn)
 	    !bytes_is(request->method, lfs_method_of(permit->kind)))
 		return unknown(conn);
 	if (permit->kind != LFS_ACT_UPLOAD)
-		return permit;
+		return no_body(conn, permit);
 	if ((request->framing == FRAMING_LENGTH ? request->body_len : 0) ==
 		    permit->object.size &&
 	    request->framing != FRAMING_CHUNKED &&

@@ -379,6 +379,18 @@ def test_a_transfer_is_for_its_method_object_and_session(open_session, double,
     assert double.objects == {OID: DATA}
 
 
+def test_a_download_brings_nothing_there(open_session, double, repo):
+    double.put(DATA)
+    session = open_session()
+    href = action(batch(session, repo, "download"), "download")
+    for more in ([], ["-H", "Transfer-Encoding: chunked"]):
+        refused(session.curl(href, "-X", "GET", "--data-binary", "anything",
+                             *more), "lfs_malformed", 422)
+    assert not double.stored()
+    answer = session.curl(href)
+    assert answer.status == 200 and answer.body == DATA
+
+
 def test_a_permission_ends(session, double, repo):
     double.life = {"expires_in": 1}
     href = action(batch(session, repo))
