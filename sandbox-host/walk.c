@@ -75,13 +75,20 @@ static bool is_nothing(int error)
 	       error == EINVAL || error == ENOTDIR || error == ELOOP;
 }
 
+/* NULL, with errno 0, at the end (readdir(3)). */
+static struct dirent *next_entry(DIR *dir)
+{
+	errno = 0;
+	return readdir(dir);
+}
+
 static int walk_entries(struct walk *walk, DIR *dir, char *path, unsigned depth,
 			struct err *err)
 {
 	size_t len = strlen(path);
 	struct dirent *entry;
 
-	while (errno = 0, (entry = readdir(dir))) {
+	while ((entry = next_entry(dir))) {
 		int answer;
 
 		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
