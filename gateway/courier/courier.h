@@ -90,6 +90,7 @@ struct leg {
 	struct opening *opening; /* waits for the vault, before TLS */
 	struct grant *grant;	 /* waits for vault and ledger */
 	struct reflect reflect;	 /* what must not come back */
+	struct io_timer *quiet;	 /* while bytes are held back */
 	size_t passed;		 /* of upstream's io_in(): it has passed, and
 				    stays until it is known not to matter */
 	bool is_reflected;	 /* the request at hand has it on record */
@@ -132,8 +133,8 @@ void leg_fail_opening(struct leg *leg, enum constraint constraint,
 #define PROXY_TUNNELS_MAX 1024
 #define PROXY_TALK_MS	  8000
 
-/* Make a connection to the upstream proxy (fd, taken) one to the session's
- * target; the ticket is answered with it, or refused: proxy_failed. */
+/* Make of a connection to the upstream proxy (fd, taken) one to the target;
+ * the ticket is answered with it, or refused: proxy_failed. */
 void proxy_connect(struct courier *courier,
 		   const struct msg_proxy_connect *message, int fd,
 		   struct rpc_ticket ticket);
@@ -152,8 +153,7 @@ int upgrade_take(struct leg *leg, struct err *err);
 bool upgrade_is_ours(struct bytes name);
 /* Write what asks for a WebSocket. 0, or -1. */
 int upgrade_write(const struct leg *leg, struct buf *out);
-/* Upstream's first words came: LEG_RAW or LEG_ANSWERING; or not enough of
- * them yet. */
+/* Upstream's first words came: LEG_RAW, LEG_ANSWERING, or too few yet. */
 void upgrade_look(struct leg *leg);
 /* Raw bytes of the edge. 0, or -1 with *err. */
 int upgrade_send(struct leg *leg, struct bytes bytes, struct err *err);
@@ -164,8 +164,11 @@ bool leg_wait(struct leg *leg);
 
 /* Pass on what upstream sent, and may pass. */
 void pass_back(struct leg *leg);
-/* Upstream has ended: what was held back was a beginning and nothing more. */
+/* Upstream says no more: let go what was held back, or close the leg. */
 void pass_rest(struct leg *leg);
+/* Wait until upstream is quiet; the leg's timer, when it is. */
+void pass_wait(struct leg *leg);
+void pass_quiet(void *owner);
 /* The response has ended: forget what must not come back. */
 void pass_forget(struct leg *leg);
 

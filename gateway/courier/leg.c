@@ -31,6 +31,7 @@ static void leg_free(struct leg *leg)
 	DL_DELETE(leg->courier->legs, leg);
 	leg->courier->leg_count--;
 	reflect_release(&leg->reflect);
+	io_timer_free(leg->quiet);
 	body_release(leg);
 	arena_release(&leg->arena);
 	free(leg);
@@ -248,10 +249,12 @@ static void on_edge(struct io *io, enum io_event event, void *owner)
 		return;
 	if (event == IO_DATA)
 		take_frames(leg);
-	else if (event == IO_DRAINED)
-		io_read_start(leg->upstream);
-	else
+	else if (event != IO_DRAINED)
 		leg_close(leg);
+	else {
+		io_read_start(leg->upstream);
+		pass_wait(leg);
+	}
 }
 
 void leg_granted(struct leg *leg, const struct msg_token *token)
@@ -286,7 +289,6 @@ void leg_granted(struct leg *leg, const struct msg_token *token)
 
 /* ---- from upstream ---- */
 
-/* What is held back at the end was a beginning and nothing more. */
 static void upstream_ended(struct leg *leg)
 {
 	static const uint8_t frame[] = {LEG_EOF, 0, 0, 0};
@@ -295,6 +297,8 @@ static void upstream_ended(struct leg *leg)
 	if (leg->state == LEG_CLOSED)
 		return;
 	pass_rest(leg);
+	if (leg->state == LEG_CLOSED)
+		return;
 	(void)io_write(leg->edge, bytes_from(frame, sizeof(frame)));
 	leg_close(leg);
 }
@@ -468,9 +472,13 @@ void leg_open(struct courier *courier, const struct keeper_peer *peer,
 			   leg->target.host, leg->target.port);
 		return;
 	}
-	leg->upstream = io_new(courier->keeper->loop, take_fd(&connection),
+	leg->quiet = io_timer_new(courier->keeper->loop, pass_quiet, leg);
+	if (leg->quiet)
+		leg->upstream =
+			io_new(courier->keeper->loop, take_fd(&connection),
 			       &upstream_limits, on_upstream, leg);
 	if (!leg->upstream) {
+		io_timer_free(leg->quiet);
 		rpc_refuse(ticket, CONSTRAINT_internal, "memory is out");
 		return;
 	}

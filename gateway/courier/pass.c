@@ -5,8 +5,10 @@
 #include "common/log.h"
 #include "gateway/courier/courier.h"
 
-#define PIECE_BYTES    (32 * 1024)
-#define STOP_WAIT_MS   5000
+#define PIECE_BYTES  (32 * 1024)
+#define STOP_WAIT_MS 5000
+/* Upstream pauses: what is held back goes on after so long. */
+#define QUIET_MS       50
 #define STOPPED_REASON "credential_reflected"
 
 /* ---- bytes ---- */
@@ -144,14 +146,46 @@ void pass_back(struct leg *leg)
 	keep_passed(leg, (size_t)len);
 	if (io_is_full(leg->edge))
 		io_read_stop(leg->upstream);
+	pass_wait(leg);
+}
+
+static bool is_held(const struct leg *leg)
+{
+	return leg->state != LEG_CLOSED &&
+	       buf_len(io_in(leg->upstream)) > leg->passed;
+}
+
+void pass_wait(struct leg *leg)
+{
+	io_timer_set(leg->quiet, is_held(leg) ? QUIET_MS : 0);
+}
+
+void pass_quiet(void *owner)
+{
+	struct leg *leg = owner;
+
+	if (!is_held(leg))
+		return;
+	/* It is the edge that pauses. */
+	if (io_is_full(leg->edge))
+		pass_wait(leg);
+	else
+		pass_rest(leg);
 }
 
 void pass_rest(struct leg *leg)
 {
-	struct buf *in = io_in(leg->upstream);
+	struct bytes rest = bytes_slice(buf_view(io_in(leg->upstream)),
+					leg->passed, SIZE_MAX);
 
-	(void)pass_bytes(leg,
-			 bytes_slice(buf_view(in), leg->passed, buf_len(in)));
+	if (rest.len == 0)
+		return;
+	if (!reflect_let_go(&leg->reflect))
+		cut_off(leg);
+	else if (pass_bytes(leg, rest) < 0)
+		leg_close(leg);
+	else
+		keep_passed(leg, rest.len);
 }
 
 void pass_forget(struct leg *leg)

@@ -60,6 +60,18 @@ static struct reflect_needle needle_of(const struct reflect *reflect,
 	};
 }
 
+static void add_word(struct reflect *reflect, struct bytes secret)
+{
+	static const char spelling[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				       "abcdefghijklmnopqrstuvwxyz"
+				       "0123456789+/-_=%\\";
+
+	for (size_t i = 0; i < sizeof(spelling) - 1; i++)
+		reflect->in_word[(uint8_t)spelling[i]] = true;
+	for (size_t i = 0; i < secret.len; i++)
+		reflect->in_word[secret.data[i]] = true;
+}
+
 /* Of all forms the plain one is the shortest. */
 static void make_table(struct reflect *reflect)
 {
@@ -90,6 +102,7 @@ int reflect_watch(struct reflect *reflect, struct bytes secret, struct err *err)
 	if (secret_set(added, secret, err) < 0)
 		return -1;
 	reflect->count++;
+	add_word(reflect, secret);
 	make_table(reflect);
 	return 0;
 }
@@ -166,8 +179,11 @@ static bool try_spelling(struct scan *scan, size_t secret,
 		take_found(scan, secret, needle, at, &place);
 		return false;
 	}
-	if (place.is_open && place.chars >= REFLECT_LEAST)
+	if (place.is_open && place.chars >= REFLECT_LEAST) {
 		hold_from(scan, at);
+		if (2 * place.chars >= reflect_form_len(needle))
+			scan->reflect->is_half = true;
+	}
 	return may_be_escaped(bytes_slice(text_of(scan), at, place.stop + 1));
 }
 
@@ -288,6 +304,42 @@ static void scan_end(struct scan *scan)
 		try_at(scan, at);
 }
 
+/* At the end of a line that is not empty, or is the last: a border of chunks
+ * it may be. */
+static bool may_be_border(const uint8_t *data, size_t at, bool is_last)
+{
+	if (data[at - 1] == '\r')
+		return true;
+	if (data[at - 1] != '\n' || at < 2 || data[at - 2] != '\r')
+		return false;
+	return is_last || at < 3 || data[at - 3] != '\n';
+}
+
+/* An end that is a word is held back, whatever it says. */
+static void hold_word(struct scan *scan)
+{
+	const uint8_t *data = scan->data;
+	size_t from = scan->len, chars = 0;
+
+	for (size_t at = scan->len; at > 0 && scan->len - at < REFLECT_WORD_MAX;
+	     at--) {
+		if (scan->reflect->in_word[data[at - 1]]) {
+			chars++;
+			from = at - 1;
+		} else if (!may_be_border(data, at, chars == 0)) {
+			break;
+		}
+	}
+	if (chars >= REFLECT_LEAST)
+		hold_from(scan, from);
+}
+
+bool reflect_let_go(struct reflect *reflect)
+{
+	reflect->tail.is_on = false;
+	return !reflect->is_half;
+}
+
 ssize_t reflect_scan(struct reflect *reflect, uint8_t *data, size_t len,
 		     size_t passed)
 {
@@ -296,6 +348,7 @@ ssize_t reflect_scan(struct reflect *reflect, uint8_t *data, size_t len,
 
 	if (reflect->count == 0 || len == passed)
 		return (ssize_t)(len - passed);
+	reflect->is_half = false;
 	if (reflect->tail.is_on)
 		scan_tail(&scan, passed + reflect->tail.ahead);
 	scan_windows(&scan);
@@ -304,6 +357,7 @@ ssize_t reflect_scan(struct reflect *reflect, uint8_t *data, size_t len,
 	scan_end(&scan);
 	if (scan.is_cut)
 		return -1;
+	hold_word(&scan);
 	if (scan.may < passed)
 		scan.may = passed;
 	if (reflect->tail.is_on)

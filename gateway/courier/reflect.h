@@ -12,9 +12,14 @@
  * REFLECT_ENOUGH characters. A secret shorter than REFLECT_LEAST is not
  * looked for: it would be found everywhere.
  *
+ * What is held back must tell nobody that it is a secret's beginning: else a
+ * session finds the secret a character at a time, by whatever echoes its
+ * guess. So an end that is a word at all is held back, whatever the word, and
+ * let go when upstream says no more; unless it is half a secret.
+ *
  * It is best effort: what an upstream compresses, enciphers or spells in yet
- * another way passes, and so do up to REFLECT_LEAST - 1 characters where
- * upstream pauses within a secret.
+ * another way passes, and so does less than half of a secret where upstream
+ * pauses within it.
  *
  * Cost: ordinary bytes are skipped over by a table of pairs (Wu and Manber),
  * most are never looked at; only around escapes and borders of chunks every
@@ -41,7 +46,9 @@
  * of a secret may lie in them. */
 #define REFLECT_KEPT_MAX 512
 /* No more is ever held back: so long a beginning counts as found. */
-#define REFLECT_HELD_MAX   (64 * 1024)
+#define REFLECT_HELD_MAX (64 * 1024)
+/* So much of a word. */
+#define REFLECT_WORD_MAX   4096
 #define REFLECT_WINDOW_MAX 32
 #define REFLECT_PAIRS	   4096
 #define REFLECT_BEGINS	   0x80
@@ -52,6 +59,8 @@ struct reflect {
 	bool masks;	    /* else it says stop */
 	bool found;	    /* something was overwritten: the owner resets it */
 	size_t window;	    /* every form has so many characters */
+	bool is_half;	    /* half a secret is held back, or more */
+	bool in_word[256];  /* it can stand in a secret's spelling */
 	uint8_t first[256]; /* which forms begin with it: bits */
 	/* So far may the window move on when it ends with the pair, and
 	 * REFLECT_BEGINS when a form begins with it. */
@@ -75,9 +84,12 @@ int reflect_watch(struct reflect *reflect, struct bytes secret,
 /* Look at len bytes, of which the first `passed` (all of the last
  * REFLECT_KEPT_MAX, where there were so many) have passed already, and
  * overwrite what is to be masked. How many of the others may pass now: all,
- * less an end that may be a secret's beginning; give that again with what
- * comes after it. -1: a secret is in them, and it does not mask. */
+ * less an end that is a word; give that again with what comes after it. -1: a
+ * secret is in them, and it does not mask. */
 ssize_t reflect_scan(struct reflect *reflect, uint8_t *data, size_t len,
 		     size_t passed);
+/* Upstream says no more, for now or at all: may what is held back pass? All
+ * of it does then. False: it is half a secret. */
+bool reflect_let_go(struct reflect *reflect);
 
 #endif

@@ -96,12 +96,57 @@ static void leg_has_the_session_stopped_where_the_policy_says_so(void **state)
 	rig_tear_down(&rig);
 }
 
+/* A session that has its guess of the credential echoed, at the end of a
+ * response, must not see by a pause whether it is right. */
+static void leg_lets_a_right_guess_go_like_a_wrong_one(void **state)
+{
+	static const char *const guesses[] = {"ghs_the-", "ghs_the_",
+					      "any-word"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(guesses); i++) {
+		struct rig rig;
+
+		start(&rig, i % 2 ? SCRUB_MASK : SCRUB_CUT);
+		upstream_says(&rig, "HTTP/1.1 200 OK\r\n\r\n");
+		assert_frame(&rig, LEG_DATA, "HTTP/1.1 200 OK\r\n\r\n");
+		upstream_says(&rig, guesses[i]);
+		assert_int_equal(buf_len(fake_received(rig.leg)), 0);
+		fake_advance(rig.loop, 49);
+		assert_int_equal(buf_len(fake_received(rig.leg)), 0);
+		fake_advance(rig.loop, 1);
+		assert_frame(&rig, LEG_DATA, guesses[i]);
+		assert_string_equal(rig.told, "");
+		rig_frame(&rig, LEG_DONE, "");
+		assert_false(fake_is_ended(rig.leg));
+		rig_tear_down(&rig);
+	}
+}
+
+static void leg_cuts_half_a_credential_when_upstream_pauses(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	start(&rig, SCRUB_MASK);
+	upstream_says(&rig, "HTTP/1.1 200 OK\r\n\r\n");
+	assert_frame(&rig, LEG_DATA, "HTTP/1.1 200 OK\r\n\r\n");
+	upstream_says(&rig, "ghs_the-r");
+	fake_advance(rig.loop, 50);
+	assert_int_equal(rig_refusal(&rig), CONSTRAINT_credential_reflected);
+	assert_string_equal(rig.told, "secret.reflected credential_reflected");
+	rig_tear_down(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(leg_cuts_a_response_before_its_credential),
 		cmocka_unit_test(leg_overwrites_a_credential_and_goes_on),
 		cmocka_unit_test(leg_forgets_what_passed_for_the_next_request),
+		cmocka_unit_test(leg_lets_a_right_guess_go_like_a_wrong_one),
+		cmocka_unit_test(
+			leg_cuts_half_a_credential_when_upstream_pauses),
 		cmocka_unit_test(
 			leg_has_the_session_stopped_where_the_policy_says_so),
 	};

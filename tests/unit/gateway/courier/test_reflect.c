@@ -242,9 +242,9 @@ static void what_only_begins_like_a_credential_passes(void **state)
 		"nothing of the kind",
 		"ghp_0123456789abcdefghijklmnopqrstuvwxy- almost",
 		"ghp_01234567ghp_0123456789ghp_0123456789abc end",
-		"ghp_0123456\r\n789 ghp_01234567\r\n\r\n89 ghp_0123%45",
-		"5\r\nghp_0\r\n5;x=y\r\n12345\r\n",
-		"%67%68%70_ \\u0067\\u0068p_0123 %6 %zz \\u12 \\x \\\\ \\\"",
+		"ghp_0123456\r\n789 ghp_01234567\r\n\r\n89 ghp_0123%45 .",
+		"5\r\nghp_0\r\n5;x=y\r\n1.345\r\n",
+		"%67%68%70_ \\u0067\\u0068p_0123 %6 %zz \\u12 \\x \\\\ \\\" .",
 	};
 	char out[TEXT_MAX];
 
@@ -272,8 +272,10 @@ static void the_end_that_may_be_a_beginning_is_held_back(void **state)
 		{"x ghp_012", 0},	 {"x ghp_0123", 8},
 		{"x ghp_01234567", 12},	 {"x ghp_0123\r\n", 10},
 		{"x ghp_0123\r\n1", 11}, {"x %67%68p_0123", 12},
-		{"x ghp_0123%3", 10},	 {"x ghp_0123\r\n1x", 0},
+		{"x ghp_0123%3", 10},	 {"x ghp_0123.", 0},
 		{"x Z2hwXzAx", 8},	 {"x 6768705f", 8},
+		{"x another", 0},	 {"x any-other", 9},
+		{"x \"any-other\"", 0},
 	};
 	char out[TEXT_MAX];
 
@@ -286,6 +288,59 @@ static void the_end_that_may_be_a_beginning_is_held_back(void **state)
 				 strlen(ends[i].text) - ends[i].held);
 		reflect_release(&reflect);
 	}
+}
+
+/* How much of a guess is held back; half: whether it is half a secret. */
+static size_t held_of(const char *form, size_t right, bool goes_wrong,
+		      bool *half)
+{
+	struct reflect reflect;
+	char text[TEXT_MAX], out[TEXT_MAX];
+	size_t held;
+
+	(void)snprintf(text, sizeof(text), "x %.*s%s", (int)right, form,
+		       goes_wrong ? "Z" : "");
+	begin(&reflect, TOKEN, true);
+	held = strlen(text) - (size_t)feed(&reflect, text, 100, out);
+	*half = !reflect_let_go(&reflect);
+	reflect_release(&reflect);
+	return held;
+}
+
+static void what_is_held_back_does_not_tell_a_right_guess(void **state)
+{
+	static const char *const forms[] = {
+		TOKEN,
+		"Z2hwXzAxMjM0NTY3ODlhYmNkZWZnaGlqa2xtbm9wcXJzdHV2d3h5eg",
+		"6768705f303132333435363738396162636465666768696a6b6c6d6e6f707"
+		"172737475767778797a",
+	};
+	bool half;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(forms); i++)
+		for (size_t right = 2; 2 * (right + 1) < strlen(forms[i]) - 2;
+		     right++) {
+			size_t wrong = held_of(forms[i], right, true, &half);
+
+			assert_false(half);
+			assert_int_equal(
+				held_of(forms[i], right + 1, false, &half),
+				wrong);
+			assert_false(half);
+		}
+}
+
+static void half_a_credential_is_not_let_go(void **state)
+{
+	size_t len = strlen(TOKEN);
+	bool half;
+
+	(void)state;
+	assert_int_equal(held_of(TOKEN, len / 2, false, &half), len / 2);
+	assert_true(half);
+	assert_int_equal(held_of(TOKEN, len - 1, false, &half), len - 1);
+	assert_true(half);
 }
 
 static void all_credentials_of_a_leg_are_looked_for(void **state)
@@ -341,6 +396,8 @@ int main(void)
 		cmocka_unit_test(half_of_a_long_credential_is_enough),
 		cmocka_unit_test(what_only_begins_like_a_credential_passes),
 		cmocka_unit_test(the_end_that_may_be_a_beginning_is_held_back),
+		cmocka_unit_test(what_is_held_back_does_not_tell_a_right_guess),
+		cmocka_unit_test(half_a_credential_is_not_let_go),
 		cmocka_unit_test(all_credentials_of_a_leg_are_looked_for),
 		cmocka_unit_test(a_short_credential_is_not_watched_for),
 	};
