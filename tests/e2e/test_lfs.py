@@ -86,7 +86,7 @@ def repo(double, request):
 @pytest.fixture
 def open_session(make_session, double, repo, address):
     def make(read=True, push=None, hosts=("store.example",), rules=(),
-             deny=("private",), scrub=None, **more):
+             deny=("private",), scrub=None, on=None, **more):
         git = {"repo": repo.url, "credential": "forge", "read": read,
                "lfs": {"hosts": list(hosts), "port": double.port}}
         if push is not False:
@@ -101,7 +101,7 @@ def open_session(make_session, double, repo, address):
             "git": [git], **more}
         if scrub:
             policy["credentials"][0]["scrub"] = scrub
-        return make_session(policy, repo)
+        return make_session(policy, repo, on=on)
     return make
 
 
@@ -436,6 +436,45 @@ def test_an_answer_that_names_other_places_opens_nothing(session, double,
         assert why in told["error"]["message"], (href, told)
     assert not double.stored()
     double.spoil = lambda answer: answer
+    assert send(session, action(batch(session, repo))).status == 200
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory, ca, address, server):
+    """A gateway whose guardrail lets no object be stored by the forge."""
+    path = tmp_path_factory.mktemp("guardrail") / "guardrail.yaml"
+    hosts = {"hosts": ["lfs.example", "store.example"],
+             "ports": [server.port]}
+    path.write_text(json.dumps({"version": 1, "network": {
+        "addresses": {"allow": [f"{address}/32"]},
+        "rules": [
+            {"name": "no-objects", **hosts, "methods": ["PUT"],
+             "paths": ["/acme/*/info/lfs/objects/*"], "action": "deny"},
+            {"name": "rest", **hosts, "methods": ["GET", "POST", "PUT"],
+             "action": "allow"}]}}))
+    gateway = Gateway(tmp_path_factory.mktemp("guarded"),
+                      {name: address for name in
+                       ["lfs.example", "store.example"]},
+                      ca.pem(), config={"guardrail": str(path)})
+    gateway.start()
+    gateway.put_secret("forge", TOKEN)
+    yield gateway
+    gateway.stop()
+    gateway.check()
+
+
+@pytest.mark.parametrize("at_home", [False, True])
+def test_a_guardrail_s_rules_hold_for_where_it_leads(
+        open_session, guarded, double, repo, at_home):
+    double.at_home = at_home
+    answer = batch(open_session(on=guarded), repo)
+    assert answer.status == 200, answer.text
+    told = answer.json["objects"][0]
+    assert ("actions" not in told) == at_home, told
+    if at_home:
+        assert "guardrail" in told["error"]["message"]
+    # The twin: without it, also what the forge keeps may be stored.
+    session = open_session()
     assert send(session, action(batch(session, repo))).status == 200
 
 
