@@ -1,5 +1,6 @@
 #include "gateway/courier/reflect.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "common/cleanup.h"
@@ -304,15 +305,28 @@ static void scan_end(struct scan *scan)
 		try_at(scan, at);
 }
 
-/* At the end of a line that is not empty, or is the last: a border of chunks
- * it may be. */
+/* An empty line ends a body behind a chunk's size, and else a head. */
+static bool is_behind_size(const uint8_t *data, size_t at)
+{
+	size_t from = at - 4;
+
+	if (data[from] != '\r')
+		return false;
+	while (from > 0 && isxdigit(data[from - 1]))
+		from--;
+	return from < at - 4 && from > 0 && data[from - 1] == '\n';
+}
+
+/* May what ends at `at` be of a border of chunks? */
 static bool may_be_border(const uint8_t *data, size_t at, bool is_last)
 {
 	if (data[at - 1] == '\r')
 		return true;
 	if (data[at - 1] != '\n' || at < 2 || data[at - 2] != '\r')
 		return false;
-	return is_last || at < 3 || data[at - 3] != '\n';
+	if (at < 4 || data[at - 3] != '\n')
+		return true;
+	return is_last && is_behind_size(data, at);
 }
 
 /* An end that is a word is held back, whatever it says. */

@@ -269,12 +269,22 @@ static void the_end_that_may_be_a_beginning_is_held_back(void **state)
 		const char *text;
 		size_t held;
 	} ends[] = {
-		{"x ghp_012", 0},	 {"x ghp_0123", 8},
-		{"x ghp_01234567", 12},	 {"x ghp_0123\r\n", 10},
-		{"x ghp_0123\r\n1", 11}, {"x %67%68p_0123", 12},
-		{"x ghp_0123%3", 10},	 {"x ghp_0123.", 0},
-		{"x Z2hwXzAx", 8},	 {"x 6768705f", 8},
-		{"x another", 0},	 {"x any-other", 9},
+		{"x ghp_012", 0},
+		{"x ghp_0123", 8},
+		{"x ghp_01234567", 12},
+		{"x ghp_0123\r\n", 10},
+		{"x ghp_0123\r\n1", 11},
+		{"x %67%68p_0123", 12},
+		{"x ghp_0123%3", 10},
+		{"x ghp_0123.", 0},
+		{"x Z2hwXzAx", 8},
+		{"x 6768705f", 8},
+		{"x ghp_0123\r\n0\r\n\r\n", 15},
+		{"x any-word\r\n0\r\n\r\n", 15},
+		{"X: any-word\r\n\r\n", 0},
+		{"X: ghp_0123\r\n\r\n", 0},
+		{"x another", 0},
+		{"x any-other", 9},
 		{"x \"any-other\"", 0},
 	};
 	char out[TEXT_MAX];

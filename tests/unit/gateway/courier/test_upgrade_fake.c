@@ -319,7 +319,7 @@ static void leg_watches_for_its_token_to_the_end(void **state)
 	(void)state;
 	start_raw(&rig);
 	for (int i = 0; i < 100; i++) {
-		(void)snprintf(text, sizeof(text), "\x81\x08message%d", i % 10);
+		(void)snprintf(text, sizeof(text), "\x81\x08messag.%d", i % 10);
 		upstream_says(&rig, text);
 		assert_frame(&rig, LEG_DATA, text);
 		rig_frame(&rig, LEG_BODY, "x");
