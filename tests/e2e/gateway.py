@@ -50,6 +50,7 @@ class Gateway:
         self.run_dir = self.dir / "run"
         self.state = self.dir / "state"
         self.process = None
+        self.as_user = {}  # whom to run as, for subprocess
         (self.dir / "ca.pem").write_text(ca_pem)
         # Sanitized processes of any user write here.
         self.sanitizer = self.dir / "sanitizer"
@@ -82,7 +83,7 @@ class Gateway:
             self.process = subprocess.Popen(
                 [PROGRAM, "-c", self.config], stdin=subprocess.DEVNULL,
                 stdout=log, stderr=log, env=self.env(), cwd="/",
-                start_new_session=True)
+                start_new_session=True, **self.as_user)
         try:
             wait_until(self.is_ready, READY_S)
         except BaseException:
@@ -185,7 +186,7 @@ class Gateway:
                               else None,
                               capture_output=True, timeout=timeout,
                               check=False, cwd=cwd or self.dir,
-                              env=self.env(**env))
+                              env=self.env(**env), **self.as_user)
 
     def run(self, policy, command, workspace, repo="", branch="",
             timeout=120, options=(), **env):
