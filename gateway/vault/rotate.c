@@ -142,6 +142,9 @@ int vault_key_rotate(struct vault_store *store, struct err *err)
 			"credential, or a file that may not be written): give "
 			"the new one as sallyport-vault-key and the old one as "
 			"sallyport-vault-key.previous, and start again");
+	/* vault.key.next may be all that has the key which holds now. */
+	if (key_file_write(store->files.key, &store->key, err) < 0)
+		return -1;
 	secret_init(&key);
 	result = secret_random(&key, SEAL_KEY_LEN, err);
 	if (result == 0)

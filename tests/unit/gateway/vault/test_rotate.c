@@ -1,5 +1,6 @@
 #include "tests/unit/gateway/vault/fixture.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -22,9 +23,15 @@ static void moment(void)
 		(void)raise(SIGKILL);
 }
 
+static int broken_fd = -1;
+
 ssize_t pwrite64(int fd, const void *data, size_t len, off64_t at)
 {
 	moment();
+	if (fd == broken_fd) {
+		errno = EIO;
+		return -1;
+	}
 	return syscall(SYS_pwrite64, fd, data, len, at);
 }
 
@@ -223,6 +230,29 @@ static void killed_while_it_recovers_it_opens_again(void **state)
 	assert_true(at > 3);
 }
 
+/* Else the key that holds would stand nowhere, until the next one does. */
+static void no_key_follows_one_that_stands_in_one_file_alone(void **state)
+{
+	struct fixture *fixture = *state;
+	struct vault_store store;
+
+	fill(fixture);
+	open_store(fixture, &store);
+	broken_fd = store.files.key;
+	assert_int_equal(vault_key_rotate(&store, &fixture->err), 0);
+	assert_int_equal(vault_key_rotate(&store, &fixture->err), -1);
+	assert_all_there(fixture, &store);
+	broken_fd = -1;
+	vault_store_close(&store);
+	open_store(fixture, &store);
+	assert_all_there(fixture, &store);
+	assert_int_equal(vault_key_rotate(&store, &fixture->err), 0);
+	vault_store_close(&store);
+	open_store(fixture, &store);
+	assert_all_there(fixture, &store);
+	vault_store_close(&store);
+}
+
 static void an_altered_secret_keeps_the_old_key(void **state)
 {
 	struct fixture *fixture = *state;
@@ -293,6 +323,7 @@ int main(void)
 		T(a_new_key_opens_all_and_the_old_one_nothing),
 		T(killed_at_any_moment_the_vault_opens_again),
 		T(killed_while_it_recovers_it_opens_again),
+		T(no_key_follows_one_that_stands_in_one_file_alone),
 		T(an_altered_secret_keeps_the_old_key),
 		T(the_operators_own_key_changes_with_the_one_before),
 	};
