@@ -328,6 +328,9 @@ static void a_silent_exchange_holds_nobody_for_ever(void **state)
 	fake_run(rig->keeper.loop);
 	assert_int_equal(rig->answers, 1);
 	assert_string_equal(rig->value, "");
+	/* An answer that comes too late is nobody's. */
+	refuse(rig, "too late");
+	assert_int_equal(rig->answers, 1);
 }
 
 static void a_program_is_asked_again_after_its_time(void **state)
