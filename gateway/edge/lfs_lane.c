@@ -8,6 +8,7 @@
 #include "common/cleanup.h"
 #include "common/digest.h"
 #include "policies/guardrail.h"
+#include "policies/inspect/prints.h"
 #include "policies/inspect/secrets.h"
 #include "policies/repo_path.h"
 
@@ -44,6 +45,7 @@ void lfs_work_release(struct conn *conn)
 	digest_close(work->digest, NULL);
 	if (work->scan)
 		secret_scan_close(work->scan);
+	prints_free(work->prints);
 	buf_release(&work->body);
 	buf_release(&work->reply);
 	arena_release(&work->arena);

@@ -22,6 +22,7 @@
 #define LFS_ARENA_MAX ((size_t)12 * 1024 * 1024)
 
 struct digest_stream;
+struct secret_prints;
 struct secret_scan;
 
 /* What the lane keeps for one request. */
@@ -40,6 +41,7 @@ struct lfs_work {
 	struct lfs_object object;
 	struct digest_stream *digest;
 	struct secret_scan *scan;
+	struct secret_prints *prints; /* the edge may get others meanwhile */
 	int last; /* byte of the body, held until the digest is right; -1 */
 	struct filter check;
 };

@@ -6,6 +6,7 @@
 #include "common/cleanup.h"
 #include "common/digest.h"
 #include "gateway/edge/lfs_lane.h"
+#include "policies/inspect/prints.h"
 #include "policies/inspect/secrets.h"
 
 /* ---- the permission ---- */
@@ -211,6 +212,7 @@ static int open_scan(struct conn *conn)
 			    "the session's own secrets are not known yet");
 		return -1;
 	}
+	conn->lfs->prints = prints_keep(edge->own.prints);
 	conn->lfs->scan = secret_scan_open(&look, &err);
 	if (conn->lfs->scan)
 		return 0;

@@ -22,7 +22,15 @@ struct secret_prints *prints_new(void)
 
 void prints_free(struct secret_prints *prints)
 {
-	free(prints);
+	if (prints && prints->keepers-- == 0)
+		free(prints);
+}
+
+struct secret_prints *prints_keep(struct secret_prints *prints)
+{
+	if (prints)
+		prints->keepers++;
+	return prints;
 }
 
 static void add_form(struct secret_prints *prints, struct bytes form)

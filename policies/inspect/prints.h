@@ -30,7 +30,10 @@ struct secret_prints;
 
 /* Fresh keys, no secret. NULL: memory is out. */
 struct secret_prints *prints_new(void);
+/* Once for whoever made them, and for each who keeps them (NULL: nothing). */
 void prints_free(struct secret_prints *prints);
+/* The same, for as long as who asks needs them, whoever else lets go. */
+struct secret_prints *prints_keep(struct secret_prints *prints);
 
 /* Add a secret under its name (1 to PRINTS_NAME_MAX bytes, no NUL). 0, also
  * when it is too short to be looked for; -1: too many, or a name that is

@@ -33,6 +33,7 @@ struct secret_prints {
 	struct print prints[PRINTS_SECRETS_MAX * PRINTS_FORMS_MAX];
 	size_t count;
 	uint8_t marks[PRINTS_MARKS / 8]; /* a bit for each that is there */
+	unsigned keepers;		 /* beside who made them */
 };
 
 /* a * b modulo PRINTS_MODULUS; both below it. */

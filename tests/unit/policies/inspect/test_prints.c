@@ -176,6 +176,27 @@ static void prints_survive_their_bytes(void **state)
 	buf_release(&bytes);
 }
 
+static void who_keeps_prints_may_still_look(void **state)
+{
+	static const char secret[] = "a very long secret indeed";
+	struct secret_prints *prints = prints_new(), *kept;
+	struct err err = {0};
+	struct prints_scan *scan;
+
+	(void)state;
+	assert_int_equal(
+		prints_add(prints, bytes_str("s"), bytes_str(secret), &err), 0);
+	kept = prints_keep(prints);
+	scan = prints_scan_open(kept);
+	assert_non_null(scan);
+	prints_free(prints);
+	assert_string_equal(prints_scan_feed(scan, bytes_str(secret)), "s");
+	prints_scan_close(scan);
+	prints_free(kept);
+	assert_null(prints_keep(NULL));
+	prints_free(NULL);
+}
+
 static void prints_are_bounded(void **state)
 {
 	struct secret_prints *prints = prints_new();
@@ -211,6 +232,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_secret_is_found_in_every_form),
 		cmocka_unit_test(prints_survive_their_bytes),
+		cmocka_unit_test(who_keeps_prints_may_still_look),
 		cmocka_unit_test(prints_are_bounded),
 	};
 
