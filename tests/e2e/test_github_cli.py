@@ -31,7 +31,7 @@ gh run list # success
 gh run view 30 # main ci
 gh api "repos/$NAME/pulls/3" --jq .head.ref # agent/42
 gh api graphql -f query='{viewer{login}}' # agent
-gh auth status 2>&1 # Logged in to github.com
+gh auth status 2>&1 | sed 's/ account / as /' # Logged in to github.com as agent
 gh repo clone "$NAME" again -- -q && ls again # 
 """
 

@@ -317,13 +317,16 @@ static size_t held_of(const char *form, size_t right, bool goes_wrong,
 	return held;
 }
 
+#define TOKEN_HEX                                                              \
+	"6768705f303132333435363738396162636465666768696a6b6c6d6e6f707"        \
+	"172737475767778797a"
+
 static void what_is_held_back_does_not_tell_a_right_guess(void **state)
 {
 	static const char *const forms[] = {
 		TOKEN,
 		"Z2hwXzAxMjM0NTY3ODlhYmNkZWZnaGlqa2xtbm9wcXJzdHV2d3h5eg",
-		"6768705f303132333435363738396162636465666768696a6b6c6d6e6f707"
-		"172737475767778797a",
+		TOKEN_HEX,
 	};
 	bool half;
 
