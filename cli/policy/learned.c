@@ -74,20 +74,19 @@ struct row {
 	bool is_left_out; /* it only says what no pattern may match */
 };
 
+/* One that we do not know is no question that is open. */
 static enum constraint constraint_of(const char *name)
 {
-	int at = 0;
+	enum constraint known = constraint_from_name(bytes_str(name));
 
-	while (at < CONSTRAINT_MAX &&
-	       strcmp(constraint_name((enum constraint)at), name) != 0)
-		at++;
-	return (enum constraint)at;
+	return known == CONSTRAINT_MAX ? CONSTRAINT_internal : known;
 }
 
 static struct row read_row(const json_t *json)
 {
 	json_int_t port = json_integer_value(json_object_get(json, "port"));
 	const char *constraint = json_text(json, "constraint");
+	bool is_allowed = json_is_true(json_object_get(json, "allowed"));
 
 	return (struct row){
 		.activity = json_text(json, "activity"),
@@ -97,9 +96,10 @@ static struct row read_row(const json_t *json)
 		.rule = json_text(json, "rule"),
 		.credential = json_text(json, "credential"),
 		.port = (uint16_t)(port > 0 && port <= UINT16_MAX ? port : 0),
-		.allowed = json_is_true(json_object_get(json, "allowed")),
-		.constraint = *constraint ? constraint_of(constraint)
-					  : CONSTRAINT_none,
+		.allowed = is_allowed,
+		.constraint = is_allowed || !*constraint
+				      ? CONSTRAINT_none
+				      : constraint_of(constraint),
 		.status = (unsigned)json_integer_value(
 			json_object_get(json, "status")),
 	};

@@ -349,7 +349,9 @@ static void repositories_are_learnt_with_their_refs_and_verbs(void **state)
 			"\"refs/heads/b\""),
 		"{\"activity\":\"push\",\"allowed\":true," GIT(
 			"\"method\":\"create\",\"path\":\"refs/heads/a\""),
-		"{\"activity\":\"push\",\"allowed\":true," GIT(
+		/* A constraint of another version, of what was allowed. */
+		"{\"activity\":\"push\",\"allowed\":true,"
+		"\"constraint\":\"of_tomorrow\"," GIT(
 			"\"method\":\"create\",\"path\":\"refs/tags/v1\""),
 		"{\"activity\":\"push\",\"allowed\":true," GIT(
 			"\"method\":\"create\",\"path\":"
