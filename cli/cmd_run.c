@@ -253,7 +253,8 @@ static int make_spec(struct run *run, struct sandbox_spec *spec,
 	const struct policy_filesystem *files = &run->policy->filesystem;
 	const struct run_env env = {
 		.policy = run->policy,
-		.lease = json_text(run->session.json, "lease"),
+		.placeholders =
+			json_object_get(run->session.json, "placeholders"),
 		.given = run->options.env,
 		.given_count = run->options.env_count,
 	};

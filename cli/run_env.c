@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "policies/placeholder.h"
 #include "sandbox-host/environment.h"
 
 /* What a run sets itself, while it is collected. */
@@ -118,36 +117,23 @@ static void put_git(struct set *set, const struct policy *policy,
 	put(set, "GIT_CONFIG_COUNT", arena_format(arena, "%zu", git.count));
 }
 
-/* Each variable the same, but for those of a pair. */
-static void put_placeholders(struct set *set,
-			     const struct policy_credential *credential,
-			     const char *lease, struct arena *arena)
-{
-	const struct policy_strings *env = &credential->placeholder_env;
-	unsigned parts = placeholder_parts(credential->shape);
-	uint8_t hash[DIGEST_LEN];
-	char text[PLACEHOLDER_SIZE];
-
-	digest_sha256(bytes_str(lease), bytes_from(NULL, 0), hash);
-	for (size_t i = 0; i < env->count; i++) {
-		unsigned part = parts > 1 ? (unsigned)(i % parts) : 0;
-
-		(void)placeholder_make(hash, credential->name,
-				       credential->shape,
-				       (enum placeholder_part)part, text);
-		put(set, arena_str(arena, env->items[i]),
-		    arena_str(arena, bytes_str(text)));
-	}
-}
-
 static void put_policy(struct set *set, const struct policy *policy,
-		       const char *lease, struct arena *arena)
+		       struct arena *arena)
 {
 	for (size_t i = 0; i < policy->environment.set_count; i++)
 		put(set, arena_str(arena, policy->environment.set[i].name),
 		    arena_str(arena, policy->environment.set[i].value));
-	for (size_t i = 0; i < policy->credential_count; i++)
-		put_placeholders(set, &policy->credentials[i], lease, arena);
+}
+
+static void put_placeholders(struct set *set, json_t *placeholders)
+{
+	const char *name;
+	json_t *text;
+
+	json_object_foreach(placeholders, name, text)
+	{
+		put(set, name, json_string_value(text));
+	}
 }
 
 static void put_given(struct set *set, const struct run_env *from,
@@ -190,7 +176,8 @@ int run_env_make(const struct run_env *from, struct arena *arena,
 	if (!set.items)
 		return err_set(err, ERR_TOO_LARGE, "environment: no memory");
 	put_git(&set, from->policy, arena);
-	put_policy(&set, from->policy, from->lease, arena);
+	put_policy(&set, from->policy, arena);
+	put_placeholders(&set, from->placeholders);
 	put_given(&set, from, arena);
 	environment.set = set.items;
 	environment.set_count = set.count;

@@ -5,6 +5,8 @@
 #ifndef CLI_RUN_ENV_H
 #define CLI_RUN_ENV_H
 
+#include <jansson.h>
+
 #include "policies/policy.h"
 #include "sandbox-host/sandbox.h"
 
@@ -13,7 +15,7 @@
 
 struct run_env {
 	const struct policy *policy;
-	const char *lease;	  /* what placeholders are made from */
+	json_t *placeholders;	  /* NAME: text, as control told them */
 	const char *const *given; /* "NAME=VALUE": -e */
 	size_t given_count;	  /* <= RUN_ENV_MAX */
 };

@@ -93,6 +93,9 @@ int io_loop_run(struct io_loop *loop, struct err *err);
  * what is owed at the end of a turn. 0, or -1. */
 int io_loop_turn(struct io_loop *loop, unsigned wait_ms, struct err *err);
 void io_loop_stop(struct io_loop *loop);
+/* Overwrite the buffers of this loop's ios when they are given back: for a
+ * process that secrets pass through (security D12). */
+void io_loop_wipe(struct io_loop *loop);
 /* Milliseconds on the monotonic clock as of this turn. */
 uint64_t io_loop_now_ms(const struct io_loop *loop);
 /* Call fn(owner) once at the end of this turn. May be called from there

@@ -91,6 +91,7 @@ struct io_loop {
 	struct io_rest rest;
 	uint8_t *spare[IO_SPARE_MAX];
 	size_t spare_count;
+	bool is_wiping; /* io_loop_wipe() */
 };
 
 /* How bytes pass between an io and its descriptor. */

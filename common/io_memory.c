@@ -1,6 +1,7 @@
 #include <stdlib.h>
 
 #include "common/io_core.h"
+#include "common/secret.h"
 
 /*
  * An idle io holds no buffer memory, and a busy one does not call malloc:
@@ -11,6 +12,8 @@
 
 static void block_give(struct io_loop *loop, uint8_t *block, size_t size)
 {
+	if (block && loop->is_wiping)
+		secret_wipe(block, size);
 	if (block && size == IO_CHUNK && loop->spare_count < IO_SPARE_MAX) {
 		loop->spare[loop->spare_count++] = block;
 		return;
@@ -18,6 +21,11 @@ static void block_give(struct io_loop *loop, uint8_t *block, size_t size)
 	free(block);
 	if (size >= IO_CHUNK)
 		io_rest_soon(loop);
+}
+
+void io_loop_wipe(struct io_loop *loop)
+{
+	loop->is_wiping = true;
 }
 
 static uint8_t *block_take(struct io_loop *loop)

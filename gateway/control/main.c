@@ -125,6 +125,7 @@ static int start(struct keeper *keeper, struct err *err)
 	struct control *control = keeper->owner;
 
 	control->keeper = keeper;
+	io_loop_wipe(keeper->loop);
 	ca_forget(control);
 	control->later = io_timer_new(keeper->loop, on_later, control);
 	if (!control->later)

@@ -9,7 +9,6 @@
 
 #include "cli/run_env.h"
 #include "common/cleanup.h"
-#include "policies/placeholder.h"
 
 static const char policy_text[] =
 	"version: 1\n"
@@ -28,13 +27,18 @@ struct made {
 	struct arena arena;
 	struct policy *policy;
 	struct sandbox_spec spec;
+	json_t *placeholders;
 };
 
 static void make(struct made *made, const char *const *given, size_t count)
 {
+	json_t *placeholders =
+		json_pack("{s:s, s:s, s:s}", "FORGE_TOKEN", "ghp_1", "GH_TOKEN",
+			  "ghp_1", "B", "placeholder");
 	struct policy_errors errors = {.file = "t"};
-	struct run_env from = {
-		.lease = "LEASE", .given = given, .given_count = count};
+	struct run_env from = {.placeholders = placeholders,
+			       .given = given,
+			       .given_count = count};
 	struct err err;
 
 	*made = (struct made){0};
@@ -44,10 +48,12 @@ static void make(struct made *made, const char *const *given, size_t count)
 	from.policy = made->policy;
 	assert_int_equal(run_env_make(&from, &made->arena, &made->spec, &err),
 			 0);
+	made->placeholders = placeholders;
 }
 
 static void release(struct made *made)
 {
+	json_decref(made->placeholders);
 	policy_free(made->policy);
 	arena_release(&made->arena);
 }
@@ -73,31 +79,20 @@ static void given_ones_win_over_the_policy(void **state)
 	release(&made);
 }
 
-/* Those that the edge makes of the lease's digest. */
-static void placeholders_are_made_from_the_lease(void **state)
+static void placeholders_are_what_control_told(void **state)
 {
-	static const struct {
-		const char *variable, *credential;
-		enum placeholder_shape shape;
-		enum placeholder_part part;
-	} rows[] = {
-		{"FORGE_TOKEN", "c", SHAPE_GITHUB, PLACEHOLDER_VALUE},
-		{"GH_TOKEN", "c", SHAPE_GITHUB, PLACEHOLDER_VALUE},
-		{"AWS_ACCESS_KEY_ID", "d", SHAPE_AWS, PLACEHOLDER_VALUE},
-		{"AWS_SECRET", "d", SHAPE_AWS, PLACEHOLDER_SECOND},
-	};
-	char text[PLACEHOLDER_SIZE];
-	uint8_t hash[DIGEST_LEN];
+	static const char *const given[] = {"GH_TOKEN=mine"};
 	struct made made;
 
 	(void)state;
 	make(&made, NULL, 0);
-	digest_sha256(bytes_str("LEASE"), bytes_from(NULL, 0), hash);
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		(void)placeholder_make(hash, bytes_str(rows[i].credential),
-				       rows[i].shape, rows[i].part, text);
-		assert_string_equal(value_of(&made, rows[i].variable), text);
-	}
+	assert_string_equal(value_of(&made, "FORGE_TOKEN"), "ghp_1");
+	assert_string_equal(value_of(&made, "GH_TOKEN"), "ghp_1");
+	assert_string_equal(value_of(&made, "B"), "placeholder");
+	release(&made);
+	make(&made, given, ARRAY_SIZE(given));
+	assert_string_equal(value_of(&made, "FORGE_TOKEN"), "ghp_1");
+	assert_string_equal(value_of(&made, "GH_TOKEN"), "mine");
 	release(&made);
 }
 
@@ -155,7 +150,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(given_ones_win_over_the_policy),
-		cmocka_unit_test(placeholders_are_made_from_the_lease),
+		cmocka_unit_test(placeholders_are_what_control_told),
 		cmocka_unit_test(remotes_for_ssh_go_by_https),
 	};
 
