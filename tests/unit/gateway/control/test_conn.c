@@ -166,6 +166,61 @@ static void conn_puts_a_secret_and_keeps_nothing_of_it(void **state)
 	rig_release(&rig);
 }
 
+/* A header line that long. */
+static void send_line(int fd)
+{
+	char line[6000];
+
+	memset(line, 'a', sizeof(line));
+	line[1] = ':';
+	line[sizeof(line) - 3] = '\r';
+	line[sizeof(line) - 2] = '\n';
+	line[sizeof(line) - 1] = '\0';
+	rig_send(fd, line);
+}
+
+/* A value that comes in two parts: another connection has the memory of the
+ * first one by then, and fills its beginning alone. */
+static bool memory_of_another_holds(bool wipes, const char *text)
+{
+	struct rig rig;
+	const struct buf *in;
+	bool holds;
+	int other;
+
+	rig_init(&rig, 0, true);
+	if (wipes)
+		io_loop_wipe(rig.loop);
+	rig_send(rig.client,
+		 "PUT /v1/secrets/gh HTTP/1.1\r\n" H "Content-Length: 10\r\n");
+	for (int i = 0; i < 4; i++)
+		send_line(rig.client);
+	rig_send(rig.client, "\r\nghp_FIRST");
+	rig_turns(&rig);
+	other = rig_connect(&rig, 0, true);
+	rig_send(other, "GET /v1/ca HTTP/1.1\r\n");
+	for (int i = 0; i < 3; i++)
+		send_line(other);
+	rig_turns(&rig);
+	rig_send(rig.client, "2");
+	rig_turns(&rig);
+	assert_string_equal(rig.secret, "gh=ghp_FIRST2");
+	in = io_in(rig.control.conns->prev->io);
+	assert_true(buf_len(in) > 17000);
+	holds = bytes_find_bytes(bytes_from(in->data, in->size),
+				 bytes_str(text), 0) >= 0;
+	(void)close(other);
+	rig_release(&rig);
+	return holds;
+}
+
+static void conn_gives_no_memory_on_that_held_a_secret(void **state)
+{
+	(void)state;
+	assert_true(memory_of_another_holds(false, "FIRST"));
+	assert_false(memory_of_another_holds(true, "FIRST"));
+}
+
 static void conn_tells_what_another_process_refused(void **state)
 {
 	static const struct {
@@ -247,6 +302,7 @@ int main(void)
 		cmocka_unit_test(
 			conn_refuses_an_ordinary_user_what_is_for_administrators),
 		cmocka_unit_test(conn_puts_a_secret_and_keeps_nothing_of_it),
+		cmocka_unit_test(conn_gives_no_memory_on_that_held_a_secret),
 		cmocka_unit_test(conn_tells_what_another_process_refused),
 		cmocka_unit_test(conn_says_503_when_the_process_is_away),
 		cmocka_unit_test(conn_lets_one_user_have_so_many_connections),
