@@ -4,6 +4,7 @@
 #include <strings.h>
 
 #include "common/clock.h"
+#include "common/secret.h"
 
 #define ERROR_NAME_MAX 40
 
@@ -144,8 +145,23 @@ int answer_read(struct answer *answer, const struct config_source *source,
 	return result;
 }
 
+/* The strings of an answer, tokens among them, in jansson's own memory. */
+static void wipe_strings(json_t *root)
+{
+	const char *name;
+	json_t *value;
+
+	json_object_foreach(root, name, value)
+	{
+		if (json_is_string(value))
+			secret_wipe((void *)(uintptr_t)json_string_value(value),
+				    json_string_length(value));
+	}
+}
+
 void answer_release(struct answer *answer)
 {
+	wipe_strings(answer->root);
 	json_decref(answer->root);
 	*answer = (struct answer){0};
 }

@@ -32,6 +32,7 @@ static int prepare(struct keeper *keeper, struct confine_spec *confine,
 	(void)confine;
 	secret_protect_process();
 	exchange->keeper = keeper;
+	io_loop_wipe(keeper->loop);
 	/* Which reads /dev/urandom. */
 	json_object_seed(0);
 	return tls_client_init(&exchange->tls, keeper->config.ca_bundle,

@@ -7,7 +7,9 @@ void reply_init(struct reply *reply, const char *method)
 	*reply = (struct reply){.method = method};
 	guard_init(&reply->guard, GUARD_RESPONSE);
 	arena_init(&reply->arena, HEAD_ARENA_BYTES * (HEAD_INTERIM_MAX + 1));
+	/* Large enough at once: growing would leave tokens behind. */
 	buf_init(&reply->body, REPLY_BODY_MAX);
+	(void)buf_reserve(&reply->body, REPLY_BODY_MAX);
 }
 
 void reply_release(struct reply *reply)

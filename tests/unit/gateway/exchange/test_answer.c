@@ -146,10 +146,30 @@ static void githubs_answer_is_for_one_repository(void **state)
 		try_row(SOURCE_GITHUB_APP, &rows[i]);
 }
 
+static void a_token_is_overwritten_with_its_answer(void **state)
+{
+	const struct config_source source = {.kind = SOURCE_OAUTH2};
+	struct answer answer;
+	struct err err;
+	json_t *token;
+
+	(void)state;
+	assert_int_equal(answer_read(&answer, &source, 200,
+				     bytes_str(TOKEN "\"bearer\"}"), NOW_MS,
+				     &err),
+			 0);
+	token = json_incref(json_object_get(answer.root, "access_token"));
+	assert_memory_equal(json_string_value(token), "abc", 3);
+	answer_release(&answer);
+	assert_memory_equal(json_string_value(token), "\0\0\0", 3);
+	json_decref(token);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_token_endpoints_answer_is_a_token_or_words),
+		cmocka_unit_test(a_token_is_overwritten_with_its_answer),
 		cmocka_unit_test(an_error_is_told_by_its_name_alone),
 		cmocka_unit_test(githubs_answer_is_for_one_repository),
 	};
