@@ -303,17 +303,23 @@ static size_t channels_max(const struct control *control)
 	return control->keeper->config.sessions_max + CONTROL_ATTACHED_SPARE;
 }
 
-/* Half of them is the most of one user, as of sessions. */
+/* Half of them is the most of one user, as of sessions; the spare ones are
+ * for administrators. */
 static bool has_room_for(const struct control *control, const struct who *who)
 {
 	const struct attached *attached;
-	size_t count = 0;
+	size_t own = 0;
+	size_t all = 0;
 
 	if (who->is_admin)
 		return true;
 	DL_FOREACH(control->attached, attached)
-	count += attached->who.uid == who->uid;
-	return count < channels_max(control) / 2;
+	{
+		own += attached->who.uid == who->uid;
+		all += !attached->who.is_admin;
+	}
+	return own < channels_max(control) / 2 &&
+	       all < channels_max(control) - CONTROL_ATTACHED_SPARE;
 }
 
 void attach_accept(struct control *control, int fd)

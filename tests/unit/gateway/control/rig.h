@@ -69,6 +69,7 @@ static inline void rig_init(struct rig *rig, uid_t uid, bool is_admin)
 	rig->keeper.spec = &spec;
 	rig->keeper.loop = rig->loop;
 	rig->keeper.owner = &rig->control;
+	rig->keeper.config.sessions_max = 1000;
 	rig->keeper.warden = rig_channel(rig);
 	for (size_t i = 0; i < ARRAY_SIZE(roles); i++) {
 		struct keeper_peer *peer = &rig->peers[i];
