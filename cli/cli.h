@@ -11,6 +11,7 @@
 
 #include "common/buf.h"
 #include "common/err.h"
+#include "sandbox-host/session/client.h"
 
 /* interface.md section 2 */
 enum exit_code {
@@ -59,17 +60,9 @@ int cli_print(const struct cli *cli, const json_t *value,
 	      void (*table)(const json_t *value));
 /* A row of a stream, under -o json or -o yaml; line: the row as it came. */
 void cli_print_row(const struct cli *cli, const json_t *row, struct bytes line);
-/* A string of an object, "" when absent. */
-const char *json_text(const json_t *object, const char *key);
-
 /* Replace what a terminal would act on: controls, escapes. For texts that
  * somebody inside chose. */
 void cli_clean(char *text);
-
-/* Where the gateway's sockets and state are, for this user and environment.
- * 0, or -1 when a path is too long. */
-int cli_run_dir(char *out, size_t size);
-int cli_state_dir(char *out, size_t size);
 
 /* Read a whole file, "-" for stdin, into out. 0, or -1. */
 int cli_read_file(const char *path, struct buf *out, struct err *err);

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "cli/arguments.h"
-#include "cli/client.h"
 #include "cli/commands.h"
 #include "common/cleanup.h"
+#include "sandbox-host/session/client.h"
 
 #define PATH_BYTES 256
 #define ROW_BYTES  2048

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "cli/arguments.h"
-#include "cli/client.h"
 #include "cli/commands.h"
 #include "common/cleanup.h"
+#include "sandbox-host/session/client.h"
 
 #define ROWS_DEFAULT 20
 #define ROWS_MAX     10000

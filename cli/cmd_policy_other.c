@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
-#include "cli/gateway.h"
 #include "common/cleanup.h"
+#include "sandbox-host/session/gateway.h"
 
 int cmd_policy_other(struct cli *cli)
 {

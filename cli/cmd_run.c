@@ -13,16 +13,16 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
-#include "cli/gateway.h"
 #include "cli/policy_file.h"
-#include "cli/recorder.h"
-#include "cli/run_env.h"
 #include "cli/teller.h"
-#include "common/base64.h"
 #include "common/cleanup.h"
 #include "gateway/flow/messages.h"
 #include "policies/policy.h"
 #include "sandbox-host/sandbox.h"
+#include "sandbox-host/session/gateway.h"
+#include "sandbox-host/session/recorder.h"
+#include "sandbox-host/session/run_env.h"
+#include "sandbox-host/session/spec.h"
 
 #define RUN_ARENA_MAX (8 * 1024 * 1024)
 
@@ -183,104 +183,27 @@ static int open_events(struct run *run, struct err *err)
 
 /* ---- the sandbox ---- */
 
-static const char *const *strings_of(struct arena *arena,
-				     const struct policy_strings *strings)
-{
-	const char **items =
-		arena_array(arena, strings->count + 1, sizeof(*items));
-
-	for (size_t i = 0; items && i < strings->count; i++)
-		items[i] = arena_str(arena, strings->items[i]);
-	return items;
-}
-
-static struct sandbox_paths paths_of(struct arena *arena,
-				     const struct policy_strings *strings)
-{
-	return (struct sandbox_paths){strings_of(arena, strings),
-				      strings->count};
-}
-
-/* The policy's list, and the policy itself: the command would change what
- * the next one may do. */
-static struct sandbox_paths protected_of(struct run *run)
-{
-	const struct policy_strings *listed = &run->policy->filesystem.protect;
-	const char *policy = run->options.policy;
-	const char **items =
-		arena_array(&run->arena, listed->count + 1, sizeof(*items));
-	char path[PATH_MAX];
-	size_t count = 0;
-
-	for (size_t i = 0; items && i < listed->count; i++)
-		items[count++] = arena_str(&run->arena, listed->items[i]);
-	if (items && policy && realpath(policy, path) && !strpbrk(path, "*?["))
-		items[count++] = arena_str(&run->arena, bytes_str(path));
-	return (struct sandbox_paths){items, count};
-}
-
-/* The policy's, and the gateway's own directories: where it runs as the user
- * who runs the sandbox, only this keeps the vault's key from the command,
- * and the sockets that a gateway started later would make. */
-static int set_hidden(struct run *run, struct sandbox_spec *spec,
-		      struct err *err)
-{
-	const struct policy_strings *hide = &run->policy->filesystem.hide;
-	const char *state = json_text(run->session.json, "state");
-	const char **items =
-		arena_array(&run->arena, hide->count + 2, sizeof(*items));
-	char sockets[PATH_MAX], real[PATH_MAX];
-	size_t count = 0;
-
-	if (!items || state[0] != '/' || strpbrk(state, "*?["))
-		return err_set(err, ERR_INVALID,
-			       "hide the gateway's directory '%s'", state);
-	while (count < hide->count) {
-		items[count] = arena_str(&run->arena, hide->items[count]);
-		count++;
-	}
-	items[count++] = state;
-	if (cli_run_dir(sockets, sizeof(sockets)) == 0 &&
-	    realpath(sockets, real) && !strpbrk(real, "*?["))
-		items[count++] = arena_str(&run->arena, bytes_str(real));
-	spec->hide = (struct sandbox_paths){items, count};
-	return 0;
-}
-
 static int make_spec(struct run *run, struct sandbox_spec *spec,
 		     struct err *err)
 {
-	const struct policy_filesystem *files = &run->policy->filesystem;
-	const struct run_env env = {
+	const struct session_spec from = {
 		.policy = run->policy,
-		.placeholders =
-			json_object_get(run->session.json, "placeholders"),
+		.policy_path = run->options.policy,
+		.session = run->session.json,
+		.workspace = run->workspace,
+		.home = getenv("HOME"),
+		.caller = (const char *const *)environ,
 		.given = run->options.env,
 		.given_count = run->options.env_count,
 	};
 
-	*spec = (struct sandbox_spec){
-		.argv = (const char *const *)run->options.command,
-		.workspace = run->workspace,
-		.workspace_mode = files->workspace_mode == WORKSPACE_READ
-					  ? SANDBOX_READ
-					  : SANDBOX_WRITE,
-		.home = getenv("HOME"),
-		.has_read = files->has_read,
-		.read = paths_of(&run->arena, &files->read),
-		.write = paths_of(&run->arena, &files->write),
-		.protect = protected_of(run),
-		.limits = {run->policy->limits.memory_bytes,
-			   run->policy->limits.processes,
-			   run->policy->limits.time_ms},
-		.has_terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO),
-		.ca_pem = bytes_str(json_text(run->session.json, "ca_pem")),
-		.on_event = recorder_on_event,
-		.owner = &run->recorder,
-	};
-	if (set_hidden(run, spec, err) < 0)
+	if (session_spec_make(&from, &run->arena, spec, err) < 0)
 		return -1;
-	return run_env_make(&env, &run->arena, spec, err);
+	spec->argv = (const char *const *)run->options.command;
+	spec->has_terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+	spec->on_event = recorder_on_event;
+	spec->owner = &run->recorder;
+	return 0;
 }
 
 /* A signal before the command runs: what was made is taken down again. From

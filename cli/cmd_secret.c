@@ -3,10 +3,10 @@
 #include <unistd.h>
 
 #include "cli/arguments.h"
-#include "cli/client.h"
 #include "cli/commands.h"
 #include "common/cleanup.h"
 #include "common/secret.h"
+#include "sandbox-host/session/client.h"
 
 #define SECRET_BYTES_MAX (16 * 1024)
 

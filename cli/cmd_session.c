@@ -7,11 +7,11 @@
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
-#include "cli/gateway.h"
 #include "cli/policy_file.h"
 #include "common/cleanup.h"
 #include "policies/permissions.h"
 #include "policies/policy.h"
+#include "sandbox-host/session/gateway.h"
 
 #define PATH_BYTES 256
 

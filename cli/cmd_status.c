@@ -2,9 +2,9 @@
 #include <string.h>
 
 #include "cli/arguments.h"
-#include "cli/client.h"
 #include "cli/commands.h"
 #include "common/cleanup.h"
+#include "sandbox-host/session/client.h"
 
 static const char *whose(const json_t *row)
 {

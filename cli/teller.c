@@ -13,11 +13,11 @@
 
 #include "cli/cli.h"
 #include "cli/denials.h"
-#include "cli/gateway.h"
-#include "cli/reap.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "sandbox-host/sandbox.h"
+#include "sandbox-host/session/gateway.h"
+#include "sandbox-host/session/reap.h"
 
 #define PATH_BYTES 160
 

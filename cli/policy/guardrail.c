@@ -2,9 +2,10 @@
 
 #include <stdio.h>
 
-#include "cli/client.h"
 #include "common/cleanup.h"
 #include "policies/guardrail.h"
+#include "sandbox-host/session/client.h"
+#include "sandbox-host/session/dirs.h"
 
 #define REPORT_BYTES_MAX (256 * 1024)
 
@@ -38,7 +39,7 @@ static int read_gateway(struct guardrail *guardrail, struct err *err)
 	const char *text;
 	int asked;
 
-	(void)cli_run_dir(run, sizeof(run));
+	(void)session_run_dir(run, sizeof(run));
 	if (client_open(&client, err) < 0) {
 		(void)snprintf(guardrail->where, sizeof(guardrail->where),
 			       "not known, since no gateway runs");

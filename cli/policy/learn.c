@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/client.h"
 #include "cli/policy/learned.h"
 #include "cli/policy_file.h"
 #include "common/cleanup.h"
+#include "sandbox-host/session/client.h"
 
 #define PATH_BYTES	128
 #define TREE_BYTES_MAX	(64 * 1024 * 1024)

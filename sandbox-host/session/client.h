@@ -2,8 +2,8 @@
  * Requests to control over its Unix socket, one at a time, blocking. The
  * answers pass the same guard as everybody's.
  */
-#ifndef CLI_CLIENT_H
-#define CLI_CLIENT_H
+#ifndef SANDBOX_HOST_SESSION_CLIENT_H
+#define SANDBOX_HOST_SESSION_CLIENT_H
 
 #include <jansson.h>
 
@@ -52,6 +52,9 @@ int client_receive(struct client *client, const char *method,
 void reply_release(struct reply *reply);
 /* 0 when the status is 2xx; else *err says what control said. */
 int reply_check(const struct reply *reply, struct err *err);
+
+/* A string of an object, "" when absent. */
+const char *json_text(const json_t *object, const char *key);
 
 /* Open, call, check, close. */
 int client_once(const struct client_request *request, struct reply *reply,

@@ -1,4 +1,4 @@
-#include "cli/client.h"
+#include "sandbox-host/session/client.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -8,11 +8,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
 #include "common/cleanup.h"
 #include "gateway/http/framing.h"
 #include "gateway/http/head.h"
 #include "gateway/http/write.h"
+#include "sandbox-host/session/dirs.h"
 
 #define READ_BYTES (64 * 1024)
 
@@ -33,7 +33,7 @@ int client_open_within(struct client *client, unsigned ms, struct err *err)
 	buf_init(&client->in, CLIENT_BODY_MAX);
 	client->fd = -1;
 	client->until = -1;
-	if (cli_run_dir(run, sizeof(run)) < 0)
+	if (session_run_dir(run, sizeof(run)) < 0)
 		return err_set(err, ERR_TOO_LARGE,
 			       "the run directory's path "
 			       "is too long for a socket");
@@ -256,6 +256,13 @@ void reply_release(struct reply *reply)
 	buf_release(&reply->body);
 	json_decref(reply->json);
 	reply->json = NULL;
+}
+
+const char *json_text(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text ? text : "";
 }
 
 int reply_check(const struct reply *reply, struct err *err)

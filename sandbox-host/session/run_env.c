@@ -1,4 +1,4 @@
-#include "cli/run_env.h"
+#include "sandbox-host/session/run_env.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -166,7 +166,7 @@ int run_env_make(const struct run_env *from, struct arena *arena,
 {
 	const struct policy_environment *policy = &from->policy->environment;
 	struct environment environment = {
-		.caller = (const char *const *)environ,
+		.caller = from->caller,
 		.pass = {strings_of(arena, &policy->pass), policy->pass.count},
 		.has_ca = spec->ca_pem.len > 0,
 	};

@@ -1,4 +1,4 @@
-#include "cli/gateway.h"
+#include "sandbox-host/session/gateway.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,10 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "gateway/flow/messages.h"
+#include "sandbox-host/session/dirs.h"
 
 #define POLL_MS		  10
 #define ATTACH_TIMEOUT_MS 5000
@@ -91,8 +91,8 @@ static int start_gateway(struct err *err)
 
 	if (find_gateway(path, err) < 0)
 		return -1;
-	if (cli_run_dir(run, sizeof(run)) < 0 ||
-	    cli_state_dir(state, sizeof(state)) < 0)
+	if (session_run_dir(run, sizeof(run)) < 0 ||
+	    session_state_dir(state, sizeof(state)) < 0)
 		return err_set(err, ERR_TOO_LARGE, "a path is too long");
 	if (make_run_dir(run, err) < 0)
 		return -1;
@@ -196,7 +196,7 @@ static int connect_attach(struct err *err)
 	const struct timeval timeout = {.tv_sec = ATTACH_CONNECT_S};
 	auto_fd int fd = -1;
 
-	if (cli_run_dir(run, sizeof(run)) < 0)
+	if (session_run_dir(run, sizeof(run)) < 0)
 		return err_set(err, ERR_TOO_LARGE,
 			       "the run directory's path "
 			       "is too long for a socket");

@@ -2,15 +2,15 @@
  * A gateway for one command: the one that runs, or one started for it, and
  * the session in it.
  */
-#ifndef CLI_GATEWAY_H
-#define CLI_GATEWAY_H
+#ifndef SANDBOX_HOST_SESSION_GATEWAY_H
+#define SANDBOX_HOST_SESSION_GATEWAY_H
 
 #include <limits.h>
 #include <sys/types.h>
 
-#include "cli/client.h"
 #include "common/io.h"
 #include "common/rpc.h"
+#include "sandbox-host/session/client.h"
 
 #define GATEWAY_START_MS 10000
 

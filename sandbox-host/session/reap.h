@@ -1,8 +1,8 @@
 /*
  * The end of a helper process.
  */
-#ifndef CLI_REAP_H
-#define CLI_REAP_H
+#ifndef SANDBOX_HOST_SESSION_REAP_H
+#define SANDBOX_HOST_SESSION_REAP_H
 
 #include <sys/types.h>
 

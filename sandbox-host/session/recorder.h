@@ -4,8 +4,8 @@
  * gateway nor a flood of events holds the sandbox up: what does not fit into
  * the queue is counted, and the count is posted.
  */
-#ifndef CLI_RECORDER_H
-#define CLI_RECORDER_H
+#ifndef SANDBOX_HOST_SESSION_RECORDER_H
+#define SANDBOX_HOST_SESSION_RECORDER_H
 
 #include <sys/types.h>
 

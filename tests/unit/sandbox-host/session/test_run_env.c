@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "cli/run_env.h"
 #include "common/cleanup.h"
+#include "sandbox-host/session/run_env.h"
 
 static const char policy_text[] =
 	"version: 1\n"
@@ -37,6 +37,7 @@ static void make(struct made *made, const char *const *given, size_t count)
 			  "ghp_1", "B", "placeholder");
 	struct policy_errors errors = {.file = "t"};
 	struct run_env from = {.placeholders = placeholders,
+			       .caller = (const char *const *)environ,
 			       .given = given,
 			       .given_count = count};
 	struct err err;

@@ -2,8 +2,8 @@
  * The environment of a command: what sandbox-host makes of the caller's, and
  * what this run adds.
  */
-#ifndef CLI_RUN_ENV_H
-#define CLI_RUN_ENV_H
+#ifndef SANDBOX_HOST_SESSION_RUN_ENV_H
+#define SANDBOX_HOST_SESSION_RUN_ENV_H
 
 #include <jansson.h>
 
@@ -15,9 +15,11 @@
 
 struct run_env {
 	const struct policy *policy;
-	json_t *placeholders;	  /* NAME: text, as control told them */
-	const char *const *given; /* "NAME=VALUE": -e */
-	size_t given_count;	  /* <= RUN_ENV_MAX */
+	json_t *placeholders; /* NAME: text, as control told them */
+
+	const char *const *caller; /* its variables, NULL-ended; or NULL */
+	const char *const *given;  /* "NAME=VALUE": -e */
+	size_t given_count;	   /* <= RUN_ENV_MAX */
 };
 
 /* Set spec->env; spec has its CA already. Later ones win: git's remotes for

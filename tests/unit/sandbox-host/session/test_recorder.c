@@ -10,8 +10,8 @@
 #include <jansson.h>
 #include <stdlib.h>
 
-#include "cli/recorder.h"
 #include "common/cleanup.h"
+#include "sandbox-host/session/recorder.h"
 
 static void recorder_body_is_what_control_takes(void **state)
 {

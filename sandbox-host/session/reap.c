@@ -1,4 +1,4 @@
-#include "cli/reap.h"
+#include "sandbox-host/session/reap.h"
 
 #include <errno.h>
 #include <poll.h>

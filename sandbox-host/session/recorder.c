@@ -1,4 +1,4 @@
-#include "cli/recorder.h"
+#include "sandbox-host/session/recorder.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -8,9 +8,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "cli/client.h"
-#include "cli/reap.h"
 #include "common/cleanup.h"
+#include "sandbox-host/session/client.h"
+#include "sandbox-host/session/reap.h"
 
 #define EVENT_TEXT_MAX 2048
 #define PATH_BYTES     160

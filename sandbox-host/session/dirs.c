@@ -1,0 +1,51 @@
+#include "sandbox-host/session/dirs.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static int format_dir(char *out, size_t size, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static int format_dir(char *out, size_t size, const char *format, ...)
+{
+	va_list args;
+	int len;
+
+	va_start(args, format);
+	len = vsnprintf(out, size, format, args);
+	va_end(args);
+	return len < 0 || (size_t)len >= size ? -1 : 0;
+}
+
+int session_run_dir(char *out, size_t size)
+{
+	const char *given = getenv("SALLYPORT_RUN");
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+
+	if (given)
+		return format_dir(out, size, "%s", given);
+	/* An ordinary user may use the host's gateway as well. */
+	if (getuid() == 0 || access("/run/sallyport/control.sock", F_OK) == 0)
+		return format_dir(out, size, "/run/sallyport");
+	if (runtime)
+		return format_dir(out, size, "%s/sallyport", runtime);
+	return format_dir(out, size, "/tmp/sallyport-%u", getuid());
+}
+
+int session_state_dir(char *out, size_t size)
+{
+	const char *given = getenv("SALLYPORT_STATE");
+	const char *state = getenv("XDG_STATE_HOME");
+	const char *home = getenv("HOME");
+
+	if (given)
+		return format_dir(out, size, "%s", given);
+	if (getuid() == 0)
+		return format_dir(out, size, "/var/lib/sallyport");
+	if (state)
+		return format_dir(out, size, "%s/sallyport", state);
+	return format_dir(out, size, "%s/.local/state/sallyport",
+			  home ? home : "");
+}

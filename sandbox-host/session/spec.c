@@ -1,0 +1,106 @@
+#include "sandbox-host/session/spec.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sandbox-host/session/client.h"
+#include "sandbox-host/session/dirs.h"
+#include "sandbox-host/session/run_env.h"
+
+static const char *const *strings_of(struct arena *arena,
+				     const struct policy_strings *strings)
+{
+	const char **items =
+		arena_array(arena, strings->count + 1, sizeof(*items));
+
+	for (size_t i = 0; items && i < strings->count; i++)
+		items[i] = arena_str(arena, strings->items[i]);
+	return items;
+}
+
+static struct sandbox_paths paths_of(struct arena *arena,
+				     const struct policy_strings *strings)
+{
+	return (struct sandbox_paths){strings_of(arena, strings),
+				      strings->count};
+}
+
+/* The policy's list, and the policy itself: the command would change what
+ * the next one may do. */
+static struct sandbox_paths protected_of(const struct session_spec *from,
+					 struct arena *arena)
+{
+	const struct policy_strings *listed = &from->policy->filesystem.protect;
+	const char *policy = from->policy_path;
+	const char **items =
+		arena_array(arena, listed->count + 1, sizeof(*items));
+	char path[PATH_MAX];
+	size_t count = 0;
+
+	for (size_t i = 0; items && i < listed->count; i++)
+		items[count++] = arena_str(arena, listed->items[i]);
+	if (items && policy && realpath(policy, path) && !strpbrk(path, "*?["))
+		items[count++] = arena_str(arena, bytes_str(path));
+	return (struct sandbox_paths){items, count};
+}
+
+/* The policy's, and the gateway's own directories: where it runs as the user
+ * who runs the sandbox, only this keeps the vault's key from the command,
+ * and the sockets that a gateway started later would make. */
+static int set_hidden(const struct session_spec *from, struct arena *arena,
+		      struct sandbox_spec *spec, struct err *err)
+{
+	const struct policy_strings *hide = &from->policy->filesystem.hide;
+	const char *state = json_text(from->session, "state");
+	const char **items =
+		arena_array(arena, hide->count + 2, sizeof(*items));
+	char sockets[PATH_MAX], real[PATH_MAX];
+	size_t count = 0;
+
+	if (!items || state[0] != '/' || strpbrk(state, "*?["))
+		return err_set(err, ERR_INVALID,
+			       "hide the gateway's directory '%s'", state);
+	while (count < hide->count) {
+		items[count] = arena_str(arena, hide->items[count]);
+		count++;
+	}
+	items[count++] = state;
+	if (session_run_dir(sockets, sizeof(sockets)) == 0 &&
+	    realpath(sockets, real) && !strpbrk(real, "*?["))
+		items[count++] = arena_str(arena, bytes_str(real));
+	spec->hide = (struct sandbox_paths){items, count};
+	return 0;
+}
+
+int session_spec_make(const struct session_spec *from, struct arena *arena,
+		      struct sandbox_spec *spec, struct err *err)
+{
+	const struct policy_filesystem *files = &from->policy->filesystem;
+	const struct policy_limits *limits = &from->policy->limits;
+	const struct run_env env = {
+		.policy = from->policy,
+		.placeholders = json_object_get(from->session, "placeholders"),
+		.caller = from->caller,
+		.given = from->given,
+		.given_count = from->given_count,
+	};
+
+	*spec = (struct sandbox_spec){
+		.workspace = from->workspace,
+		.workspace_mode = files->workspace_mode == WORKSPACE_READ
+					  ? SANDBOX_READ
+					  : SANDBOX_WRITE,
+		.home = from->home,
+		.has_read = files->has_read,
+		.read = paths_of(arena, &files->read),
+		.write = paths_of(arena, &files->write),
+		.protect = protected_of(from, arena),
+		.limits = {limits->memory_bytes, limits->processes,
+			   limits->time_ms},
+		.ca_pem = bytes_str(json_text(from->session, "ca_pem")),
+	};
+	if (set_hidden(from, arena, spec, err) < 0)
+		return -1;
+	return run_env_make(&env, arena, spec, err);
+}
