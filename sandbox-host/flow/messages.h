@@ -1,0 +1,78 @@
+/*
+ * Every message of the sandboxes' service (docs/PROTOCOL.md): who asks the
+ * daemon (`sallyport-host`), what the daemon asks a sandbox's supervisor, and
+ * what runs a command inside. They travel as the gateway's do (common/rpc).
+ *
+ *	asker (CLI, API)  -- host.sock -->  sallyport-host
+ *	sallyport-host    -- socket of the sandbox -->  sallyport-supervisor
+ *	asker             -- a channel handed out -->  sallyport-supervisor
+ *
+ * What a command reads and writes never passes through the daemon: an asker
+ * gets a channel to the sandbox's supervisor (MSG_HOST_CHANNEL), and gives it
+ * the command's descriptors.
+ *
+ * A refusal (struct rpc_refusal) carries an enum host_refusal as its code.
+ */
+#ifndef SANDBOX_HOST_FLOW_MESSAGES_H
+#define SANDBOX_HOST_FLOW_MESSAGES_H
+
+#include "common/rpc.h"
+#include "sandbox-host/flow/messages_host.h"
+#include "sandbox-host/flow/messages_supervisor.h"
+
+enum host_msg_type {
+	/* who asks for sandboxes -> sallyport-host, requests */
+	MSG_HOST_CREATE = 300, /* empty + fd: sandbox_request -> host_sandbox,
+				  once it runs */
+	MSG_HOST_LIST,	       /* host_query -> host_list */
+	MSG_HOST_SHOW,	       /* host_ref -> host_sandbox */
+	MSG_HOST_KILL,	       /* host_ref -> host_sandbox, once it has ended */
+	MSG_HOST_PAUSE,	       /* host_ref -> host_sandbox, once it rests */
+	MSG_HOST_RESUME,       /* host_ref -> host_sandbox, once it runs */
+	MSG_HOST_RENEW,	       /* host_renew -> host_sandbox */
+	MSG_HOST_METADATA,     /* host_patch -> host_sandbox */
+	MSG_HOST_CHANNEL, /* host_channel -> empty + fd: to its supervisor */
+	MSG_HOST_CONNECT, /* host_port -> empty + fd: a TCP connection to that
+			     port inside, perhaps still connecting */
+	MSG_HOST_PORT,	  /* host_port -> host_address: who connects there
+			     reaches that port inside */
+	MSG_HOST_EVENTS,  /* host_after -> host_events */
+	MSG_HOST_LOGS,	  /* host_after -> host_log */
+	MSG_HOST_STATUS,  /* empty -> host_status */
+
+	/* sallyport-host -> the supervisor of a sandbox, requests */
+	MSG_SUPERVISOR_SHOW = 330, /* empty -> supervisor_state */
+	MSG_SUPERVISOR_END,	   /* supervisor_end -> empty, once begun */
+	MSG_SUPERVISOR_PAUSE,	   /* empty -> empty, once it rests */
+	MSG_SUPERVISOR_RESUME,	   /* empty -> empty, once it runs */
+	MSG_SUPERVISOR_RENEW,	   /* host_renew -> empty */
+	MSG_SUPERVISOR_CHANNEL,	   /* host_channel -> empty + fd */
+	MSG_SUPERVISOR_CONNECT,	   /* host_port -> empty + fd */
+	MSG_SUPERVISOR_PORT,	   /* host_port -> host_address */
+	/* a supervisor -> sallyport-host, notifications */
+	MSG_SUPERVISOR_STATE,  /* supervisor_state: it became that */
+	MSG_SUPERVISOR_EVENTS, /* host_events: those that are new */
+
+	/* an asker -> a supervisor, on a channel for one command */
+	MSG_EXEC_STDIO = 350, /* exec_stdio + fd, notification, before START;
+				 one that is not given is /dev/null */
+	MSG_EXEC_START,	 /* empty + fd: exec_request -> exec_started, with the
+			    pty's master when it has one */
+	MSG_EXEC_SIGNAL, /* exec_signal -> empty */
+	/* a supervisor -> the asker, notification */
+	MSG_EXEC_ENDED, /* exec_ended: its last word on this channel */
+};
+
+enum host_refusal {
+	HOST_REFUSED = 1,	  /* it failed */
+	HOST_REFUSED_INVALID,	  /* what was asked makes no sense */
+	HOST_REFUSED_MISSING,	  /* there is no such sandbox */
+	HOST_REFUSED_STATE,	  /* not in the state that it is in */
+	HOST_REFUSED_FULL,	  /* a limit of the host's was reached */
+	HOST_REFUSED_FORBIDDEN,	  /* not by whoever asks */
+	HOST_REFUSED_UNSUPPORTED, /* this host cannot do that */
+	HOST_REFUSED_UNREACHABLE, /* the gateway, or a supervisor, is away */
+	HOST_REFUSAL_MAX
+};
+
+#endif

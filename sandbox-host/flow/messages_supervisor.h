@@ -1,0 +1,52 @@
+/*
+ * Messages of a sandbox's supervisor, and of a command in it: see messages.h.
+ */
+#ifndef SANDBOX_HOST_FLOW_MESSAGES_SUPERVISOR_H
+#define SANDBOX_HOST_FLOW_MESSAGES_SUPERVISOR_H
+
+#include "sandbox-host/flow/messages_host.h"
+
+struct supervisor_state {
+	uint8_t state; /* enum host_state */
+	struct bytes reason;
+	struct bytes message;
+	uint64_t changed_ms;
+	uint64_t expires_ms;
+	struct bytes session;
+	struct bytes workspace;
+	uint32_t init_pid;
+	bool has_exit_code;
+	uint32_t exit_code;
+};
+extern const struct wire_schema supervisor_state_schema;
+
+struct supervisor_end {
+	struct bytes reason;
+};
+extern const struct wire_schema supervisor_end_schema;
+
+struct exec_stdio {
+	uint8_t which; /* 0, 1 or 2 */
+};
+extern const struct wire_schema exec_stdio_schema;
+
+struct exec_started {
+	uint32_t pid; /* inside */
+};
+extern const struct wire_schema exec_started_schema;
+
+struct exec_signal {
+	uint8_t number;
+	bool is_for_group; /* the whole process group of the command */
+};
+extern const struct wire_schema exec_signal_schema;
+
+struct exec_ended {
+	uint32_t exit_code;  /* 128+n for a signal, 127 not found, 126 not
+				runnable */
+	uint8_t signal;	     /* 0: none */
+	struct bytes reason; /* empty, or why it did not end by itself */
+};
+extern const struct wire_schema exec_ended_schema;
+
+#endif
