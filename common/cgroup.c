@@ -7,17 +7,23 @@
 
 #include "common/cleanup.h"
 
-int cgroup_write(const char *group, const char *file, uint64_t value)
+int cgroup_write_text(const char *group, const char *file, const char *text)
 {
 	char path[PATH_MAX + 64];
-	char text[32];
-	int len =
-		snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
+	size_t len = strlen(text);
 	auto_fd int fd = -1;
 
 	snprintf(path, sizeof(path), "%s/%s", group, file);
 	fd = open(path, O_WRONLY | O_CLOEXEC);
-	return fd >= 0 && write(fd, text, (size_t)len) == len ? 0 : -1;
+	return fd >= 0 && write(fd, text, len) == (ssize_t)len ? 0 : -1;
+}
+
+int cgroup_write(const char *group, const char *file, uint64_t value)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
+	return cgroup_write_text(group, file, text);
 }
 
 /* The group this process is in, of a v1 controller, or of v2 (NULL). */
@@ -49,6 +55,7 @@ bool cgroup_place(enum cgroup_tree tree, char out[PATH_MAX])
 		[CGROUP_V2] = NULL,
 		[CGROUP_V1_MEMORY] = "memory",
 		[CGROUP_V1_PIDS] = "pids",
+		[CGROUP_V1_FREEZER] = "freezer",
 	};
 	const char *controller = tree < CGROUP_TREES ? controllers[tree] : NULL;
 	char parent[PATH_MAX];

@@ -12,9 +12,6 @@
 #include "sandbox-host/steps.h"
 #include "sandbox-host/terminal.h"
 
-#define EXIT_NOT_FOUND	  127
-#define EXIT_NOT_RUNNABLE 126
-
 _Noreturn static void fail(const struct init *init, const struct err *err,
 			   int exit_code)
 {
@@ -37,16 +34,12 @@ static char **make_environment(const struct sandbox_spec *spec)
 	return environment;
 }
 
-static int prepare(const struct init *init, int master, struct err *err)
+int command_prepare(const struct init *init, const char *cwd, struct err *err)
 {
-	if (setsid() < 0)
-		return err_system(err, "command: leave the session");
-	if (master >= 0 && terminal_adopt(master, err) < 0)
-		return -1;
 	if (limits_apply(init->limits, err) < 0)
 		return -1;
-	if (chdir(init->plan->cwd) < 0)
-		return err_system(err, "command: enter %s", init->plan->cwd);
+	if (chdir(cwd) < 0)
+		return err_system(err, "command: enter %s", cwd);
 	if (close_range(STDERR_FILENO + 1, ~0u, CLOSE_RANGE_CLOEXEC) < 0)
 		return err_system(err, "command: mark descriptors");
 	/* Ignored signals would stay so over the exec. */
@@ -55,6 +48,15 @@ static int prepare(const struct init *init, int master, struct err *err)
 	if (sigprocmask(SIG_SETMASK, &init->mask, NULL) < 0)
 		return err_system(err, "command: restore the signal mask");
 	return 0;
+}
+
+static int prepare(const struct init *init, int master, struct err *err)
+{
+	if (setsid() < 0)
+		return err_system(err, "command: leave the session");
+	if (master >= 0 && terminal_adopt(master, err) < 0)
+		return -1;
+	return command_prepare(init, init->plan->cwd, err);
 }
 
 static int confine_command(const struct init *init, struct err *err)
@@ -96,5 +98,6 @@ _Noreturn void command_run(const struct init *init, int master, int go)
 	(void)execvp(argv[0], (char *const *)(uintptr_t)argv);
 	err_system(&err, "run %s", argv[0]);
 	fail(init, &err,
-	     err.number == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUNNABLE);
+	     err.number == ENOENT ? SANDBOX_EXIT_NOT_FOUND
+				  : SANDBOX_EXIT_NOT_RUNNABLE);
 }

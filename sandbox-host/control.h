@@ -7,7 +7,9 @@
 #ifndef SANDBOX_HOST_CONTROL_H
 #define SANDBOX_HOST_CONTROL_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/err.h"
 
@@ -21,12 +23,26 @@ enum control_kind {
 	CONTROL_SIGNAL, /* to init: .value is a signal for the command */
 	CONTROL_EXITED, /* from init: .value is a wait status */
 	CONTROL_FAILED, /* from init or the command, before its exec */
+	/* Of a sandbox that serves many commands; .serial is the asker's. */
+	CONTROL_EXEC,	 /* to init: run one; descriptors: see CONTROL_EXEC_* */
+	CONTROL_AGENT,	 /* to init: run the agent; descriptor: its channel */
+	CONTROL_STARTED, /* from init: .pid; descriptor: the pty's master */
+	CONTROL_CONNECT, /* to init: .value is a port of the inside */
+	CONTROL_CONNECTED, /* from init; descriptor: the connection */
 	CONTROL_KIND_MAX
 };
+
+/* What comes with CONTROL_EXEC: the sealed request, and the standard
+ * descriptors unless it is to have a terminal. */
+#define CONTROL_EXEC_TERMINAL 1
+#define CONTROL_EXEC_FULL     4
 
 struct control_message {
 	enum control_kind kind;
 	int value;
+	uint32_t serial;
+	int pid;	   /* inside */
+	bool is_for_group; /* a signal: for the command's process group */
 	struct err err;
 };
 

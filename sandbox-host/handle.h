@@ -31,6 +31,8 @@ struct sandbox {
 	sigset_t old_mask;
 };
 
+/* Tell what the plan has to say. */
+void sandbox_say_notes(struct sandbox *sandbox);
 /* Take the caller's signals: from now on they are the command's. 0, or -1. */
 int supervise_begin(struct sandbox *sandbox, struct err *err);
 /* Give them back. */

@@ -198,7 +198,11 @@ _Noreturn void init_run(const struct init *init)
 	    report_ready(init, &steps, &master, &err) < 0)
 		fail(init, &err);
 	signals = wait_for_children(&err);
-	if (signals < 0 || start_command(init, master, &command, &err) < 0)
+	if (signals < 0)
+		fail(init, &err);
+	if (init->spec->is_service)
+		init_serve(init, signals);
+	if (start_command(init, master, &command, &err) < 0)
 		fail(init, &err);
 	if (master >= 0)
 		(void)close(master);

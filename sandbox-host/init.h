@@ -3,6 +3,10 @@
  * passes signals on, and ends everything when the command or the caller's
  * process ends. It holds no capability and no descriptor but its channel
  * while the command runs.
+ *
+ * In a sandbox that serves many commands (spec->is_service) it takes the
+ * command's own confinement upon itself before the first of them, so that
+ * each is a fork and an exec, and process 1 can do nothing that they can not.
  */
 #ifndef SANDBOX_HOST_INIT_H
 #define SANDBOX_HOST_INIT_H
@@ -42,5 +46,27 @@ _Noreturn void init_run(const struct init *init);
  * it. Does not return. */
 #define INIT_GO "go"
 _Noreturn void command_run(const struct init *init, int master, int go);
+
+/* The life of init in a sandbox that serves, once it is built and said so.
+ * children: a signalfd. Does not return. */
+#define INIT_COMMANDS_MAX 256 /* at one time */
+_Noreturn void init_serve(const struct init *init, int children);
+
+/* The life of one of its commands until its exec. stdio are descriptors, or
+ * master a pty's. Does not return. */
+struct exec_start {
+	uint32_t serial;
+	int request; /* sealed struct exec_request */
+	int stdio[3];
+	int master; /* or -1 */
+};
+_Noreturn void exec_run(const struct init *init,
+			const struct exec_start *start);
+/* The same for the agent. */
+_Noreturn void exec_agent(const struct init *init, int channel);
+
+/* What both kinds of command do: rlimits, signals, no descriptor but the
+ * standard ones over the exec. 0, or -1. */
+int command_prepare(const struct init *init, const char *cwd, struct err *err);
 
 #endif

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/bytes.h"
 #include "common/cgroup.h"
 #include "common/cleanup.h"
 
@@ -45,6 +46,18 @@ static uint64_t read_value(const char *group, const char *file, const char *key)
 	return strtoull(at, NULL, 10);
 }
 
+/* Processes that were killed while they rested end once they go on. */
+static void thaw(int directory, const char *group)
+{
+	char path[NAME_MAX + 32];
+	auto_fd int fd = -1;
+
+	snprintf(path, sizeof(path), "%s/freezer.state", group);
+	fd = openat(directory, path, O_WRONLY | O_CLOEXEC);
+	if (fd >= 0)
+		(void)!write(fd, "THAWED", strlen("THAWED"));
+}
+
 /* Remove the groups of dead, or (0) of all callers that were killed. How
  * many could not be removed yet. */
 static unsigned sweep(const char *directory, pid_t dead)
@@ -63,6 +76,7 @@ static unsigned sweep(const char *directory, pid_t dead)
 		if (pid <= 0 || (dead && pid != dead) ||
 		    (!dead && (kill((pid_t)pid, 0) == 0 || errno != ESRCH)))
 			continue;
+		thaw(dirfd(dir), name);
 		left += unlinkat(dirfd(dir), name, AT_REMOVEDIR) < 0;
 	}
 	if (dir)
@@ -132,7 +146,7 @@ static void prepare_v1(struct limits *limits, enum cgroup_tree which,
 		drop_group(limits);
 }
 
-static void prepare_v2(struct limits *limits)
+static void prepare_v2(struct limits *limits, bool rests)
 {
 	char *group = access(CGROUP_ROOT "/cgroup.controllers", F_OK) == 0
 			      ? new_group(limits, CGROUP_V2)
@@ -149,22 +163,65 @@ static void prepare_v2(struct limits *limits)
 	if (limits->wanted.processes)
 		limits->has_processes = cgroup_write(group, "pids.max",
 						     processes_of(limits)) == 0;
-	if (!limits->has_memory && !limits->has_processes)
+	if (rests && cgroup_write(group, "cgroup.freeze", 0) == 0)
+		limits->freezer = group;
+	if (!limits->has_memory && !limits->has_processes && !limits->freezer)
 		drop_group(limits);
 }
 
-void limits_prepare(struct limits *limits, const struct sandbox_limits *wanted)
+void limits_prepare(struct limits *limits, const struct sandbox_limits *wanted,
+		    bool rests)
 {
 	*limits = (struct limits){.wanted = *wanted};
-	if (!wanted->memory_bytes && !wanted->processes)
+	if (!wanted->memory_bytes && !wanted->processes && !rests)
 		return;
-	prepare_v2(limits);
+	prepare_v2(limits, rests);
 	if (limits->group_count)
 		return;
 	if (wanted->memory_bytes)
 		prepare_v1(limits, CGROUP_V1_MEMORY, &limits->has_memory);
 	if (wanted->processes)
 		prepare_v1(limits, CGROUP_V1_PIDS, &limits->has_processes);
+	if (rests)
+		limits->freezer = new_group(limits, CGROUP_V1_FREEZER);
+	limits->is_freezer_v1 = limits->freezer != NULL;
+}
+
+bool limits_can_rest(const struct limits *limits)
+{
+	return limits->freezer != NULL;
+}
+
+int limits_rest(const struct limits *limits, bool rests, struct err *err)
+{
+	int rc;
+
+	if (!limits->freezer)
+		return 0;
+	if (limits->is_freezer_v1)
+		rc = cgroup_write_text(limits->freezer, "freezer.state",
+				       rests ? "FROZEN" : "THAWED");
+	else
+		rc = cgroup_write(limits->freezer, "cgroup.freeze", rests);
+	return rc < 0 ? err_system(err, "freeze %s", limits->freezer) : 0;
+}
+
+bool limits_rests(const struct limits *limits)
+{
+	char path[PATH_MAX + 64];
+	char text[VALUE_MAX];
+	auto_fd int fd = -1;
+	ssize_t len;
+
+	if (!limits->freezer)
+		return false;
+	if (!limits->is_freezer_v1)
+		return read_value(limits->freezer, "cgroup.events",
+				  "frozen ") == 1;
+	snprintf(path, sizeof(path), "%s/freezer.state", limits->freezer);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	len = fd < 0 ? -1 : read(fd, text, sizeof(text));
+	return len > 0 && bytes_is(bytes_from(text, (size_t)len), "FROZEN\n");
 }
 
 int limits_enter(const struct limits *limits, pid_t pid, struct err *err)

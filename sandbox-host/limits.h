@@ -11,17 +11,27 @@
 
 #include "sandbox-host/report.h"
 
-#define LIMITS_GROUPS_MAX 2
+#define LIMITS_GROUPS_MAX 3
 
 struct limits {
 	struct sandbox_limits wanted;
 	char groups[LIMITS_GROUPS_MAX][PATH_MAX]; /* cgroup directories */
 	unsigned group_count;
 	bool has_memory, has_processes; /* a cgroup holds it */
+	const char *freezer;		/* the group that can rest; or NULL */
+	bool is_freezer_v1;
 };
 
-/* Make the cgroups that can be made. */
-void limits_prepare(struct limits *limits, const struct sandbox_limits *wanted);
+/* Make the cgroups that can be made; rests: one that can be frozen, too.
+ * limits stays where it is from here on. */
+void limits_prepare(struct limits *limits, const struct sandbox_limits *wanted,
+		    bool rests);
+/* Freeze all processes of it, or let them go on. What is frozen by version 1
+ * does not even die. 0, or -1. */
+bool limits_can_rest(const struct limits *limits);
+int limits_rest(const struct limits *limits, bool rests, struct err *err);
+/* Are all of them frozen? */
+bool limits_rests(const struct limits *limits);
 /* Put a process into them. 0, or -1. */
 int limits_enter(const struct limits *limits, pid_t pid, struct err *err);
 /* In the command's process: what no cgroup holds, and no core dumps (a

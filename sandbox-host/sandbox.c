@@ -159,14 +159,14 @@ static int start(struct sandbox *sandbox, const struct sandbox_spec *spec,
 			    .limits = &sandbox->limits};
 	int ends[2];
 
-	if (check_standard(err) < 0 ||
+	if ((!spec->is_service && check_standard(err) < 0) ||
 	    sandbox_plan(spec, &sandbox->plan, err) < 0 ||
 	    identity_take(&sandbox->identity, &sandbox->plan.identity, err) <
 		    0 ||
 	    take_program(&sandbox->program, err) < 0 ||
 	    control_pair(ends, err) < 0)
 		return -1;
-	limits_prepare(&sandbox->limits, &spec->limits);
+	limits_prepare(&sandbox->limits, &spec->limits, spec->is_service);
 	(void)sigprocmask(SIG_SETMASK, NULL, &init.mask);
 	init.control = ends[1];
 	sandbox->control = ends[0];
@@ -201,7 +201,7 @@ struct sandbox *sandbox_start(const struct sandbox_spec *spec, struct err *err)
 	return NULL;
 }
 
-static void say_notes(struct sandbox *sandbox)
+void sandbox_say_notes(struct sandbox *sandbox)
 {
 	for (size_t i = 0; i < sandbox->plan.note_count; i++)
 		report_say(&sandbox->report, CONSTRAINT_none, "%s",
@@ -217,7 +217,7 @@ int sandbox_go(struct sandbox *sandbox, struct err *err)
 	int sent;
 
 	assert(sandbox->notify.fd < 0 && root >= 0);
-	say_notes(sandbox);
+	sandbox_say_notes(sandbox);
 	/* Before the command can be ready for any. */
 	if (supervise_begin(sandbox, err) < 0)
 		return -1;
@@ -244,6 +244,8 @@ static void end(struct sandbox *sandbox)
 	if (sandbox->pid <= 0)
 		return;
 	(void)syscall(SYS_pidfd_send_signal, sandbox->pidfd, SIGKILL, NULL, 0);
+	/* What rests does not die (version 1's freezer). */
+	(void)limits_rest(&sandbox->limits, false, NULL);
 	while (waitid(P_PIDFD, (id_t)sandbox->pidfd, &info, WEXITED) < 0 &&
 	       errno == EINTR)
 		;

@@ -49,13 +49,15 @@
 #define SANDBOX_PROXY_PORT 3128
 #define SANDBOX_DNS_PORT   53
 /* Our files inside; a read-only mount. */
-#define SANDBOX_FILES	    "/run/sallyport"
-#define SANDBOX_CA_PEM	    SANDBOX_FILES "/ca.pem"	/* ours alone */
-#define SANDBOX_CA_BUNDLE   SANDBOX_FILES "/bundle.pem" /* the host's + ours */
-#define SANDBOX_CA_PKCS12   SANDBOX_FILES "/ca.p12"	/* the same, for Java */
-#define SANDBOX_PATHS_MAX   10000			/* of each list */
-#define SANDBOX_ENV_MAX	    4096
-#define SANDBOX_EXIT_FAILED 125 /* the sandbox itself failed */
+#define SANDBOX_FILES		  "/run/sallyport"
+#define SANDBOX_CA_PEM		  SANDBOX_FILES "/ca.pem" /* ours alone */
+#define SANDBOX_CA_BUNDLE	  SANDBOX_FILES "/bundle.pem" /* the host's + ours */
+#define SANDBOX_CA_PKCS12	  SANDBOX_FILES "/ca.p12" /* the same, for Java */
+#define SANDBOX_PATHS_MAX	  10000			  /* of each list */
+#define SANDBOX_ENV_MAX		  4096
+#define SANDBOX_EXIT_FAILED	  125 /* the sandbox itself failed */
+#define SANDBOX_EXIT_NOT_RUNNABLE 126
+#define SANDBOX_EXIT_NOT_FOUND	  127
 
 struct sandbox_variable {
 	const char *name, *value;
@@ -84,10 +86,14 @@ struct sandbox_event {
 
 typedef void sandbox_on_event(void *owner, const struct sandbox_event *event);
 
+/* Runs inside, confined as a command, with nothing but channel (a
+ * SOCK_SEQPACKET socket) and /dev/null open. Ends with _exit(). */
+typedef void sandbox_agent(int channel);
+
 /* Borrowed until sandbox_start() returns; on_event's owner until
  * sandbox_free(). */
 struct sandbox_spec {
-	const char *const *argv;	    /* NULL-ended */
+	const char *const *argv;	    /* NULL-ended; not of a service */
 	const struct sandbox_variable *env; /* all of it: nothing else passes */
 	size_t env_count;
 	const char *workspace; /* an existing directory; same path inside */
@@ -105,6 +111,10 @@ struct sandbox_spec {
 	bool has_terminal;    /* stdin and stdout are one: give it a pty */
 	/* What is trusted beside the host's own bundle; may be empty. */
 	struct bytes ca_pem;
+	/* It serves many commands (service.h), and can be made to rest. */
+	bool is_service;
+	/* Of a service: what a channel given inside is served by; or NULL. */
+	sandbox_agent *agent;
 	sandbox_on_event *on_event; /* NULL: sandbox_event_print */
 	void *owner;
 };
