@@ -140,6 +140,22 @@ static void limit(struct edge *edge)
 		edge->conns_max = limits->connections;
 }
 
+/* git pushes to these. libcurl 7.88 (Debian 12), sending a long body over
+ * HTTP/2, at times asks for more once it was told the body's end: git then
+ * waits for ever. What goes on from here is HTTP/1.1 in any case. */
+static int prefer_http11(struct edge *edge, struct err *err)
+{
+	const struct policy *policy = edge->policy;
+	struct bytes *names = calloc(policy->repo_count + 1, sizeof(*names));
+
+	if (!names)
+		return err_set(err, ERR_TOO_LARGE, "names: no memory");
+	for (size_t i = 0; i < policy->repo_count; i++)
+		names[i] = policy->repos[i].host;
+	tls_server_prefer_http11(&edge->server, names, policy->repo_count);
+	return 0;
+}
+
 static int begin_session(struct edge *edge, const struct session_package *of,
 			 struct err *err)
 {
@@ -174,6 +190,8 @@ static int begin_session(struct edge *edge, const struct session_package *of,
 	if (tls_server_init(&edge->server, of->id, err) < 0)
 		return -1;
 	edge->has_server = true;
+	if (prefer_http11(edge, err) < 0)
+		return -1;
 	edge->over = CONSTRAINT_none;
 	edge->expiry = io_timer_new(edge->keeper->loop, on_expiry_check, edge);
 	if (!edge->expiry)

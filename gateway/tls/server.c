@@ -13,19 +13,28 @@
 	"ECDHE-ECDSA-CHACHA20-POLY1305"
 #define GROUPS "X25519:P-256:P-384"
 
-static const uint8_t protocols[] = {2,	 'h', '2', 8,	'h', 't',
-				    't', 'p', '/', '1', '.', '1'};
+#define H2     2, 'h', '2'
+#define HTTP11 8, 'h', 't', 't', 'p', '/', '1', '.', '1'
+
+static bool is_listed(const struct tls_server *server, SSL *ssl)
+{
+	const char *name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
+
+	for (size_t i = 0; name && i < server->http11_count; i++)
+		if (bytes_is_nocase(server->http11_names[i], name))
+			return true;
+	return false;
+}
 
 /* ALPN (RFC 7301 3.2): no overlap is a fatal alert, which clients name. */
 static int on_alpn(SSL *ssl, const uint8_t **out, uint8_t *out_len,
-		   const uint8_t *in, unsigned in_len, void *unused)
+		   const uint8_t *in, unsigned in_len, void *server)
 {
+	static const uint8_t usual[] = {H2, HTTP11}, listed[] = {HTTP11, H2};
+	const uint8_t *ours = is_listed(server, ssl) ? listed : usual;
 	uint8_t *chosen = NULL;
 
-	(void)ssl;
-	(void)unused;
-	if (SSL_select_next_proto(&chosen, out_len, protocols,
-				  sizeof(protocols), in,
+	if (SSL_select_next_proto(&chosen, out_len, ours, sizeof(usual), in,
 				  in_len) != OPENSSL_NPN_NEGOTIATED)
 		return SSL_TLSEXT_ERR_ALERT_FATAL;
 	*out = chosen;
@@ -81,8 +90,9 @@ static bool set_up_tickets(SSL_CTX *ctx, struct bytes session_id)
 					     on_ticket_shown, NULL);
 }
 
-static bool set_up(SSL_CTX *ctx, struct bytes session_id)
+static bool set_up(struct tls_server *server, struct bytes session_id)
 {
+	SSL_CTX *ctx = server->ctx;
 	char groups[] = GROUPS; /* OpenSSL's macro casts const away */
 
 	SSL_CTX_set_options(ctx, SSL_OP_NO_COMPRESSION |
@@ -91,7 +101,7 @@ static bool set_up(SSL_CTX *ctx, struct bytes session_id)
 					 SSL_OP_PRIORITIZE_CHACHA);
 	SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
 	SSL_CTX_set_verify(ctx, SSL_VERIFY_NONE, NULL);
-	SSL_CTX_set_alpn_select_cb(ctx, on_alpn, NULL);
+	SSL_CTX_set_alpn_select_cb(ctx, on_alpn, server);
 	return SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) &&
 	       SSL_CTX_set_ciphersuites(ctx, SUITES_13) &&
 	       SSL_CTX_set_cipher_list(ctx, SUITES_12) &&
@@ -119,10 +129,17 @@ int tls_server_init(struct tls_server *server, struct bytes session_id,
 {
 	*server = (struct tls_server){0};
 	server->ctx = SSL_CTX_new(TLS_server_method());
-	if (server->ctx && set_up(server->ctx, session_id) && make_key(server))
+	if (server->ctx && set_up(server, session_id) && make_key(server))
 		return 0;
 	tls_server_release(server);
 	return tls_library_error(err, "set up TLS towards the sandbox");
+}
+
+void tls_server_prefer_http11(struct tls_server *server,
+			      const struct bytes *names, size_t count)
+{
+	server->http11_names = names;
+	server->http11_count = count;
 }
 
 void tls_server_release(struct tls_server *server)

@@ -33,13 +33,20 @@ struct tls_server {
 	EVP_PKEY *key;
 	uint8_t public_key[TLS_PUBLIC_KEY_MAX]; /* SubjectPublicKeyInfo */
 	size_t public_key_len;
+	const struct bytes *http11_names;
+	size_t http11_count;
 };
 
 /* Before confinement: OpenSSL reads its configuration. session_id at most
- * 32 bytes. 0, or -1. */
+ * 32 bytes. server stays where it is. 0, or -1. */
 int tls_server_init(struct tls_server *server, struct bytes session_id,
 		    struct err *err);
 void tls_server_release(struct tls_server *server);
+
+/* Where the client offers both, it is given http/1.1 for these server names;
+ * borrowed as long as the server. */
+void tls_server_prefer_http11(struct tls_server *server,
+			      const struct bytes *names, size_t count);
 
 /* What to send in struct msg_mint. Lives as long as the server. */
 static inline struct bytes

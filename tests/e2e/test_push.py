@@ -44,6 +44,15 @@ def test_own_branch_is_created_and_recorded(work, session, repo):
     assert report["allowed"] and report["method"] == "ok"
 
 
+def test_git_speaks_http_1_1(work):
+    """libcurl 7.88's long uploads over HTTP/2 at times never end. test_h2.py
+    has what other clients speak."""
+    done = work.git("ls-remote", "origin", GIT_CURL_VERBOSE="1")
+    assert "ALPN: offers h2" in done.stderr or "ALPN, offering h2" in \
+        done.stderr, done.stderr
+    assert "HTTP/1.1 200" in done.stderr and "HTTP/2" not in done.stderr
+
+
 def test_own_branch_is_fast_forwarded(work, session, repo):
     work.commit("one")
     landed(work.push("HEAD:agent/1"))

@@ -174,18 +174,23 @@ static void server_does_not_resume_what_another_edge_began(void **state)
 static void server_prefers_http_2_and_takes_no_other_than_1_1(void **state)
 {
 	static const struct {
-		const char *offer;
+		const char *name, *offer;
 		bool is_accepted;
 		const char *chosen;
 	} rows[] = {
-		{"\x08http/1.1", true, "http/1.1"},
-		{"\x02h2\x08http/1.1", true, "h2"},
-		{"\x08http/1.1\x02h2", true, "h2"},
-		{"\x02h2", true, "h2"},
-		{"\x08http/1.0", false, ""},
-		{"\x03h2c", false, ""},
+		{"a.test", "\x08http/1.1", true, "http/1.1"},
+		{"a.test", "\x02h2\x08http/1.1", true, "h2"},
+		{"a.test", "\x08http/1.1\x02h2", true, "h2"},
+		{"a.test", "\x02h2", true, "h2"},
+		{"a.test", "\x08http/1.0", false, ""},
+		{"a.test", "\x03h2c", false, ""},
+		{"b.test", "\x02h2\x08http/1.1", true, "http/1.1"},
+		{"b.test", "\x02h2", true, "h2"},
 	};
+	const struct bytes http11 = bytes_str("B.test");
 	struct bench *bench = *state;
+
+	tls_server_prefer_http11(&bench->server, &http11, 1);
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct rig rig = {0};
@@ -195,7 +200,7 @@ static void server_prefers_http_2_and_takes_no_other_than_1_1(void **state)
 					 (const uint8_t *)rows[i].offer,
 					 (unsigned)strlen(rows[i].offer)),
 				 0);
-		shake(bench, &rig, "a.test", NULL);
+		shake(bench, &rig, rows[i].name, NULL);
 		assert_int_equal(rig.client.is_ready, rows[i].is_accepted);
 		assert_true(
 			bytes_is(io_tls_alpn(rig.client.io), rows[i].chosen));
