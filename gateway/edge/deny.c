@@ -1,7 +1,7 @@
 #include <stdarg.h>
 
 #include "common/cleanup.h"
-#include "gateway/edge/conn.h"
+#include "gateway/edge/git_lane.h"
 #include "gateway/edge/lfs_lane.h"
 
 void conn_refuse(struct conn *conn, enum constraint constraint,
@@ -81,6 +81,8 @@ int conn_write_refusal(struct conn *conn)
 		problem.retry_after_s = rate_retry_after_s(conn);
 	conn->close_after = problem.close;
 	conn->has_replied = true;
+	if (conn->git && conn->git->is_moved)
+		return git_reply_moved(conn);
 	buf_init(&out, PROBLEM_BYTES_MAX);
 	if ((conn->lfs ? lfs_problem_write : problem_write)(&out, &problem) < 0)
 		return -1;

@@ -127,7 +127,9 @@ int git_reply(struct conn *conn, unsigned status, const char *type,
 	conn->reply_framing = FRAMING_LENGTH;
 	conn->has_replied = true;
 	conn->reply_status = status;
-	if (write_response(&out, &response, conn->request.keep_alive) < 0 ||
+	if (write_response(&out, &response,
+			   conn->request.keep_alive && !conn->close_after) <
+		    0 ||
 	    io_write(conn->client, buf_view(&out)) < 0)
 		return -1;
 	return is_head ? 0 : io_write(conn->client, body);

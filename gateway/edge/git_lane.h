@@ -27,6 +27,7 @@ struct git_work {
 	const struct policy_repo *repo;
 	struct bytes url_path; /* of the repository, as the client spells it */
 	int version;	       /* Git-Protocol: 0, 1 or 2 */
+	bool is_moved;	       /* refused: upstream has it elsewhere */
 	struct inflater *inflater;
 	struct filter filter_up, filter_down;
 
@@ -93,6 +94,15 @@ int git_send_own(struct conn *conn, const char *endpoint, const char *query,
 		 struct bytes body);
 /* Is the answer on conn->up the one that endpoint gives? -1: refusal set. */
 int git_check_answer(struct conn *conn, const char *type);
+
+/* ---- git_moved.c ---- */
+
+/* Does the answer on conn->up send git elsewhere? That is refused with words
+ * that name where; may_follow: unless the policy names that repository too,
+ * and who asked can go there. 0, or -1: refusal set. */
+int git_check_moved(struct conn *conn, bool may_follow);
+/* Write conn->refusal of it as git shows it. 0, or -1. */
+int git_reply_moved(struct conn *conn);
 
 /* ---- the push lane's steps ---- */
 

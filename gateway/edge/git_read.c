@@ -146,6 +146,8 @@ int git_check_answer(struct conn *conn, const char *type)
 	const struct field *content =
 		fields_find(&response->fields, "Content-Type");
 
+	if (git_check_moved(conn, false) < 0)
+		return -1;
 	if (response->status == 401 || response->status == 403) {
 		conn_refuse(conn, CONSTRAINT_credential_unavailable,
 			    "%s refused the gateway's credential (%u)",
@@ -173,6 +175,8 @@ static int check_reply(struct conn *conn)
 {
 	const struct response *response = upstream_response(conn->up);
 
+	if (git_check_moved(conn, true) < 0)
+		return -1;
 	if (response->status != 200 && response->status != 401 &&
 	    response->status != 403) {
 		conn->filter_down = NULL;

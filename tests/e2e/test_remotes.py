@@ -116,6 +116,57 @@ def test_a_submodule_that_the_policy_does_not_name_is_refused(run, policies,
     assert not repo.forge.log_of(f"/{child.name}/")
 
 
+# ---- renamed ----
+
+@pytest.fixture
+def renamed(repo):
+    """What the forge says is the repository now, by its old name."""
+    old = type(repo)(repo.forge, repo.name.replace("acme/", "renamed/"))
+    return old, repo
+
+
+def test_the_new_name_of_a_repository_is_said(make_session, policies,
+                                              renamed):
+    old, new = renamed
+    session = make_session(policies.make(repo=old), old)
+    for command in (["ls-remote", old.url], ["clone", old.url, "work"]):
+        done = session.git(*command, check=False)
+        assert done.returncode != 0
+        assert ("remote: reason: github.com says that this repository is now "
+                f"{new.url}\n") in done.stderr, done.stderr
+        assert f"git: - repo: {new.url})" in done.stderr
+    assert not new.forge.log_of(f"GET /{new.name}/")
+    row = session.row("response", allowed=False)
+    assert row["constraint"] == "git_not_allowed"
+
+
+def test_a_push_to_the_old_name_hears_the_new_one(make_session, policies,
+                                                  renamed):
+    old, new = renamed
+    policy = policies.make(repo=new)
+    policy["git"].append(dict(policy["git"][0], repo=old.url))
+    work = make_session(policy, new).clone()
+    work.git("commit", "-q", "--allow-empty", "-m", "one")
+    other = make_session(policies.make(repo=old), old)
+    done = other.git("push", old.url, "HEAD:agent/1", cwd=work.path,
+                     check=False)
+    assert done.returncode != 0
+    assert f"says that this repository is now {new.url}\n" in done.stderr
+    assert "agent/1" not in "".join(new.refs())
+
+
+def test_git_goes_there_where_the_policy_names_both(make_session, policies,
+                                                    renamed):
+    old, new = renamed
+    policy = policies.make(repo=old)
+    policy["git"].append(dict(policy["git"][0], repo=new.url))
+    session = make_session(policy, old)
+    done = session.git("clone", old.url, "work")
+    assert "redirecting to" in done.stderr
+    tip = session.git("-C", "work", "rev-parse", "HEAD").stdout.strip()
+    assert tip == new.tip("main")
+
+
 # ---- forges ----
 
 PATHS = {"GitLab": "group/sub/deep-{}/project", "Gitea": "owner/project-{}",
