@@ -113,17 +113,34 @@ int cmd_secret_rm(struct cli *cli)
 	return call(&request);
 }
 
+/* What the vault keeps has times, what gateway.yaml names a state. */
+static void secret_row(const json_t *row)
+{
+	bool is_kept = !strcmp(json_text(row, "source"), "vault");
+	const char *used = json_text(row, "used");
+	const char *detail = json_text(row, "detail");
+
+	if (!used[0])
+		used = is_kept ? "never" : "-";
+	(void)printf("%-32s %-10s %-24s %-24s %s%s%s%s%s\n",
+		     json_text(row, "name"), json_text(row, "source"),
+		     is_kept ? json_text(row, "changed") : "-", used,
+		     json_text(row, "state"),
+		     json_text(row, "until")[0] ? " until " : "",
+		     json_text(row, "until"), detail[0] ? ": " : "", detail);
+}
+
 static void secret_table(const json_t *value)
 {
 	size_t index;
 	json_t *row;
 
-	(void)printf("%-32s %-24s %-24s\n", "NAME", "CHANGED", "USED");
-	json_array_foreach(json_object_get(value, "secrets"), index, row)(void)
-		printf("%-32s %-24s %-24s\n", json_text(row, "name"),
-		       json_text(row, "changed"),
-		       json_text(row, "used")[0] ? json_text(row, "used")
-						 : "never");
+	(void)printf("%-32s %-10s %-24s %-24s %s\n", "NAME", "SOURCE",
+		     "CHANGED", "USED", "STATE");
+	json_array_foreach(json_object_get(value, "secrets"), index, row)
+	{
+		secret_row(row);
+	}
 }
 
 int cmd_secret_list(struct cli *cli)

@@ -159,7 +159,8 @@ const struct command commands[] = {
 	 "The value comes from stdin, never from the command line. One "
 	 "trailing\n"
 	 "newline is dropped.\n"},
-	{"secret", "list", cmd_secret_list, "list the names of secrets",
+	{"secret", "list", cmd_secret_list,
+	 "list secrets and where they come from, never a value",
 	 "Usage: sallyport secret list [-o json|yaml]\n"},
 	{"secret", "rotate", cmd_secret_rotate,
 	 "give a secret, or the vault, another",

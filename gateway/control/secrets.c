@@ -32,41 +32,6 @@ static bool is_name_too_long(struct conn *conn)
 	return true;
 }
 
-/* ---- list ---- */
-
-static void on_list(struct conn *conn, const void *message)
-{
-	const struct msg_secret_list *list = message;
-	json_t *rows = json_array();
-
-	for (size_t i = 0; i < list->secrets_count; i++) {
-		const struct msg_secret_entry *entry = &list->secrets[i];
-
-		(void)json_array_append_new(
-			rows, json_pack("{s:o, s:o, s:o, s:o}", "name",
-					json_text(entry->name), "created",
-					json_time(entry->created_ms), "changed",
-					json_time(entry->changed_ms), "used",
-					json_time(entry->used_ms)));
-	}
-	conn_reply_json(conn, 200, json_pack("{s:o}", "secrets", rows));
-}
-
-void handle_secret_list(struct conn *conn)
-{
-	const struct wire_empty empty = {0};
-	struct question question = {
-		.role = ROLE_VAULT,
-		.type = MSG_SECRET_LIST,
-		.schema = &wire_empty_schema,
-		.message = &empty,
-		.fd = -1,
-		.reply_schema = &msg_secret_list_schema,
-	};
-
-	conn_ask(conn, &question, on_list);
-}
-
 /* ---- put ---- */
 
 /* The body, which is then wiped where it was. */

@@ -70,6 +70,7 @@ enum msg_type {
 	/* control -> vault */
 	MSG_SECRET_ROTATE, /* msg_secret -> empty: another value */
 	MSG_KEY_ROTATE,	   /* empty -> empty: another key of the vault */
+	MSG_SOURCE_LIST,   /* empty -> msg_source_list */
 
 	/* any -> ledger */
 	MSG_RECORDS = 90,    /* msg_records, notification */

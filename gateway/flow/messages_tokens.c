@@ -41,3 +41,21 @@ static const struct wire_field token_end_fields[] = {
 };
 const struct wire_schema msg_token_end_schema =
 	WIRE_SCHEMA("token-end", struct msg_token_end, token_end_fields);
+
+static const struct wire_field source_entry_fields[] = {
+	WIRE_TEXT(struct msg_source_entry, name, NAME_MAX_LEN),
+	WIRE_ENUM(struct msg_source_entry, kind, SOURCE_KIND_MAX),
+	WIRE_ENUM(struct msg_source_entry, state, SOURCE_STATE_MAX),
+	WIRE_U32(struct msg_source_entry, held),
+	WIRE_U64(struct msg_source_entry, until_ms),
+	WIRE_TEXT(struct msg_source_entry, why, SOURCE_WHY_MAX),
+};
+static const struct wire_schema source_entry_schema = WIRE_SCHEMA(
+	"source-entry", struct msg_source_entry, source_entry_fields);
+
+static const struct wire_field source_list_fields[] = {
+	WIRE_LIST(struct msg_source_list, sources, SOURCES_MAX,
+		  &source_entry_schema),
+};
+const struct wire_schema msg_source_list_schema =
+	WIRE_SCHEMA("source-list", struct msg_source_list, source_list_fields);

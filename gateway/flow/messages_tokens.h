@@ -38,4 +38,26 @@ struct msg_token_end {
 };
 extern const struct wire_schema msg_token_end_schema;
 
+/* vault -> control: what is known of each source, and no value. */
+enum source_state {
+	SOURCE_IDLE,   /* nothing is held of it now */
+	SOURCE_HELD,   /* a value, or tokens, until until_ms */
+	SOURCE_FAILED, /* nothing is held, and the last try failed */
+	SOURCE_STATE_MAX
+};
+#define SOURCE_WHY_MAX 240
+struct msg_source_entry {
+	struct bytes name;
+	uint8_t kind;	   /* enum source_kind */
+	uint8_t state;	   /* enum source_state */
+	uint32_t held;	   /* values: of a GitHub App, tokens */
+	uint64_t until_ms; /* wall clock: when the last of them ends; or 0 */
+	struct bytes why;  /* the last try failed: printable; or empty */
+};
+struct msg_source_list {
+	const struct msg_source_entry *sources;
+	size_t sources_count;
+};
+extern const struct wire_schema msg_source_list_schema;
+
 #endif

@@ -219,12 +219,32 @@ static void answer_list(struct rpc_ticket ticket, const void *message, int *fd,
 		rpc_reply(ticket, &msg_secret_list_schema, &list, -1);
 }
 
+static void answer_sources(struct rpc_ticket ticket, const void *message,
+			   int *fd, void *owner)
+{
+	const struct keeper_peer *peer = owner;
+	auto_type(arena_release) struct arena arena;
+	struct msg_source_list list;
+	struct err err;
+
+	(void)message;
+	(void)fd;
+	arena_init(&arena, LIST_ARENA_MAX);
+	if (supply_list(peer->keeper->owner, clock_wall_ms(), &arena, &list,
+			&err) < 0)
+		refuse_err(ticket, &err);
+	else
+		rpc_reply(ticket, &msg_source_list_schema, &list, -1);
+}
+
 const struct rpc_permit vault_control_permits[] = {
 	{MSG_SECRET_PUT, &msg_secret_schema, answer_put, false,
 	 CHANGES_PER_SECOND},
 	{MSG_SECRET_ROTATE, &msg_secret_schema, answer_rotate, false,
 	 CHANGES_PER_SECOND},
 	{MSG_SECRET_LIST, &wire_empty_schema, answer_list, false,
+	 CHANGES_PER_SECOND},
+	{MSG_SOURCE_LIST, &wire_empty_schema, answer_sources, false,
 	 CHANGES_PER_SECOND},
 	{MSG_SECRET_REMOVE, &msg_secret_name_schema, answer_remove, false,
 	 CHANGES_PER_SECOND},

@@ -157,6 +157,7 @@ void supply_came(struct supply *supply, struct secret *value,
 	uint64_t now_ms = now_of(supply->vault);
 
 	replace(supply, value);
+	supply->why[0] = '\0';
 	supply->is_asked = false;
 	supply->fresh_ms = supply->is_stale ? now_ms : now_ms + fresh_for_ms;
 	supply->is_stale = false;

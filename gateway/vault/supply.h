@@ -63,6 +63,12 @@ void supply_get(struct vault *vault, const struct supply_wanted *wanted,
 const struct supply *supply_known(const struct vault *vault,
 				  const struct supply_wanted *wanted);
 
+/* What is known of each source of the configuration, in arena. 0, or -1 with
+ * *err: no memory. */
+int supply_list(const struct vault *vault, uint64_t wall_ms,
+		struct arena *arena, struct msg_source_list *list,
+		struct err *err);
+
 /* Is it what tokens are bought with? Nothing else is done with it. */
 bool supply_is_material(const struct gateway_config *config, struct bytes name);
 /* The secret of that name has changed: what was bought with it is not used

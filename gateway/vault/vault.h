@@ -9,6 +9,7 @@
  *	former.c	what a secret was before
  *	supply.c	values that come from elsewhere (source.h)
  *	app.c		tokens of a GitHub App
+ *	supply_list.c	which sources there are, and how they do
  *	scope.c		may this session have that?
  *	tokens.c	what the courier asks
  *	changes.c	what control asks

@@ -1,5 +1,6 @@
 """Secrets that the vault does not keep: files, systemd credentials, programs
 of the operator's."""
+import json
 import os
 import pathlib
 import shutil
@@ -212,3 +213,33 @@ def test_the_configuration_is_checked(tmp_path, text, words):
     assert done.returncode == 3
     assert words in done.stderr and f"{config}:" in done.stderr
     assert "^" in done.stderr
+
+
+# ---- what a list says ----
+
+def listed(gateway):
+    done = gateway.cli("secret", "list", "-o", "json")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)["secrets"]
+    return {row["name"]: row for row in rows}, done.stdout
+
+
+def test_a_list_names_every_source_and_how_it_does(gateway, session, double):
+    gateway.put_secret("kept", "a-value-of-the-vault")
+    carried(session("well"), double, "/listed/well")
+    session("fails").curl(double.url("/listed/fails", API))
+    rows, text = listed(gateway)
+    assert {name: row["source"] for name, row in rows.items()} == \
+        {"file": "file", "systemd": "credential", "open": "exec",
+         "kept": "vault", **{name: "exec" for name in SCRIPTS}}
+    assert rows["kept"]["state"] == "kept" and rows["kept"]["created"]
+    assert rows["well"]["state"] == "held" and rows["well"]["until"]
+    assert rows["fails"]["state"] == "failed"
+    assert "ended with code 3" in rows["fails"]["detail"]
+    for value in ["a-value", "the-value", "the-systemd-credential"]:
+        assert value not in text
+    table = gateway.cli("secret", "list").stdout
+    assert any(line.split()[:2] == ["fails", "exec"] and
+               line.endswith("ended with code 3")
+               for line in table.splitlines()), table
+    assert "a-value" not in table

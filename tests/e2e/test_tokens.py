@@ -99,6 +99,14 @@ def form_of(heard):
     return dict(urllib.parse.parse_qsl(heard.body))
 
 
+def listed(gateway):
+    """What `secret list` says, by name."""
+    done = gateway.cli("secret", "list", "-o", "json")
+    assert done.returncode == 0, done.stderr
+    assert "token-" not in done.stdout and "PRIVATE" not in done.stdout
+    return {row["name"]: row for row in json.loads(done.stdout)["secrets"]}
+
+
 # ---- OAuth 2.0 ----
 
 def test_client_credentials_one_token_for_many(session, double):

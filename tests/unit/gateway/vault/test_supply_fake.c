@@ -344,6 +344,61 @@ static void a_program_is_asked_again_after_its_time(void **state)
 	assert_int_equal(rig->answers, 1);
 }
 
+/* What is told of the source at `index`. */
+static struct msg_source_entry listed(struct rig *rig, size_t index,
+				      struct arena *arena)
+{
+	struct msg_source_list list;
+	struct err err;
+
+	assert_int_equal(supply_list(&rig->vault, 1000000, arena, &list, &err),
+			 0);
+	assert_int_equal(list.sources_count, ARRAY_SIZE(sources));
+	assert_true(bytes_equal(list.sources[index].name, sources[index].name));
+	assert_int_equal(list.sources[index].kind, sources[index].kind);
+	return list.sources[index];
+}
+
+static void a_list_says_how_each_source_does(void **state)
+{
+	struct rig *rig = *state;
+	auto_type(arena_release) struct arena arena;
+	struct msg_source_entry entry;
+
+	arena_init(&arena, 64 * 1024);
+	assert_int_equal(listed(rig, 0, &arena).state, SOURCE_IDLE);
+	assert_int_equal(listed(rig, 1, &arena).state, SOURCE_IDLE);
+	get(rig, "api");
+	sell(rig, "token-1", "", 3600000);
+	entry = listed(rig, 1, &arena);
+	assert_int_equal(entry.state, SOURCE_HELD);
+	assert_int_equal(entry.held, 1);
+	assert_int_equal(entry.until_ms, 1000000 + 3600000);
+	assert_int_equal(entry.why.len, 0);
+	assert_int_equal(listed(rig, 0, &arena).state, SOURCE_IDLE);
+	fake_advance(rig->keeper.loop, 3600000);
+	assert_int_equal(listed(rig, 1, &arena).state, SOURCE_IDLE);
+}
+
+static void a_list_says_why_a_source_failed(void **state)
+{
+	struct rig *rig = *state;
+	auto_type(arena_release) struct arena arena;
+	struct msg_source_entry entry;
+
+	arena_init(&arena, 64 * 1024);
+	get(rig, "program");
+	refuse(rig, "it ended\x01with code 3");
+	entry = listed(rig, 0, &arena);
+	assert_int_equal(entry.state, SOURCE_FAILED);
+	assert_true(bytes_is(entry.why, "program: it ended?with code 3"));
+	fake_advance(rig->keeper.loop, SUPPLY_FAILED_MS);
+	get(rig, "api");
+	sell(rig, "token-1", "", 3600000);
+	assert_int_equal(listed(rig, 1, &arena).state, SOURCE_HELD);
+	assert_int_equal(listed(rig, 0, &arena).state, SOURCE_FAILED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -358,6 +413,8 @@ int main(void)
 		T(what_tokens_are_bought_with_is_given_to_nobody),
 		T(a_silent_exchange_holds_nobody_for_ever),
 		T(a_program_is_asked_again_after_its_time),
+		T(a_list_says_how_each_source_does),
+		T(a_list_says_why_a_source_failed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
