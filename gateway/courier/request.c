@@ -196,18 +196,18 @@ int request_write(const struct leg *leg, const struct msg_token *token,
 	return write_plain(leg, token, out, err);
 }
 
-/* The parts of it, each by itself. */
-static int watch_key(struct leg *leg, const struct msg_token *token,
-		     struct err *err)
+/* Its parts, where it has some: each by itself. */
+static int watch_parts(struct leg *leg, const struct msg_token *token,
+		       struct err *err)
 {
-	struct sigv4_key key;
+	struct bytes parts[SECRET_PARTS_MAX];
+	size_t count = secret_parts((enum policy_attach)token->attach,
+				    token->secret, parts);
 
-	if (sigv4_key_read(token->secret, &key) < 0)
-		return err_set(err, ERR_INVALID, "watch: no access key");
-	if (key.session.len &&
-	    reflect_watch(&leg->reflect, key.session, err) < 0)
-		return -1;
-	return reflect_watch(&leg->reflect, key.secret, err);
+	for (size_t i = 0; i < count; i++)
+		if (reflect_watch(&leg->reflect, parts[i], err) < 0)
+			return -1;
+	return 0;
 }
 
 int request_watch(struct leg *leg, const struct msg_token *token,
@@ -217,7 +217,5 @@ int request_watch(struct leg *leg, const struct msg_token *token,
 	leg->reflect.masks = leg->scrub == SCRUB_MASK;
 	if (leg->is_certificate)
 		return 0;
-	if (token->attach == ATTACH_SIGV4)
-		return watch_key(leg, token, err);
-	return reflect_watch(&leg->reflect, token->secret, err);
+	return watch_parts(leg, token, err);
 }

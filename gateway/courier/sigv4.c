@@ -14,18 +14,8 @@
 
 #define ALGORITHM     "AWS4-HMAC-SHA256"
 #define CANONICAL_MAX (512 * 1024)
-#define SECRET_MAX    256
 #define HEX_SIZE      (2 * DIGEST_LEN + 1)
 #define DAY_LEN	      8 /* of the time */
-
-int sigv4_key_read(struct bytes text, struct sigv4_key *key)
-{
-	if (!bytes_split(&text, ':', &key->id) || key->id.len == 0)
-		return -1;
-	(void)bytes_split(&text, ':', &key->secret);
-	key->session = text;
-	return key->secret.len > 0 && key->secret.len <= SECRET_MAX ? 0 : -1;
-}
 
 void sigv4_time(uint64_t wall_ms, char out[SIGV4_TIME_SIZE])
 {
@@ -263,7 +253,7 @@ static int sign(const struct sigv4_request *request,
 		bytes_str("aws4_request"),
 		text,
 	};
-	uint8_t first[4 + SECRET_MAX];
+	uint8_t first[4 + SIGV4_KEY_LEN_MAX];
 	uint8_t next[DIGEST_LEN];
 	int result;
 

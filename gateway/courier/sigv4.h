@@ -8,6 +8,7 @@
 #include "common/arena.h"
 #include "common/buf.h"
 #include "gateway/flow/leg.h"
+#include "policies/secret_parts.h"
 
 #define SIGV4_TIME_SIZE 17 /* "20150830T123600Z" and NUL */
 #define SIGV4_UNSIGNED	"UNSIGNED-PAYLOAD"
@@ -24,15 +25,6 @@ struct sigv4_request {
 	const char *time;     /* "20150830T123600Z" */
 	struct bytes region, service;
 };
-
-struct sigv4_key {
-	struct bytes id;
-	struct bytes secret;
-	struct bytes session; /* token; empty: none */
-};
-
-/* Read "ID:SECRET" or "ID:SECRET:TOKEN", borrowing from text. 0, or -1. */
-int sigv4_key_read(struct bytes text, struct sigv4_key *key);
 
 /* The time as it is signed. */
 void sigv4_time(uint64_t wall_ms, char out[SIGV4_TIME_SIZE]);

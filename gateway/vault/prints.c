@@ -3,6 +3,23 @@
 #include "common/secret.h"
 #include "gateway/vault/supply.h"
 #include "policies/inspect/prints.h"
+#include "policies/secret_parts.h"
+
+/* Of a value that is attached as the binding says: each of its parts. */
+static int add_value(struct secret_prints *prints,
+		     const struct scope_binding *binding, struct bytes value,
+		     struct err *err)
+{
+	struct bytes name = bytes_slice(binding->name, 0, PRINTS_NAME_MAX);
+	struct bytes parts[SECRET_PARTS_MAX];
+	size_t count =
+		secret_parts((enum policy_attach)binding->attach, value, parts);
+
+	for (size_t i = 0; i < count; i++)
+		if (prints_add(prints, name, parts[i], err) < 0)
+			return -1;
+	return 0;
+}
 
 /* A secret that is not there cannot leak. */
 static int add(struct vault *vault, const struct session *session,
@@ -13,17 +30,16 @@ static int add(struct vault *vault, const struct session *session,
 					     .session = session,
 					     .binding = binding};
 	const struct supply *supply = supply_known(vault, &wanted);
-	struct bytes name = bytes_slice(binding->name, 0, PRINTS_NAME_MAX);
 	struct secret value;
 	int rc;
 
 	if (supply)
-		return prints_add(prints, name, secret_view(&supply->value),
-				  err);
+		return add_value(prints, binding, secret_view(&supply->value),
+				 err);
 	secret_init(&value);
 	if (vault_store_get(&vault->store, binding->secret, &value, err) < 0)
 		return err->code == ERR_MISSING ? 0 : -1;
-	rc = prints_add(prints, name, secret_view(&value), err);
+	rc = add_value(prints, binding, secret_view(&value), err);
 	secret_release(&value);
 	return rc;
 }
@@ -37,10 +53,9 @@ static void add_former(const struct former *former,
 
 	for (size_t i = former->count; i-- > 0;)
 		if (bytes_is(binding->secret, former->values[i].name))
-			(void)prints_add(
-				prints,
-				bytes_slice(binding->name, 0, PRINTS_NAME_MAX),
-				secret_view(&former->values[i].value), &err);
+			(void)add_value(prints, binding,
+					secret_view(&former->values[i].value),
+					&err);
 }
 
 int vault_prints(struct vault *vault, const struct session_table *sessions,

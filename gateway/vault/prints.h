@@ -9,7 +9,8 @@
 #include "gateway/vault/vault.h"
 
 /* Those of every credential of the session's scope whose secret is there,
- * under the credential's name, into out; then, as far as there is room,
+ * under the credential's name, into out, each part of it by itself
+ * (policies/secret_parts.h); then, as far as there is room,
  * those of the values that it had before. 0; or -1: no such session, more
  * than PRINTS_SECRETS_MAX, a secret that cannot be opened. */
 int vault_prints(struct vault *vault, const struct session_table *sessions,

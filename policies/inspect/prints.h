@@ -22,7 +22,7 @@
 #include "common/err.h"
 
 #define PRINTS_SECRET_MIN  16
-#define PRINTS_SECRETS_MAX 16
+#define PRINTS_SECRETS_MAX 32
 #define PRINTS_NAME_MAX	   64
 #define PRINTS_BYTES_MAX   (16 * 1024)
 

@@ -113,3 +113,40 @@ def test_policy_test_refuses_a_secret_that_is_not_looked_for(gateway,
                            "https://a.example/")
         assert done.returncode == 2 and word in done.stderr
         assert "hunter2" not in done.stderr
+
+
+# ---- secrets with parts ----
+
+KEY_ID, KEY, TOKEN = ("ID00OWN000EXAMPLE000", "ZZ00/key+of0the0own0session0xyz12345678",
+                      "FwoGZXIvYXdzEJr0own0token0of0the0session0xyz")
+
+
+@pytest.fixture
+def signed(make_session, gateway, policies, origin):
+    """A session that may post, and whose credential is an AWS key."""
+    def make(body):
+        gateway.put_secret("aws", f"{KEY_ID}:{KEY}:{TOKEN}")
+        policy = policies.make([policies.rule("plain.example",
+                                              methods=["POST"], **body)])
+        policy["credentials"] = [{
+            "name": "aws", "secret": "aws", "attach": "sigv4",
+            "sigv4": {"region": "eu-west-1", "service": "s3"},
+            "hosts": ["good.example"]}]
+        made = make_session(policy, on=gateway)
+        wait_until(lambda: post(made, origin, "nothing").status == 200)
+        return made
+    return make
+
+
+@pytest.mark.parametrize("part", [KEY, TOKEN, urllib.parse.quote(KEY, safe=""),
+                                  base64.b64encode(TOKEN.encode()).decode()])
+def test_a_part_of_a_secret_does_not_leave(signed, origin, part):
+    answer = post(signed({"body": {"secrets": "deny"}}), origin, f"= {part} ")
+    assert answer.status == 403, answer.text
+    assert answer.json["constraint"] == "secret_in_body"
+
+
+def test_an_id_may_leave_and_without_the_rule_all_may(signed, origin):
+    made = signed({"body": {"secrets": "deny"}})
+    assert post(made, origin, f"= {KEY_ID} ").status == 200
+    assert post(signed({}), origin, f"= {KEY} {TOKEN} ").status == 200

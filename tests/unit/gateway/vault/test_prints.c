@@ -2,9 +2,14 @@
 
 #include "gateway/vault/prints.h"
 #include "policies/inspect/prints.h"
+#include "policies/policy_credential.h"
 
 #define FORMER "what the token was before"
 #define VALUE  "the token of the forge /+"
+
+#define AWS_ID	  "AKIAZZ00EXAMPLE000ID"
+#define AWS_KEY	  "ZZ00/secretaccesskey+of00the0session0xyz"
+#define AWS_TOKEN "IQoJb3JpZ2luX2VjEAAaCXVzLWVhc3QtMSJHMEUCIQDZZ00"
 
 static const struct scope_host hosts[] = {
 	{BYTES_LITERAL("github.com"), 443},
@@ -12,6 +17,11 @@ static const struct scope_host hosts[] = {
 static const struct scope_binding bindings[] = {
 	{.name = BYTES_LITERAL("forge"),
 	 .secret = BYTES_LITERAL("forge-secret"),
+	 .hosts = hosts,
+	 .hosts_count = 1},
+	{.name = BYTES_LITERAL("aws"),
+	 .secret = BYTES_LITERAL("aws-secret"),
+	 .attach = ATTACH_SIGV4,
 	 .hosts = hosts,
 	 .hosts_count = 1},
 	{.name = BYTES_LITERAL("gone"),
@@ -110,12 +120,45 @@ static void an_edge_gets_prints_and_never_the_secret(void **state)
 	session_table_release(&sessions);
 }
 
+static void each_part_of_a_secret_is_looked_for_by_itself(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct seal_source source = source_of(fixture);
+	struct session_table sessions = {0};
+	static struct keeper keeper;
+	static struct vault vault = {.keeper = &keeper};
+	struct buf out;
+	struct err err;
+
+	add_session(&sessions);
+	assert_int_equal(vault_store_open(&vault.store, &source, &err), 0);
+	assert_int_equal(
+		vault_store_put(&vault.store, bytes_str("aws-secret"),
+				bytes_str(AWS_ID ":" AWS_KEY ":" AWS_TOKEN), 1,
+				&err),
+		0);
+	buf_init(&out, PRINTS_MESSAGE_MAX);
+	assert_int_equal(
+		vault_prints(&vault, &sessions, bytes_str("s-1"), &out, &err),
+		0);
+	expect(buf_view(&out), "aws_secret_access_key = " AWS_KEY "\n", "aws");
+	expect(buf_view(&out), "token: '" AWS_TOKEN "'", "aws");
+	/* Everyone who sees a signature sees it. */
+	expect(buf_view(&out), "aws_access_key_id = " AWS_ID "\n", "");
+	buf_release(&out);
+	vault_store_close(&vault.store);
+	session_table_release(&sessions);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			an_edge_gets_prints_and_never_the_secret, fixture_setup,
 			fixture_teardown),
+		cmocka_unit_test_setup_teardown(
+			each_part_of_a_secret_is_looked_for_by_itself,
+			fixture_setup, fixture_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
