@@ -4,7 +4,8 @@ add_library(sp_sanitizers INTERFACE)
 if(SALLYPORT_SANITIZE)
 	set(flags -fsanitize=address,undefined -fno-sanitize-recover=all
 		-fno-omit-frame-pointer)
-	target_compile_options(sp_sanitizers INTERFACE ${flags} -O1)
+	# Reports name functions and lines; more takes long to link.
+	target_compile_options(sp_sanitizers INTERFACE ${flags} -O1 -g1)
 	target_link_options(sp_sanitizers INTERFACE ${flags})
 	target_compile_definitions(sp_sanitizers INTERFACE SP_UNCONFINED=1)
 	if(SALLYPORT_FUZZ)

@@ -33,7 +33,8 @@ forge_packages() {
 
 test_packages() {
 	forge_packages
-	echo git-lfs libcmocka-dev python3-pytest python3-openssl openssh-client \
+	echo git-lfs libcmocka-dev python3-pytest \
+		python3-pytest-xdist python3-openssl openssh-client \
 		nodejs default-jdk-headless gccgo strace iproute2 iputils-ping \
 		nftables groff-base debootstrap procps wget slowhttptest \
 		tinyproxy microsocks nghttp2-client python3-requests python3-botocore python3-h2 python3-grpcio \

@@ -117,8 +117,20 @@ enter() {
 		${no_proxy:+no_proxy="$no_proxy"} "$@"
 }
 
+# Nothing runs on in a Debian that is being removed.
+cleanup() {
+	if [ -n "$inside" ]; then
+		kill -KILL "$inside" 2>/dev/null || true
+		wait "$inside" || true
+	fi
+	[ -z "$remove" ] || rm -rf "$remove"
+}
+
 main() {
 	local what=head reuse=no
+	# Read when all ends, also from within here.
+	remove='' inside=''
+	trap cleanup EXIT
 	while [ $# -gt 0 ]; do
 		case $1 in
 		--work) what=work ;;
@@ -146,7 +158,7 @@ main() {
 		}
 	else
 		root=$(mktemp -d "$cache/run.XXXXXX")
-		trap 'rm -rf "$root"' EXIT
+		remove=$root
 		cp -a "$cache/base/." "$root"
 	fi
 	exec 9>&-
@@ -155,8 +167,12 @@ main() {
 	share_packages "$cache/packages" "$root/var/cache/apt/archives"
 	copy_source "$root" "$what"
 	local status=0
+	# Not waited for in the foreground: unshare hears no SIGTERM.
 	unshare --mount --pid --fork --kill-child \
-		"$BASH" "$0" --enter "$root" "$@" || status=$?
+		"$BASH" "$0" --enter "$root" "$@" <&0 &
+	inside=$!
+	wait "$inside" || status=$?
+	inside=
 	share_packages "$root/var/cache/apt/archives" "$cache/packages"
 	return "$status"
 }

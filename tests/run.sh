@@ -106,7 +106,7 @@ check_shell() {
 }
 
 build() {
-	cmake --preset "$1" -DSALLYPORT_TESTS=ON &&
+	cmake --preset "$1" &&
 		cmake --build "build/$1" --parallel "$(nproc)"
 }
 

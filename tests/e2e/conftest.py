@@ -13,6 +13,7 @@ from forge import NAMES, Forge  # noqa: E402
 from gateway import CLI, PROGRAM, Gateway  # noqa: E402
 from origin import Origin  # noqa: E402
 from pki import certificates  # noqa: E402
+from programs import give_programs  # noqa: E402,F401
 from session import Session  # noqa: E402
 
 # Names that resolve to an address without being any server's.

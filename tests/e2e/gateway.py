@@ -17,7 +17,7 @@ BUILD = pathlib.Path(os.environ.get("SALLYPORT_BUILD",
                                     SOURCE / "build/dev")).resolve()
 PROGRAM = BUILD / "libexec/sallyport/sallyport-gateway"
 CLI = BUILD / "bin/sallyport"
-READY_S = 30
+READY_S = 60
 # A process that ended so was broken, whatever the test was about: a
 # sanitizer, an assert, a system call that its filter did not know.
 CRASH = re.compile(r"killed by signal (?!9\b|15\b)\d+|exited with [1-9]|"
@@ -96,7 +96,7 @@ class Gateway:
         assert self.process.poll() is None, self.log()[-3000:]
         try:
             return all(p["ready"] for p in self.status()["processes"])
-        except (OSError, ApiError, http.client.HTTPException):
+        except (OSError, ValueError, ApiError, http.client.HTTPException):
             return False
 
     def stop(self):

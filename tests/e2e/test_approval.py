@@ -9,7 +9,8 @@ import time
 
 import pytest
 import websocket
-from gateway import ApiError, CLI, wait_until
+from gateway import ApiError, CLI
+from waiting import wait_until, while_it_lives
 
 OTHER_UID = 54321
 
@@ -138,7 +139,7 @@ def test_a_denied_request_is_refused_and_stays_so(
 
 def test_who_is_answered_too_late_may_try_again(
         gateway, make_session, origin, asking):
-    session = make_session(asking(hold="1s"))
+    session = make_session(asking(hold="200ms"))
     answer = post(session, origin)
     assert answer.status == 403
     assert answer.json["constraint"] == "approval_pending"
@@ -157,13 +158,16 @@ def test_who_is_answered_too_late_may_try_again(
 
 def test_a_grant_until_a_time_ends_then(gateway, make_session, origin,
                                         asking):
-    session = make_session(asking(hold="1s"))
-    wanted = post(session, origin).json["proposal"]
-    end = time.time() + 4
-    until = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(end))
-    assert gateway.cli("approval", "approve", wanted, "--until",
-                       until).returncode == 0
-    assert post(session, origin).status == 200
+    def granted(seconds):
+        session = make_session(asking(hold="100ms"))
+        wanted = post(session, origin).json["proposal"]
+        end = int(time.time() + 1 + seconds)
+        until = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(end))
+        assert gateway.cli("approval", "approve", wanted, "--until",
+                           until).returncode == 0
+        assert post(session, origin).status == 200
+        return session, wanted, end, until
+    session, wanted, end, until = while_it_lives(granted)
     time.sleep(max(0, end - time.time()) + 0.1)
     answer = post(session, origin)
     assert answer.json["constraint"] == "approval_pending"
@@ -174,7 +178,7 @@ def test_a_grant_until_a_time_ends_then(gateway, make_session, origin,
 
 def test_a_grant_answers_one_question_of_one_session(
         gateway, make_session, origin, asking):
-    session, other = make_session(asking("1s")), make_session(asking("1s"))
+    session, other = (make_session(asking("200ms")) for _ in range(2))
     wanted = post(session, origin).json["proposal"]
     decide(gateway, wanted, "approve")
     assert post(session, origin).status == 200
@@ -211,9 +215,11 @@ def test_the_body_of_a_held_request_waits(gateway, make_session, origin,
 def test_a_client_that_is_gone_frees_its_place(gateway, make_session, origin,
                                                asking):
     session = make_session(asking())
-    done = session.curl(origin.url("/release/1"), "-d", "x", "-m", "1")
-    assert done.exit == 28
-    wanted = pending(gateway, session)
+    with session.connect_tls("good.example", origin.port) as client:
+        client.sendall(f"POST /release/1 HTTP/1.1\r\nHost: good.example"
+                       f"{origin.suffix}\r\nContent-Length: 3\r\n\r\nx=1"
+                       .encode())
+        wanted = pending(gateway, session)
     row = session.row("request", constraint="approval_pending")
     assert row["approval"] == wanted["id"]
     # Nobody is held any more, and the question stays.
@@ -225,7 +231,7 @@ def test_a_client_that_is_gone_frees_its_place(gateway, make_session, origin,
 
 def test_the_end_of_a_session_ends_what_it_asked(gateway, make_session,
                                                  origin, asking):
-    session = make_session(asking(hold="1s"))
+    session = make_session(asking(hold="200ms"))
     wanted = post(session, origin).json["proposal"]
     gateway.end(session.id)
     with pytest.raises(ApiError) as refused:
@@ -240,7 +246,7 @@ def test_the_end_of_a_session_ends_what_it_asked(gateway, make_session,
 @pytest.mark.parametrize("role", ["ledger", "edge", "control"])
 def test_what_waits_survives_a_killed_process(own_gateway, make_session,
                                               origin, asking, role):
-    session = make_session(asking(hold="1s"), on=own_gateway)
+    session = make_session(asking(hold="200ms"), on=own_gateway)
     wanted = post(session, origin).json["proposal"]
     granted = post(session, origin, "/release/2").json["proposal"]
     decide(own_gateway, granted, "approve")
@@ -279,30 +285,35 @@ def test_a_session_asks_only_so_much(gateway, make_session, origin, asking):
 
 def test_watch_tells_what_is_asked_and_decided(gateway, make_session, origin,
                                                asking):
-    session = make_session(asking(hold="1s"))
+    session = make_session(asking(hold="200ms"))
     with subprocess.Popen(
             [CLI, "approval", "watch", "--session", session.id],
             stdout=subprocess.PIPE, text=True, env=gateway.env()) as watch:
         try:
-            # It follows once a later row is told.
-            wanted = wait_until(lambda: post(session, origin).json[
-                "proposal"])
-            time.sleep(0.5)
-            decide(gateway, wanted, "deny")
+            rows = []
+            reader = threading.Thread(target=lambda: rows.extend(
+                map(json.loads, watch.stdout)))
+            reader.start()
+
+            def is_denied():
+                """It may not follow yet."""
+                wanted = post(session, origin).json["proposal"]
+                decide(gateway, wanted, "deny")
+                return rows
+            wait_until(is_denied, every=0.3)
             wanted = post(session, origin, "/release/2").json["proposal"]
             decide(gateway, wanted, "approve")
-            rows = []
-            while not rows or not rows[-1]["allowed"]:
-                rows.append(json.loads(watch.stdout.readline()))
+            wait_until(lambda: rows[-1]["allowed"])
         finally:
             watch.terminate()
+            reader.join()
     assert rows[-1]["approval"] == wanted
     assert rows[-1]["activity"] == "approval"
 
 
 def test_run_says_which_command_answers(gateway, policies, origin, asking,
                                         workspace):
-    policy = asking(hold="1s")
+    policy = asking(hold="200ms")
     done = gateway.run(
         policy, "curl -sS -o /dev/null -w '%{http_code}\\n' -d x "
         f"{origin.url('/release/1')}; "
@@ -342,7 +353,7 @@ def propose(session, **wish):
 
 
 def test_an_agent_asks_before_it_tries(gateway, make_session, origin, asking):
-    session = make_session(asking(hold="1s"))
+    session = make_session(asking(hold="200ms"))
     url = origin.url("/release/1")
     answer = propose(session, method="POST", url=url, why="tests are green")
     assert answer.status == 201 and answer.json["state"] == "pending"
@@ -375,7 +386,7 @@ def test_only_what_is_asked_can_be_proposed(gateway, make_session, origin,
 
 def test_sessions_see_their_own_proposals_alone(gateway, make_session, origin,
                                                 asking):
-    session, other = make_session(asking("1s")), make_session(asking("1s"))
+    session, other = (make_session(asking("200ms")) for _ in range(2))
     wanted = post(session, origin).json["proposal"]
     assert internal(session, f"/proposals/{wanted}").json["id"] == wanted
     assert internal(other, f"/proposals/{wanted}").status == 404
@@ -408,7 +419,7 @@ def others_neither_see_nor_decide(make_gateway, make_session, origin, asking):
     for path in shared.run_dir.parents:
         if path.stat().st_uid == os.getuid() and path != path.parent:
             path.chmod(path.stat().st_mode | 0o111)
-    session = make_session(asking(hold="1s"), on=shared)
+    session = make_session(asking(hold="200ms"), on=shared)
     wanted = post(session, origin).json["proposal"]
     body = '{"decision": "approve"}'
     assert ask_as(OTHER_UID, shared, "POST", f"/v1/approvals/{wanted}",

@@ -302,7 +302,7 @@ def test_five_at_once_are_five_sessions(gateway, tmp_path):
 
 # ---- a terminal ----
 
-def read_until(fd, text, timeout=15):
+def read_until(fd, text, timeout=60):
     seen = b""
     end = time.monotonic() + timeout
     while text not in seen:
@@ -317,6 +317,11 @@ def read_until(fd, text, timeout=15):
     return seen
 
 
+# A job that says when it is the terminal's.
+IN_FRONT = (b"sh -c 'while [ $(ps -o tpgid= -p $$) -ne $$ ]; do sleep 0.05; "
+            b"done; echo in front; exec sleep 100' ")
+
+
 def test_an_interactive_shell_has_jobs(gateway, tmp_path):
     pid, fd = pty.fork()
     if pid == 0:
@@ -325,16 +330,16 @@ def test_an_interactive_shell_has_jobs(gateway, tmp_path):
                   gateway.env(TERM="xterm", PS1="$ "))
     for typed, wanted in [
             (b"stty -echo; PS1=''; echo be''gin\r", b"begin"),
-            (b"sleep 100 & jobs\r", b"Running"), (b"fg\r", b""),
-            (b"\x1a", b"Stopped"), (b"kill %1; wait; sleep 100\r", b""),
-            (b"\x03", b""), (b"echo rc=$?\r", b"rc=130"),
+            (IN_FRONT + b"& jobs\r", b"Running"),
+            (b"fg\r", b"in front\r\n"),
+            (b"\x1a", b"Stopped"),
+            (b"kill %1; wait; sh -c 'echo next; exec sleep 100'\r",
+             b"next\r\n"),
+            (b"\x03echo rc=$?\r", b"rc=130"),
             (b"echo x > /etc/x\r", b"write to /etc/x denied"),
             (b"exit 9\r", b"exit")]:
         os.write(fd, typed)
-        if wanted:
-            read_until(fd, wanted)
-        else:
-            time.sleep(0.5)
+        read_until(fd, wanted)
     _, status = os.waitpid(pid, 0)
     os.close(fd)
     assert os.waitstatus_to_exitcode(status) == 9

@@ -7,6 +7,7 @@ import pytest
 from dns_double import (AAAA, CNAME, NXDOMAIN, REFUSED, SERVFAIL, A,
                         DnsDouble, addresses, name_of, record, reply, wire)
 from test_ssrf import MIDDLE
+from waiting import at_best
 
 DEADLINE_S = 8
 
@@ -200,14 +201,17 @@ def test_an_alias_to_an_allowed_address_is_followed(session, origin, dns):
 def test_a_server_that_is_silent_about_ipv6_holds_nothing_up(session, origin,
                                                              dns):
     """RFC 8305: the other family is waited for a moment, not to its end."""
-    good = addresses(origin.address)
-    dns.names["no6.example"] = lambda query, kind, is_tcp: (
-        None if kind == AAAA else good(query, kind, is_tcp))
-    began = time.monotonic()
-    assert session.curl(
-        origin.plain_url("/echo", "no6.example")).status == 200
+    good, names = addresses(origin.address), iter("abc")
+
+    def connect():
+        name = f"no6{next(names)}.example"
+        dns.names[name] = lambda query, kind, is_tcp: (
+            None if kind == AAAA else good(query, kind, is_tcp))
+        began = time.monotonic()
+        assert session.curl(origin.plain_url("/echo", name)).status == 200
+        return time.monotonic() - began
     # The question would be asked again only after 1.5 s.
-    assert time.monotonic() - began < 1.4
+    at_best(1.4, connect)
 
 
 def test_both_families_are_asked_for(session, origin, dns):

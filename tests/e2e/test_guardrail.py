@@ -71,7 +71,7 @@ def asking(make_gateway, tmp_path_factory, policies):
     path.write_text(json.dumps({
         "version": 1,
         "network": {"rules": [policies.rule("good.example", action="ask",
-                                            name="person", hold="1s")],
+                                            name="person", hold="200ms")],
                     "addresses": policies.addresses}}))
     gateway = make_gateway("asking", config={"guardrail": str(path)})
     yield gateway

@@ -82,7 +82,7 @@ def test_many_paths_become_one_with_a_star(gateway, wide, make_session,
 def test_what_a_person_allowed_is_allowed(gateway, wide, make_session,
                                           policies, origin):
     ran = wide([policies.rule("good.example", methods=["GET", "POST"],
-                              action="ask", hold="1s")])
+                              action="ask", hold="200ms")])
     session = make_session(ran.policy)
     url = origin.url("/echo/asked")
     answer = session.curl(url, "-d", "x")

@@ -1,33 +1,18 @@
 """The operator's own roots (tls.ca_bundle) are trusted inside as well: for
 hosts whose TLS is not terminated."""
 import re
-import shutil
 
 import pytest
-from test_clients import JAVA, JAVA_URL, go  # noqa: F401
+from programs import PROGRAMS
 
 CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----.*?"
                          r"-----END CERTIFICATE-----", re.S)
-
-
-# Each prints the status and the body.
-OTHERS = {"java HttpClient": "java Get.java",
-          "java HttpsURLConnection": "java GetUrl.java",
-          "go": "./get-go"}
 
 
 def tunnelled(policies):
     policy = policies.make([policies.rule("good.example")])
     policy["network"]["tls"] = {"tunnel": ["good.example"]}
     return policy
-
-
-@pytest.fixture
-def programs(workspace, go):  # noqa: F811
-    (workspace / "Get.java").write_text(JAVA)
-    (workspace / "GetUrl.java").write_text(JAVA_URL)
-    shutil.copy(go, workspace)
-    return workspace
 
 
 def test_a_sandbox_trusts_a_tunnelled_host_under_a_private_root(
@@ -59,32 +44,35 @@ def test_what_a_session_is_given_to_trust(make_session, policies, pki, forge):
 
 @pytest.mark.parametrize("inspected", [False, True],
                          ids=["tunnelled", "inspected"])
-@pytest.mark.parametrize("other", OTHERS)
-def test_other_truststores_have_both_roots(gateway, policies, origin,
-                                           programs, other, inspected):
+@pytest.mark.parametrize("other", PROGRAMS)
+def test_other_truststores_have_both_roots(
+        gateway, policies, origin, give_programs, workspace, other,
+        inspected):
     """The operator's, and the session's own."""
     policy = tunnelled(policies)
     if inspected:
         policy = policies.make([policies.rule("good.example",
                                               methods=["GET"])])
-    done = gateway.run(policy, f"{OTHERS[other]} {origin.url('/echo')}",
-                       programs)
+    give_programs(PROGRAMS[other], workspace)
+    done = gateway.run(policy, f"{PROGRAMS[other]} {origin.url('/echo')}",
+                       workspace)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("200 ")
     assert '"method": "GET"' in done.stdout
 
 
 def test_java_trusts_what_its_truststore_has_and_no_more(
-        gateway, policies, origin, programs):
+        gateway, policies, origin, give_programs, workspace):
     """The twin: a store of the session's own certificate alone."""
+    give_programs(PROGRAMS["java HttpClient"], workspace)
     done = gateway.run(
         tunnelled(policies),
         "awk '{print} /END CERT/ {exit}' $NODE_EXTRA_CA_CERTS > one.pem; "
         "unset JAVA_TOOL_OPTIONS; keytool -importcert -noprompt -alias one "
         "-file one.pem -keystore one.p12 -storepass changeit && "
         "java -Djavax.net.ssl.trustStore=one.p12 "
-        "-Djavax.net.ssl.trustStorePassword=changeit Get.java "
-        f"{origin.url('/echo')}", programs)
+        "-Djavax.net.ssl.trustStorePassword=changeit -cp . Get "
+        f"{origin.url('/echo')}", workspace)
     assert done.returncode != 0
     assert "SSLHandshakeException" in done.stderr, done.stderr
 

@@ -13,14 +13,6 @@ cd "$(dirname "$0")/../.." || exit 1
 seconds=${1:-10}
 shift || true
 
-cmake --preset fuzz >/dev/null &&
-	cmake --build build/fuzz --parallel "$(nproc)" >build/fuzz/build.log 2>&1 || {
-	tail -n 20 build/fuzz/build.log
-	echo "0 passed, 1 failed"
-	exit 1
-}
-mkdir -p build/fuzz/crashes
-
 names=("$@")
 if [ ${#names[@]} -eq 0 ]; then
 	for file in tests/fuzz/fuzz_*.c; do
@@ -28,6 +20,15 @@ if [ ${#names[@]} -eq 0 ]; then
 		names+=("${name%.c}")
 	done
 fi
+
+cmake --preset fuzz >/dev/null &&
+	cmake --build build/fuzz --parallel "$(nproc)" \
+		--target "${names[@]/#/fuzz_}" >build/fuzz/build.log 2>&1 || {
+	tail -n 20 build/fuzz/build.log
+	echo "0 passed, 1 failed"
+	exit 1
+}
+mkdir -p build/fuzz/crashes
 
 run_one() {
 	local name=$1 kept=build/fuzz/corpus/$1
