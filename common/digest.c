@@ -95,3 +95,14 @@ void digest_sha1(struct bytes bytes, uint8_t out[DIGEST_SHA1_LEN])
 	ok = EVP_Q_digest(NULL, "SHA1", NULL, bytes.data, bytes.len, out, &len);
 	assert(ok && len == DIGEST_SHA1_LEN);
 }
+
+void digest_sha512(struct bytes bytes, uint8_t out[DIGEST_SHA512_LEN])
+{
+	size_t len = 0;
+	int ok;
+
+	(void)OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
+	ok = EVP_Q_digest(NULL, "SHA2-512", NULL, bytes.data, bytes.len, out,
+			  &len);
+	assert(ok && len == DIGEST_SHA512_LEN);
+}

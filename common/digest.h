@@ -8,8 +8,9 @@
 #include "common/bytes.h"
 #include "common/err.h"
 
-#define DIGEST_LEN	32
-#define DIGEST_SHA1_LEN 20
+#define DIGEST_LEN	  32
+#define DIGEST_SHA1_LEN	  20
+#define DIGEST_SHA512_LEN 64
 
 /* SHA-256 (FIPS 180-4) of a and then b; b may be empty. Opens no file, not
  * even at its first use. */
@@ -23,6 +24,8 @@ void digest_close(struct digest_stream *stream, uint8_t out[DIGEST_LEN]);
 /* SHA-1 (FIPS 180-4), for protocols that name it. Not where strength
  * counts. */
 void digest_sha1(struct bytes bytes, uint8_t out[DIGEST_SHA1_LEN]);
+/* SHA-512 (FIPS 180-4). Opens no file either. */
+void digest_sha512(struct bytes bytes, uint8_t out[DIGEST_SHA512_LEN]);
 /* len bytes from getrandom(2); dies (assert) if the kernel has none. */
 void random_bytes(void *out, size_t len);
 /* Lower-case base32 (RFC 4648 alphabet, no padding) of 128 random bits into

@@ -52,6 +52,12 @@ void compile_push_protect(struct compile *compile, const struct text_node *node,
 			  struct push_checks *checks);
 void compile_push_limits(struct compile *compile, const struct text_node *node,
 			 struct push_checks *checks);
+/* git[].push.sign of a repository. */
+void compile_sign(struct compile *compile, const struct text_node *node,
+		  struct policy_repo *repo);
+/* All repositories are read: is any left that signs? A key that is also a
+ * credential's secret is an error where node, the whole of `git`, stands. */
+void compile_sign_settle(struct compile *compile, const struct text_node *node);
 /* credentials[].scrub. */
 void compile_scrub(struct compile *compile, const struct text_node *node,
 		   enum policy_scrub *scrub);

@@ -13,7 +13,7 @@ struct repo_nodes {
 
 struct push_nodes {
 	const struct text_node *branches, *verbs, *tags, *protect, *limits,
-		*secrets, *options, *commits;
+		*secrets, *sign, *options, *commits;
 };
 
 /* ---- push ---- */
@@ -101,7 +101,7 @@ static void read_push(struct compile *compile, const struct text_node *node,
 		{"protect", reader_keep, offsetof(struct push_nodes, protect)},
 		{"limits", reader_keep, offsetof(struct push_nodes, limits)},
 		{"secrets", reader_keep, offsetof(struct push_nodes, secrets)},
-		{"sign", NULL, 0},
+		{"sign", reader_keep, offsetof(struct push_nodes, sign)},
 		{"options", reader_keep, offsetof(struct push_nodes, options)},
 		{"commits", reader_keep, offsetof(struct push_nodes, commits)},
 	};
@@ -124,6 +124,8 @@ static void read_push(struct compile *compile, const struct text_node *node,
 	if (nodes.commits)
 		compile_push_commits(compile, nodes.commits,
 				     &repo->checks.commits);
+	if (nodes.sign)
+		compile_sign(compile, nodes.sign, repo);
 	if (nodes.branches)
 		(void)reader_strings(reader, nodes.branches, branch_item,
 				     &repo->branches);
@@ -287,4 +289,5 @@ void compile_git(struct compile *compile, const struct text_node *node)
 		narrow(compile, item, &array[policy->repo_count]);
 		policy->repo_count++;
 	}
+	compile_sign_settle(compile, node);
 }

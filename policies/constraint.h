@@ -80,6 +80,7 @@
 	  "a placeholder stands where it means nothing")                       \
 	X(signature_not_supported, 403,                                        \
 	  "requests signed in this way are not served")                        \
+	X(sign_not_allowed, 403, "the session may not have this signed")       \
 	X(lease_expired, 403, "the session has expired")                       \
 	X(lease_invalid, 407, "the lease is not this session's")               \
 	X(session_revoked, 403, "the session was revoked")                     \

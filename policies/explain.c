@@ -211,13 +211,24 @@ static int add_repos(const struct policy *policy, struct buf *out)
 	return 0;
 }
 
+static int add_signing(const struct policy_sign *sign, struct buf *out)
+{
+	if (!sign->is_on)
+		return 0;
+	return buf_add_format(out,
+			      "\nCommits and tags are signed by a key outside: "
+			      "git is set up for it. Author,\ncommitter and "
+			      "tagger must be `%.*s <%.*s>`.\n",
+			      BYTES_ARGS(sign->name), BYTES_ARGS(sign->email));
+}
+
 static int add_git(const struct policy *policy, struct buf *out)
 {
 	if (policy->repo_count == 0)
 		return 0;
-	if (buf_add_str(out, "\n## Git\n\n") < 0)
+	if (buf_add_str(out, "\n## Git\n\n") < 0 || add_repos(policy, out) < 0)
 		return -1;
-	return add_repos(policy, out);
+	return add_signing(&policy->sign, out);
 }
 
 /* ---- what narrows all of this ---- */

@@ -21,6 +21,7 @@
 #include "policies/policy_credential.h"
 #include "policies/policy_rule.h"
 #include "policies/push_checks.h"
+#include "policies/sign_rule.h"
 
 #define POLICY_TEXT_MAX	    (1024 * 1024)
 #define POLICY_RULES_MAX    10000
@@ -50,6 +51,7 @@ struct policy_repo {
 	unsigned verbs;
 	struct policy_patterns options; /* of git push -o; none: none */
 	struct push_checks checks;
+	bool signs; /* its commits and tags: policy.sign */
 	/* Where its LFS objects may be stored, beside the forge itself. */
 	struct policy_strings lfs_hosts;
 	uint16_t lfs_port;
@@ -125,6 +127,7 @@ struct policy {
 	size_t credential_count;
 	const struct policy_repo *repos;
 	size_t repo_count;
+	struct policy_sign sign; /* of the repositories that sign */
 	struct policy_filesystem filesystem;
 	struct policy_limits limits;
 	struct policy_environment environment;

@@ -80,6 +80,10 @@ static const struct wire_field scope_fields[] = {
 		   2 * ADDRESS_SPECIAL),
 	WIRE_LIST(struct scope, deny, POLICY_LIST_MAX, &range_schema),
 	WIRE_LIST(struct scope, allow, POLICY_LIST_MAX, &range_schema),
+	WIRE_BOOL(struct scope, signs),
+	WIRE_TEXT(struct scope, sign_secret, NAME_MAX_LEN),
+	WIRE_TEXT(struct scope, sign_name, SIGN_NAME_MAX),
+	WIRE_TEXT(struct scope, sign_email, SIGN_EMAIL_MAX),
 };
 const struct wire_schema scope_schema =
 	WIRE_SCHEMA("scope", struct scope, scope_fields);

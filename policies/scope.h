@@ -76,6 +76,10 @@ struct scope {
 	size_t deny_count;
 	const struct scope_range *allow;
 	size_t allow_count;
+	/* As in struct policy_sign. */
+	bool signs;
+	struct bytes sign_secret;
+	struct bytes sign_name, sign_email;
 };
 
 extern const struct wire_schema scope_schema;

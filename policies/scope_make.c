@@ -249,6 +249,10 @@ static int make_scope(const struct policy *policy, struct arena *arena,
 
 	*scope = (struct scope){
 		.deny_classes = addresses->deny_classes,
+		.signs = policy->sign.is_on,
+		.sign_secret = policy->sign.secret,
+		.sign_name = policy->sign.name,
+		.sign_email = policy->sign.email,
 	};
 	if (make_hosts(policy, bytes_from(NULL, 0), arena, &list) ||
 	    make_bindings(policy, arena, scope) ||

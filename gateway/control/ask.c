@@ -28,6 +28,7 @@ static unsigned rate_of(uint16_t type)
 	case MSG_LEDGER_QUERY:
 	case MSG_LEDGER_VERIFY:
 	case MSG_LEDGER_FOLLOW:
+	case MSG_SIGNER_GET:
 		return 100;
 	case MSG_PROCESS_LIST:
 	case MSG_PROPOSAL_GET:

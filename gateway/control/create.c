@@ -8,6 +8,7 @@
 #include "gateway/control/handlers.h"
 #include "gateway/control/json.h"
 #include "gateway/control/placeholders.h"
+#include "gateway/control/signer.h"
 #include "gateway/session/lease.h"
 #include "policies/guardrail.h"
 #include "policies/permissions.h"
@@ -38,6 +39,7 @@ struct create_task {
 	uint64_t expires_ms;
 	bool holds;
 	bool has_proxy;
+	bool signs;
 	int package_fd;		/* -1 once it was given away */
 	struct buf permissions; /* effective, as one text */
 	json_t *placeholders;
@@ -274,26 +276,42 @@ static json_t *permissions_of(const struct create_task *task)
 	return list;
 }
 
-static void on_created(struct conn *conn, const void *message)
+/* signing is taken. */
+static void reply_created(struct conn *conn, json_t *signing)
 {
 	const struct create_task *task = conn->task;
 	const struct msg_ca *ca = &conn->control->ca;
 	const struct bytes state = conn->control->keeper->config.state;
 
-	(void)message;
 	if (task->holds)
 		memcpy(conn->held, task->id, sizeof(conn->held));
-	conn_reply_json(conn, 201,
-			json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, "
-				  "s:o}",
-				  "id", task->id, "lease", task->lease,
-				  "permissions", permissions_of(task),
-				  "expires", json_time(task->expires_ms),
-				  "ca_pem", ca_trusted(conn->control),
-				  "ca_pkcs12", json_base64(ca->pkcs12), "state",
-				  json_text(state), "proxy",
-				  proxy_of(conn, task), "placeholders",
-				  json_incref(task->placeholders)));
+	conn_reply_json(
+		conn, 201,
+		json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, "
+			  "s:o, s:o}",
+			  "id", task->id, "lease", task->lease, "permissions",
+			  permissions_of(task), "expires",
+			  json_time(task->expires_ms), "ca_pem",
+			  ca_trusted(conn->control), "ca_pkcs12",
+			  json_base64(ca->pkcs12), "state", json_text(state),
+			  "proxy", proxy_of(conn, task), "placeholders",
+			  json_incref(task->placeholders), "signing", signing));
+}
+
+static void on_signer(struct conn *conn, const void *message)
+{
+	reply_created(conn, signer_json(message));
+}
+
+static void on_created(struct conn *conn, const void *message)
+{
+	const struct create_task *task = conn->task;
+
+	(void)message;
+	if (task->signs)
+		signer_ask(conn, bytes_str(task->id), true, on_signer);
+	else
+		reply_created(conn, json_null());
 }
 
 static void ask_create(struct conn *conn)
@@ -344,12 +362,13 @@ static void note_record(struct conn *conn, const struct wanted *wanted,
  * are the administrators' to give. */
 static bool may_use_secrets(struct conn *conn, const struct policy *policy)
 {
-	if (conn->who.is_admin || policy->credential_count == 0)
+	if (conn->who.is_admin ||
+	    (policy->credential_count == 0 && policy->sign.secret.len == 0))
 		return true;
 	log_warn("uid %u may not use secrets", conn->who.uid);
 	conn_refuse(conn, 403,
 		    "only administrators may create sessions whose policy has "
-		    "credentials");
+		    "credentials or sign with a key of the vault");
 	return false;
 }
 
@@ -383,6 +402,7 @@ static void create(struct conn *conn, struct wanted *wanted)
 		wanted->policy_name = arena_copy(&conn->arena, policy->name);
 	/* What does not fit is not told; it holds all the same. */
 	(void)permissions_write(policy, wanted->repo, &task->permissions);
+	task->signs = policy->sign.is_on;
 	sealed = seal(conn, wanted, policy, task, &err);
 	policy_free(policy);
 	if (sealed < 0) {

@@ -2,6 +2,7 @@
 #include "gateway/control/handlers.h"
 #include "gateway/control/json.h"
 #include "gateway/control/session_check.h"
+#include "gateway/control/signer.h"
 
 #define SESSIONS_LISTED_MAX 1000
 
@@ -84,9 +85,31 @@ void handle_session_list(struct conn *conn)
 
 /* ---- show ---- */
 
+static void show_end(struct conn *conn)
+{
+	json_decref(conn->task);
+}
+
+static void on_signer(struct conn *conn, const void *message)
+{
+	json_t *row = conn->task;
+
+	(void)json_object_set_new(row, "signing", signer_json(message));
+	conn_reply_json(conn, 200, json_incref(row));
+}
+
 void handle_session_show(struct conn *conn)
 {
-	conn_reply_json(conn, 200, row_of(conn->session));
+	json_t *row = row_of(conn->session);
+
+	if (!conn->session->signs) {
+		(void)json_object_set_new(row, "signing", json_null());
+		conn_reply_json(conn, 200, row);
+		return;
+	}
+	conn->task = row;
+	conn->on_end = show_end;
+	signer_ask(conn, conn->name, false, on_signer);
 }
 
 /* ---- end ---- */

@@ -1,4 +1,4 @@
-#include "gateway/courier/courier.h"
+#include "gateway/courier/commit_sign.h"
 
 #include "common/cleanup.h"
 
@@ -39,6 +39,8 @@ static int prepare(struct keeper *keeper, struct confine_spec *confine,
 static const struct rpc_permit edge_permits[] = {
 	{MSG_LEG_OPEN, &msg_leg_open_schema, answer_leg_open, true, 200},
 	{MSG_PRINTS_GET, &wire_empty_schema, courier_answer_prints, false, 10},
+	{MSG_SIGN, &msg_sign_schema, courier_answer_sign, false,
+	 SIGNED_PER_SECOND},
 };
 
 static void answer_proxy_connect(struct rpc_ticket ticket, const void *message,

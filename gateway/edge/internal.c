@@ -5,6 +5,7 @@
 #include "common/cleanup.h"
 #include "gateway/edge/approval.h"
 #include "gateway/edge/recent.h"
+#include "gateway/git/signable.h"
 #include "policies/explain.h"
 
 #define PORT_HTTP 80
@@ -22,7 +23,7 @@ static struct internal *internal_new(void)
 
 	if (!internal)
 		return NULL;
-	buf_init(&internal->body, INTERNAL_BODY_MAX);
+	buf_init(&internal->body, 0);
 	return internal;
 }
 
@@ -33,6 +34,7 @@ void internal_release(struct conn *conn)
 	if (!internal)
 		return;
 	conn->internal = NULL;
+	conn->edge->held_bytes -= internal->reserved;
 	buf_release(&internal->body);
 	free(internal);
 }
@@ -64,7 +66,8 @@ static enum step answer_denials(struct conn *conn)
 static int refuse_size(struct conn *conn)
 {
 	conn_refuse(conn, CONSTRAINT_body_too_large,
-		    "a proposal has at most %d bytes", INTERNAL_BODY_MAX);
+		    "the body has at most %zu bytes here",
+		    conn->internal->body.max);
 	return -1;
 }
 
@@ -84,18 +87,40 @@ static enum step read_body(struct conn *conn)
 {
 	if (conn_pump_body(conn, keep_body, never_full) < 0)
 		return STEP_DENY;
-	return conn->body_done ? internal_propose(conn) : STEP_STAY;
+	return conn->body_done ? conn->internal->take_body(conn) : STEP_STAY;
 }
 
-static enum step begin_body(struct conn *conn)
+/* Of all connections together. */
+static int reserve(struct conn *conn, uint64_t bytes)
+{
+	struct edge *edge = conn->edge;
+
+	if (bytes > edge->policy->network_limits.held_bytes ||
+	    edge->held_bytes >
+		    edge->policy->network_limits.held_bytes - bytes) {
+		conn_refuse(conn, CONSTRAINT_limit_bodies, "%s",
+			    constraint_text(CONSTRAINT_limit_bodies));
+		return -1;
+	}
+	edge->held_bytes += bytes;
+	conn->internal->reserved = bytes;
+	return 0;
+}
+
+static enum step begin_body(struct conn *conn, size_t max,
+			    enum step (*take_body)(struct conn *conn))
 {
 	const struct request *request = &conn->request;
+	bool knows_length = request->framing == FRAMING_LENGTH;
 
-	if (request->framing == FRAMING_LENGTH &&
-	    request->body_len > INTERNAL_BODY_MAX) {
+	conn->internal->take_body = take_body;
+	buf_init(&conn->internal->body, max);
+	if (knows_length && request->body_len > max) {
 		(void)refuse_size(conn);
 		return STEP_DENY;
 	}
+	if (reserve(conn, knows_length ? request->body_len : max) < 0)
+		return STEP_DENY;
 	conn_continue(conn);
 	return read_body(conn);
 }
@@ -144,15 +169,17 @@ static enum step route(struct conn *conn)
 	bool is_proposal = bytes_starts_with(path, proposals);
 	bool is_list = bytes_is(path, "/proposals");
 	bool is_policy = bytes_is(path, "/policy");
+	bool is_sign = bytes_is(path, "/sign");
+	bool has_body = is_list || is_sign;
 
-	if (!is_proposal && !is_list && !is_policy &&
+	if (!is_proposal && !has_body && !is_policy &&
 	    !bytes_is(path, "/denials"))
 		return internal_problem(conn, 404,
-					"there are /policy, /denials, "
+					"there are /policy, /denials, /sign, "
 					"/proposals and /proposals/{id} here");
-	if (is_list && !bytes_is(conn->request.method, "POST"))
+	if (has_body && !bytes_is(conn->request.method, "POST"))
 		return internal_not_allowed(conn, "POST");
-	if (!is_list && !is_reading(conn))
+	if (!has_body && !is_reading(conn))
 		return internal_not_allowed(conn, "GET, HEAD");
 	if (!is_proposal && conn->request.has_query)
 		return internal_problem(conn, 400, "there is no query here");
@@ -161,9 +188,11 @@ static enum step route(struct conn *conn)
 				  bytes_slice(path, proposals.len, path.len));
 	if (is_policy)
 		return answer_policy(conn);
-	if (!is_list)
-		return answer_denials(conn);
-	return begin_body(conn);
+	if (is_sign)
+		return begin_body(conn, SIGNABLE_BYTES_MAX, internal_sign);
+	if (is_list)
+		return begin_body(conn, INTERNAL_BODY_MAX, internal_propose);
+	return answer_denials(conn);
 }
 
 static enum step begin(struct conn *conn)

@@ -1,12 +1,13 @@
 /*
  * http://sallyport.internal/: what a sandbox may ask of its own edge. No
  * upstream stands behind it, nothing secret is in it, and it decides
- * nothing.
+ * nothing but what is signed.
  *
  *	GET  /policy                   the policy in words
  *	GET  /denials                  the last refusals, JSON lines
  *	POST /proposals                ask a person before trying
  *	GET  /proposals/{id}?wait=30   what became of it
+ *	POST /sign                     sign this commit or tag
  */
 #ifndef GATEWAY_EDGE_INTERNAL_H
 #define GATEWAY_EDGE_INTERNAL_H
@@ -22,6 +23,9 @@
 
 struct internal {
 	struct buf body;
+	uint64_t reserved; /* for it, in edge->held_bytes */
+	/* The body is whole. */
+	enum step (*take_body)(struct conn *conn);
 	char id[PROPOSAL_ID_MAX + 1]; /* GET /proposals/{id} */
 	unsigned wait_ms;
 	bool is_over;	/* it has waited long enough */
@@ -46,6 +50,11 @@ enum step internal_not_allowed(struct conn *conn, const char *allow);
 /* Answer with a proposal. */
 enum step internal_proposal(struct conn *conn, unsigned status,
 			    const struct proposal *proposal);
+
+/* ---- internal_sign.c ---- */
+
+/* The body is whole: have it signed. */
+enum step internal_sign(struct conn *conn);
 
 /* ---- internal_proposals.c ---- */
 

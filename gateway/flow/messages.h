@@ -12,6 +12,7 @@
 #include "gateway/flow/messages_keepers.h"
 #include "gateway/flow/messages_ledger.h"
 #include "gateway/flow/messages_script.h"
+#include "gateway/flow/messages_sign.h"
 #include "gateway/flow/messages_tokens.h"
 #include "gateway/flow/messages_warden.h"
 #include "gateway/flow/proposal.h"
@@ -53,6 +54,7 @@ enum msg_type {
 	/* edge -> courier */
 	MSG_LEG_OPEN = 60, /* msg_leg_open + fd -> msg_leg_opened + fd */
 	MSG_PRINTS_GET,	   /* empty -> msg_prints: of its session's secrets */
+	MSG_SIGN,	   /* msg_sign -> msg_signed: a commit or a tag */
 
 	/* dialer -> courier: a connection to the upstream proxy, to be one to
 	 * its target */
@@ -71,6 +73,10 @@ enum msg_type {
 	MSG_SECRET_ROTATE, /* msg_secret -> empty: another value */
 	MSG_KEY_ROTATE,	   /* empty -> empty: another key of the vault */
 	MSG_SOURCE_LIST,   /* empty -> msg_source_list */
+	/* courier -> vault */
+	MSG_SIGN_MAKE, /* msg_sign_make -> msg_signed */
+	/* control -> vault */
+	MSG_SIGNER_GET, /* msg_session_ref -> msg_signer: who signs for it */
 
 	/* any -> ledger */
 	MSG_RECORDS = 90,    /* msg_records, notification */

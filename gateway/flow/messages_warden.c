@@ -52,6 +52,7 @@ static const struct wire_field msg_session_fields[] = {
 	WIRE_U32(struct msg_session, edge_pid),
 	WIRE_U32(struct msg_session, edge_restarts),
 	WIRE_BOOL(struct msg_session, is_revoked),
+	WIRE_BOOL(struct msg_session, signs),
 };
 static const struct wire_schema msg_session_schema =
 	WIRE_SCHEMA("session", struct msg_session, msg_session_fields);

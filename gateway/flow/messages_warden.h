@@ -64,6 +64,7 @@ struct msg_session {
 	uint32_t edge_pid;
 	uint32_t edge_restarts;
 	bool is_revoked;
+	bool signs; /* the vault knows with what: msg_signer */
 };
 struct msg_session_query {
 	struct bytes id; /* that session alone; empty: all */

@@ -1,10 +1,12 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "gateway/vault/rotate.h"
+#include "gateway/vault/signing.h"
 #include "gateway/vault/supply.h"
 
 #define CHANGES_PER_SECOND 50
 #define KEYS_PER_SECOND	   20
+#define SIGNERS_PER_SECOND 200
 #define LIST_ARENA_MAX	   (256 * 1024)
 
 static void refuse(struct rpc_ticket ticket, enum constraint constraint,
@@ -74,8 +76,9 @@ static void keep_former(struct vault *vault, struct bytes name)
 /* Is it a value that can stand under that name? The ticket is refused when
  * it is not. */
 static bool may_keep(struct rpc_ticket ticket, const struct msg_secret *secret,
-		     const struct gateway_config *config)
+		     const struct vault *vault)
 {
+	const struct gateway_config *config = &vault->keeper->config;
 	const struct config_source *source;
 	struct err err;
 
@@ -94,6 +97,10 @@ static bool may_keep(struct rpc_ticket ticket, const struct msg_secret *secret,
 			return false;
 		}
 	}
+	if (signing_check(vault, secret->name, secret->value, &err) < 0) {
+		refuse(ticket, CONSTRAINT_request_malformed, err.text);
+		return false;
+	}
 	return true;
 }
 
@@ -109,7 +116,7 @@ static void keep_value(struct rpc_ticket ticket,
 		       "the secret is empty");
 		return;
 	}
-	if (!may_keep(ticket, secret, &vault->keeper->config) ||
+	if (!may_keep(ticket, secret, vault) ||
 	    !may_change(ticket, vault->keeper, secret->name, verb))
 		return;
 	keep_former(vault, secret->name);
@@ -250,5 +257,7 @@ const struct rpc_permit vault_control_permits[] = {
 	 CHANGES_PER_SECOND},
 	{MSG_KEY_ROTATE, &wire_empty_schema, answer_key_rotate, false,
 	 KEYS_PER_SECOND},
+	{MSG_SIGNER_GET, &msg_session_ref_schema, signing_answer_signer, false,
+	 SIGNERS_PER_SECOND},
 };
 const size_t vault_control_permit_count = ARRAY_SIZE(vault_control_permits);

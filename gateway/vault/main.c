@@ -6,6 +6,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "gateway/vault/signing.h"
 #include "gateway/vault/supply.h"
 
 #define SYNC_EVERY_MS 60000
@@ -55,6 +56,12 @@ static void on_session_close(struct keeper *keeper, struct session *session,
 {
 	(void)reason;
 	supply_session_end(keeper->owner, session);
+	signing_close(session);
+}
+
+static void on_session_open(struct keeper *keeper, struct session *session)
+{
+	signing_open(keeper->owner, session);
 }
 
 int main(void)
@@ -78,6 +85,7 @@ int main(void)
 		.prepare = prepare,
 		.syscalls = syscalls,
 		.start = start,
+		.on_session_open = on_session_open,
 		.on_session_close = on_session_close,
 	};
 	static struct vault vault;

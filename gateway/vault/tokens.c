@@ -5,10 +5,12 @@
 #include "common/log.h"
 #include "gateway/vault/prints.h"
 #include "gateway/vault/scope.h"
+#include "gateway/vault/signing.h"
 #include "gateway/vault/supply.h"
 #include "policies/host.h"
 
 #define TOKENS_PER_SECOND 20000
+#define SIGNED_PER_SECOND 2000
 #define NAME_MAX_LEN	  128 /* of a binding */
 
 static void refuse(struct rpc_ticket ticket, enum constraint constraint,
@@ -201,5 +203,7 @@ const struct rpc_permit vault_courier_permits[] = {
 	 TOKENS_PER_SECOND},
 	{MSG_PRINTS_MAKE, &msg_prints_make_schema, answer_prints, false,
 	 TOKENS_PER_SECOND},
+	{MSG_SIGN_MAKE, &msg_sign_make_schema, signing_answer_make, false,
+	 SIGNED_PER_SECOND},
 };
 const size_t vault_courier_permit_count = ARRAY_SIZE(vault_courier_permits);

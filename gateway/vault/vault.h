@@ -11,6 +11,8 @@
  *	app.c		tokens of a GitHub App
  *	supply_list.c	which sources there are, and how they do
  *	scope.c		may this session have that?
+ *	signing.c	who may have commits and tags signed
+ *	ssh_key.c, ssh_private.c  with which key
  *	tokens.c	what the courier asks
  *	changes.c	what control asks
  */

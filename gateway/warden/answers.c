@@ -271,6 +271,7 @@ static struct msg_session session_row(const struct warden_session *session)
 		.edge_pid = edge ? (uint32_t)edge->pid : 0,
 		.edge_restarts = edge ? edge->restarts : 0,
 		.is_revoked = session->is_revoked,
+		.signs = of->scope.signs,
 	};
 }
 
