@@ -8,7 +8,9 @@
 #define PIECE_BYTES  (32 * 1024)
 #define STOP_WAIT_MS 5000
 /* Upstream pauses: what is held back goes on after so long. */
-#define QUIET_MS       50
+#define QUIET_MS 50
+/* RFC 9112 7.1: what comes behind it is of no body with a word before it. */
+#define LAST_CHUNK     "\r\n0\r\n\r\n"
 #define STOPPED_REASON "credential_reflected"
 
 /* ---- bytes ---- */
@@ -144,6 +146,8 @@ void pass_back(struct leg *leg)
 		return;
 	}
 	keep_passed(leg, (size_t)len);
+	if (bytes_ends_with(buf_view(in), bytes_str(LAST_CHUNK)))
+		pass_rest(leg);
 	if (io_is_full(leg->edge))
 		io_read_stop(leg->upstream);
 	pass_wait(leg);

@@ -123,6 +123,39 @@ static void leg_lets_a_right_guess_go_like_a_wrong_one(void **state)
 	}
 }
 
+static void leg_waits_for_nothing_behind_the_last_chunk(void **state)
+{
+	static const char *const ends[] = {
+		"9\r\nsome-word\r\n0\r\n\r\n",
+		"8\r\nghs_the-\r\n0\r\n\r\n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
+		struct rig rig;
+
+		start(&rig, SCRUB_CUT);
+		upstream_says(&rig, "HTTP/1.1 200 OK\r\n\r\n");
+		assert_frame(&rig, LEG_DATA, "HTTP/1.1 200 OK\r\n\r\n");
+		upstream_says(&rig, ends[i]);
+		assert_frame(&rig, LEG_DATA, ends[i]);
+		rig_tear_down(&rig);
+	}
+}
+
+static void leg_cuts_half_a_credential_before_the_last_chunk(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	start(&rig, SCRUB_MASK);
+	upstream_says(&rig, "HTTP/1.1 200 OK\r\n\r\n");
+	assert_frame(&rig, LEG_DATA, "HTTP/1.1 200 OK\r\n\r\n");
+	upstream_says(&rig, "9\r\nghs_the-r\r\n0\r\n\r\n");
+	assert_int_equal(rig_refusal(&rig), CONSTRAINT_credential_reflected);
+	rig_tear_down(&rig);
+}
+
 static void leg_cuts_half_a_credential_when_upstream_pauses(void **state)
 {
 	struct rig rig;
@@ -145,6 +178,9 @@ int main(void)
 		cmocka_unit_test(leg_overwrites_a_credential_and_goes_on),
 		cmocka_unit_test(leg_forgets_what_passed_for_the_next_request),
 		cmocka_unit_test(leg_lets_a_right_guess_go_like_a_wrong_one),
+		cmocka_unit_test(leg_waits_for_nothing_behind_the_last_chunk),
+		cmocka_unit_test(
+			leg_cuts_half_a_credential_before_the_last_chunk),
 		cmocka_unit_test(
 			leg_cuts_half_a_credential_when_upstream_pauses),
 		cmocka_unit_test(
