@@ -247,11 +247,27 @@ static void scan_windows(struct scan *scan)
 	}
 }
 
+/* What most marks in ordinary bytes are not: followed by the next byte of
+ * what they would begin. */
+static bool may_interrupt(uint8_t mark, uint8_t next)
+{
+	if (mark == '\r')
+		return next == '\n';
+	if (next == '\r')
+		return true;
+	if (mark == '%')
+		return isxdigit(next);
+	return memchr("u\"\\/", next, 4);
+}
+
 /* *c: what it stands for, if it is an escape. */
 static bool interrupts(const struct scan *scan, size_t at, uint8_t *c)
 {
 	bool is_open;
 
+	if (at + 1 < scan->len &&
+	    !may_interrupt(scan->data[at], scan->data[at + 1]))
+		return false;
 	*c = '\r';
 	if (scan->data[at] == '\r')
 		return reflect_border(text_of(scan), at, &is_open) > 0;
