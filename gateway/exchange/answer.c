@@ -118,6 +118,33 @@ static int read_app(const json_t *root, struct msg_exchanged *exchanged,
 	return 0;
 }
 
+int answer_owner(const struct config_source *source, unsigned status,
+		 struct bytes body, struct bytes repository, struct err *err)
+{
+	json_t *root = json_loadb((const char *)body.data, body.len,
+				  JSON_REJECT_DUPLICATES, NULL);
+	const json_t *id = json_object_get(root, "id");
+	bool is_ours = json_is_integer(id) &&
+		       (uint64_t)json_integer_value(id) == source->installation;
+	int result = 0;
+
+	if (status == 301 || status == 404 ||
+	    (status == 200 && json_is_integer(id) && !is_ours))
+		result = err_set(err, ERR_DENIED,
+				 "the app's installation %llu has no "
+				 "repository %.*s",
+				 (unsigned long long)source->installation,
+				 BYTES_ARGS(repository));
+	else if (status != 200)
+		result = refused(root, status, err);
+	else if (!is_ours)
+		result = err_set(err, ERR_INVALID,
+				 "its answer is no JSON object with the id of "
+				 "an installation");
+	json_decref(root);
+	return result;
+}
+
 /* ---- both ---- */
 
 int answer_read(struct answer *answer, const struct config_source *source,

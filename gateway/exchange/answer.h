@@ -24,4 +24,9 @@ int answer_read(struct answer *answer, const struct config_source *source,
 		struct err *err);
 void answer_release(struct answer *answer);
 
+/* Read GitHub's answer to request_owner(): is the repository, "owner/name",
+ * of the source's installation? 0, or -1 with *err. */
+int answer_owner(const struct config_source *source, unsigned status,
+		 struct bytes body, struct bytes repository, struct err *err);
+
 #endif

@@ -25,7 +25,13 @@ struct deal {
 	const struct config_source *source;
 	struct rpc_ticket ticket;
 	bool is_end;
-	struct buf say; /* what is asked: a secret */
+	/* What is asked, one connection after the other: secrets. Of an app's
+	 * token first whose the repository is. */
+	struct buf says[2];
+	unsigned turn;
+	bool has_owner; /* or it is not asked */
+	bool goes_on;	/* with the next turn, once the io is released */
+	char repository[EXCHANGE_REPOSITORY_MAX + 1];
 	struct io *io;
 	struct io_timer *timer;
 	struct reply reply;
@@ -37,11 +43,17 @@ struct deal {
 
 /* ---- the end ---- */
 
-static void wipe_say(struct deal *deal)
+static void wipe(struct buf *say)
 {
-	if (deal->say.data)
-		secret_wipe(deal->say.data, deal->say.size);
-	buf_release(&deal->say);
+	if (say->data)
+		secret_wipe(say->data, say->size);
+	buf_release(say);
+}
+
+static void wipe_says(struct deal *deal)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(deal->says); i++)
+		wipe(&deal->says[i]);
 }
 
 static void free_when_done(struct deal *deal)
@@ -51,7 +63,7 @@ static void free_when_done(struct deal *deal)
 	DL_DELETE(deal->exchange->deals, deal);
 	deal->exchange->deal_count--;
 	io_timer_free(deal->timer);
-	wipe_say(deal);
+	wipe_says(deal);
 	reply_release(&deal->reply);
 	free(deal);
 }
@@ -61,7 +73,7 @@ static void over(struct deal *deal)
 {
 	deal->is_over = true;
 	io_timer_set(deal->timer, 0);
-	wipe_say(deal);
+	wipe_says(deal);
 	if (deal->io)
 		io_close(deal->io);
 }
@@ -101,6 +113,23 @@ static void take_end(struct deal *deal)
 	fail(deal, why);
 }
 
+/* It closes the connection, and so do we: the rest is asked on another. */
+static void take_owner(struct deal *deal)
+{
+	struct err err;
+
+	if (answer_owner(deal->source, deal->reply.response.status,
+			 buf_view(&deal->reply.body),
+			 bytes_str(deal->repository), &err) < 0) {
+		fail(deal, err.text);
+		return;
+	}
+	deal->has_owner = true;
+	deal->goes_on = true;
+	deal->turn++;
+	io_close(deal->io);
+}
+
 static void take_reply(struct deal *deal)
 {
 	struct answer answer;
@@ -108,6 +137,10 @@ static void take_reply(struct deal *deal)
 
 	if (deal->is_end) {
 		take_end(deal);
+		return;
+	}
+	if (!deal->has_owner) {
+		take_owner(deal);
 		return;
 	}
 	if (answer_read(&answer, deal->source, deal->reply.response.status,
@@ -136,12 +169,15 @@ static void on_bytes(struct deal *deal, bool is_end)
 
 static void ask(struct deal *deal)
 {
-	int result = io_write(deal->io, buf_view(&deal->say));
+	struct buf *say = &deal->says[deal->turn];
+	int result = io_write(deal->io, buf_view(say));
 
-	wipe_say(deal);
+	wipe(say);
 	if (result < 0)
 		fail(deal, "it takes nothing");
 }
+
+static void go_on(struct deal *deal);
 
 static void on_event(struct io *io, enum io_event event, void *owner)
 {
@@ -149,10 +185,12 @@ static void on_event(struct io *io, enum io_event event, void *owner)
 
 	if (event == IO_RELEASED) {
 		deal->io = NULL;
+		if (deal->goes_on)
+			go_on(deal);
 		free_when_done(deal);
 		return;
 	}
-	if (deal->is_over)
+	if (deal->is_over || deal->goes_on)
 		return;
 	if (event == IO_TLS_READY)
 		ask(deal);
@@ -227,11 +265,31 @@ static int dial(struct deal *deal, struct err *err)
 	if (rpc_ask(dialer->rpc, &call, NULL, err) < 0)
 		return -1;
 	deal->is_dialing = true;
-	io_timer_set(deal->timer, EXCHANGE_TIMEOUT_MS);
 	return 0;
 }
 
+/* The next turn, in what is left of the deal's time. */
+static void go_on(struct deal *deal)
+{
+	struct err err;
+
+	deal->goes_on = false;
+	if (deal->is_over)
+		return;
+	reply_release(&deal->reply);
+	reply_init(&deal->reply, "POST");
+	if (dial(deal, &err) < 0)
+		fail(deal, err.text);
+}
+
 /* ---- the beginning ---- */
+
+/* Large enough at once: growing would leave a secret behind. */
+static void init_say(struct buf *say)
+{
+	buf_init(say, EXCHANGE_SAY_MAX);
+	(void)buf_reserve(say, EXCHANGE_SAY_MAX);
+}
 
 static struct deal *deal_new(struct exchange *exchange, struct bytes name,
 			     struct rpc_ticket ticket)
@@ -253,18 +311,18 @@ static struct deal *deal_new(struct exchange *exchange, struct bytes name,
 	if (!deal->timer)
 		return NULL;
 	memcpy(deal->host, source->host.data, source->host.len);
-	/* Large enough at once: growing would leave a secret behind. */
-	buf_init(&deal->say, EXCHANGE_SAY_MAX);
-	(void)buf_reserve(&deal->say, EXCHANGE_SAY_MAX);
+	init_say(&deal->says[0]);
 	rpc_ticket_hold(ticket);
 	DL_APPEND(exchange->deals, deal);
 	exchange->deal_count++;
 	return take_ptr(&deal);
 }
 
-static void begin(struct deal *deal, int written, struct err *err)
+static void begin(struct deal *deal, const char *method, int written,
+		  struct err *err)
 {
-	reply_init(&deal->reply, deal->is_end ? "DELETE" : "POST");
+	reply_init(&deal->reply, method);
+	io_timer_set(deal->timer, EXCHANGE_TIMEOUT_MS);
 	if (written < 0 || dial(deal, err) < 0) {
 		fail(deal, err->text);
 		free_when_done(deal);
@@ -277,6 +335,19 @@ static void refuse(struct rpc_ticket ticket)
 		   "nothing is bought there, or too much is just now");
 }
 
+static int write_app(struct deal *deal, const struct msg_exchange *wanted,
+		     struct err *err)
+{
+	if (wanted->repository.len > EXCHANGE_REPOSITORY_MAX)
+		return err_set(err, ERR_TOO_LARGE, "the repository's name");
+	memcpy(deal->repository, wanted->repository.data,
+	       wanted->repository.len);
+	init_say(&deal->says[1]);
+	if (request_owner(deal->source, wanted, &deal->says[0], err) < 0)
+		return -1;
+	return request_buy(deal->source, wanted, &deal->says[1], err);
+}
+
 void deal_buy(struct exchange *exchange, const struct msg_exchange *wanted,
 	      struct rpc_ticket ticket)
 {
@@ -285,9 +356,14 @@ void deal_buy(struct exchange *exchange, const struct msg_exchange *wanted,
 
 	if (!deal) {
 		refuse(ticket);
-		return;
+	} else if (deal->source->kind == SOURCE_GITHUB_APP) {
+		begin(deal, "GET", write_app(deal, wanted, &err), &err);
+	} else {
+		deal->has_owner = true;
+		begin(deal, "POST",
+		      request_buy(deal->source, wanted, &deal->says[0], &err),
+		      &err);
 	}
-	begin(deal, request_buy(deal->source, wanted, &deal->say, &err), &err);
 }
 
 void deal_end(struct exchange *exchange, const struct msg_token_end *wanted,
@@ -301,6 +377,7 @@ void deal_end(struct exchange *exchange, const struct msg_token_end *wanted,
 		return;
 	}
 	deal->is_end = true;
-	begin(deal, request_end(deal->source, wanted->token, &deal->say, &err),
+	begin(deal, "DELETE",
+	      request_end(deal->source, wanted->token, &deal->says[0], &err),
 	      &err);
 }

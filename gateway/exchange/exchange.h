@@ -4,7 +4,8 @@
  * process that speaks with them: the vault has no network, and the courier,
  * which holds the tokens of all sessions, parses nothing.
  *
- *	deal.c	   one purchase: dial, TLS, ask, read, tell the vault
+ *	deal.c	   one purchase: dial, TLS, ask, read, tell the vault; for an
+ *		   app's token first whether the repository is the app's
  *	request.c  what is asked (RFC 6749 4.4 and 6; GitHub's API)
  *	reply.c	   HTTP's part of the answer, bounded
  *	answer.c   JSON's part of it, and what may be wrong with it
@@ -21,9 +22,10 @@
 #include "gateway/keeper/keeper.h"
 #include "gateway/tls/client.h"
 
-#define DEALS_MAX	     128
-#define EXCHANGE_SAY_MAX     (192 * 1024)
-#define EXCHANGE_ADDRESS_MAX 64
+#define DEALS_MAX		128
+#define EXCHANGE_SAY_MAX	(192 * 1024)
+#define EXCHANGE_ADDRESS_MAX	64
+#define EXCHANGE_REPOSITORY_MAX 256
 
 struct deal;
 
@@ -52,6 +54,11 @@ void deal_end(struct exchange *exchange, const struct msg_token_end *wanted,
 int request_buy(const struct config_source *source,
 		const struct msg_exchange *wanted, struct buf *out,
 		struct err *err);
+/* Write what asks whether the repository is of the app's installation. The
+ * same. */
+int request_owner(const struct config_source *source,
+		  const struct msg_exchange *wanted, struct buf *out,
+		  struct err *err);
 /* Write what ends an app's token. The same. */
 int request_end(const struct config_source *source, struct bytes token,
 		struct buf *out, struct err *err);

@@ -1,3 +1,4 @@
+#include <ctype.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -9,8 +10,9 @@
 
 #define HEX "0123456789ABCDEF"
 /* What form and base64 may make of a secret. */
-#define ENCODED_MAX (3 * EXCHANGE_VALUE_MAX)
-#define BODY_MAX    (64 * 1024)
+#define ENCODED_MAX	  (3 * EXCHANGE_VALUE_MAX)
+#define BODY_MAX	  (64 * 1024)
+#define EXCHANGE_PATH_MAX 320
 
 /* ---- pieces ---- */
 
@@ -170,12 +172,30 @@ static int add_bearer(struct buf *out, struct bytes token)
 		       : 0;
 }
 
+static bool is_name(struct bytes text)
+{
+	for (size_t i = 0; i < text.len; i++)
+		if (!isalnum(text.data[i]) && text.data[i] != '-' &&
+		    text.data[i] != '_' && text.data[i] != '.')
+			return false;
+	return text.len > 0 && !bytes_is(text, ".") && !bytes_is(text, "..");
+}
+
+/* "owner/name", as both stand in a URL. */
+static bool is_repository(struct bytes text)
+{
+	struct bytes owner;
+
+	return bytes_split(&text, '/', &owner) && is_name(owner) &&
+	       is_name(text);
+}
+
 /* One repository, and rights that are named: without either GitHub gives
  * all that the app has (security; the second decision). */
 static int check_app(const struct msg_exchange *wanted, struct err *err)
 {
-	bool is_open =
-		wanted->repository.len == 0 || wanted->permissions_count == 0;
+	bool is_open = !is_repository(wanted->repository) ||
+		       wanted->permissions_count == 0;
 
 	for (size_t i = 0; i < wanted->permissions_count; i++)
 		is_open |= bytes_is(wanted->permissions[i].name, "workflows") ||
@@ -189,7 +209,10 @@ static int check_app(const struct msg_exchange *wanted, struct err *err)
 static json_t *app_body(const struct msg_exchange *wanted)
 {
 	json_t *permissions = json_object();
+	struct bytes name = wanted->repository;
+	struct bytes owner;
 
+	(void)bytes_split(&name, '/', &owner);
 	for (size_t i = 0; i < wanted->permissions_count; i++)
 		(void)json_object_setn_new_nocheck(
 			permissions,
@@ -198,8 +221,8 @@ static json_t *app_body(const struct msg_exchange *wanted)
 			json_string(wanted->permissions[i].write ? "write"
 								 : "read"));
 	return json_pack("{s:[s%], s:o}", "repositories",
-			 (const char *)wanted->repository.data,
-			 wanted->repository.len, "permissions", permissions);
+			 (const char *)name.data, name.len, "permissions",
+			 permissions);
 }
 
 static int request_app(const struct config_source *source,
@@ -221,6 +244,24 @@ static int request_app(const struct config_source *source,
 	if (!text || add_head(out, source, "POST", path) < 0 ||
 	    add_bearer(out, wanted->proof) < 0 ||
 	    add_body(out, "application/json", bytes_str(text)) < 0)
+		return too_long(err);
+	return 0;
+}
+
+int request_owner(const struct config_source *source,
+		  const struct msg_exchange *wanted, struct buf *out,
+		  struct err *err)
+{
+	char path[EXCHANGE_PATH_MAX];
+	int len;
+
+	if (check_app(wanted, err) < 0)
+		return -1;
+	len = snprintf(path, sizeof(path), "/repos/%.*s/installation",
+		       BYTES_ARGS(wanted->repository));
+	if (len < 0 || (size_t)len >= sizeof(path) ||
+	    add_head(out, source, "GET", path) < 0 ||
+	    add_bearer(out, wanted->proof) < 0 || add(out, "\r\n") < 0)
 		return too_long(err);
 	return 0;
 }

@@ -19,7 +19,7 @@ struct msg_exchange {
 	struct bytes name;	 /* of the source */
 	struct bytes proof;	 /* "id:password", or a signed JWT */
 	struct bytes refresh;	 /* refresh token; empty: client credentials */
-	struct bytes repository; /* the one that an app's token is for */
+	struct bytes repository; /* "owner/name": what an app's is for */
 	const struct source_permission *permissions; /* of an app's token */
 	size_t permissions_count;
 };

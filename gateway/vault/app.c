@@ -43,17 +43,21 @@ static const struct scope_repo *repo_of(const struct supply_wanted *wanted,
 	return found;
 }
 
+/* "owner/name": whose it is counts, since an app's token is bought by the
+ * name alone. */
 static int take_repository(struct supply *supply, const struct scope_repo *repo,
 			   struct err *err)
 {
-	struct bytes path = repo->path;
-	size_t start = path.len;
+	struct bytes path = bytes_slice(repo->path, 1, repo->path.len);
+	struct bytes name = path;
+	struct bytes owner;
 
-	while (start > 0 && path.data[start - 1] != '/')
-		start--;
-	path = bytes_slice(path, start, path.len);
-	if (path.len == 0 || path.len > SUPPLY_REPO_MAX)
-		return err_set(err, ERR_DENIED, "the repository has no name");
+	if (!bytes_split(&name, '/', &owner) || owner.len == 0 ||
+	    name.len == 0 || bytes_find(name, '/', 0) >= 0 ||
+	    path.len > SUPPLY_REPO_MAX)
+		return err_set(err, ERR_DENIED,
+			       "%.*s is no repository of GitHub: OWNER/NAME",
+			       BYTES_ARGS(bytes_slice(path, 0, 200)));
 	memcpy(supply->repository, path.data, path.len);
 	supply->repository[path.len] = '\0';
 	return 0;

@@ -7,6 +7,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "gateway/vault/retire.h"
 
 /* The cases of uthash's function fall through on purpose. */
 #pragma GCC diagnostic ignored "-Wimplicit-fallthrough"
@@ -138,14 +139,25 @@ static void wait_for(struct supply *supply, supply_fn *fn, void *owner)
 
 /* ---- what came ---- */
 
+/* Is it a token that its endpoint would take? */
+static bool is_live_token(const struct supply *supply)
+{
+	return supply->source->kind == SOURCE_GITHUB_APP &&
+	       supply->value.len > 0 &&
+	       now_of(supply->vault) < supply->expires_ms;
+}
+
 static void replace(struct supply *supply, struct secret *value)
 {
 	struct vault *vault = supply->vault;
 
 	if (supply->value.len > 0 &&
-	    !bytes_equal(secret_view(&supply->value), secret_view(value)))
+	    !bytes_equal(secret_view(&supply->value), secret_view(value))) {
+		if (is_live_token(supply))
+			retire_token(supply);
 		former_keep(&vault->former, supply->source->name,
 			    &supply->value, clock_wall_ms());
+	}
 	secret_release(&supply->value);
 	supply->value = *value;
 	secret_init(value);
@@ -289,6 +301,8 @@ void supply_changed(struct vault *vault, struct bytes name)
 	HASH_ITER (hh, vault->supplies, supply, next) {
 		if (!is_bought_with(supply->source, name))
 			continue;
+		if (is_live_token(supply))
+			retire_token(supply);
 		supply->is_stale = supply->is_asked;
 		supply->fresh_ms = supply->expires_ms = supply->failed_ms = 0;
 	}
@@ -313,4 +327,5 @@ void supply_release(struct vault *vault)
 
 	HASH_ITER (hh, vault->supplies, supply, next)
 		forget(supply);
+	retire_release(vault);
 }

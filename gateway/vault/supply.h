@@ -16,7 +16,7 @@
 #define SUPPLY_FILE_MS	 1000
 #define SUPPLY_FAILED_MS 1000
 #define SUPPLY_KEY_MAX	 1024
-#define SUPPLY_REPO_MAX	 128
+#define SUPPLY_REPO_MAX	 160
 
 /* value: NULL, and *err says why. Both are valid for the call only. */
 typedef void supply_fn(const struct secret *value, const struct err *err,
@@ -41,7 +41,7 @@ struct supply {
 	bool is_stale; /* and will be too old when it comes */
 	struct supply_waiter *waiters;
 	/* Of a GitHub App's token. */
-	char repository[SUPPLY_REPO_MAX + 1];
+	char repository[SUPPLY_REPO_MAX + 1]; /* "owner/name" */
 	struct source_permission permissions[SOURCE_PERMISSIONS_MAX + 3];
 	size_t permissions_count;
 	char key[SUPPLY_KEY_MAX];

@@ -9,6 +9,7 @@
  *	former.c	what a secret was before
  *	supply.c	values that come from elsewhere (source.h)
  *	app.c		tokens of a GitHub App
+ *	retire.c	and their end, when they were replaced
  *	supply_list.c	which sources there are, and how they do
  *	scope.c		may this session have that?
  *	signing.c	who may have commits and tags signed
@@ -24,6 +25,7 @@
 #include "gateway/vault/store.h"
 
 struct supply;
+struct retired;
 
 struct vault {
 	struct keeper *keeper;
@@ -31,6 +33,9 @@ struct vault {
 	struct former former;
 	struct supply *supplies; /* what came from elsewhere */
 	size_t waiter_count;	 /* for them */
+	struct retired *retired; /* retire.h; the oldest first */
+	size_t retired_count;
+	struct io_timer *retire; /* NULL: never needed yet */
 	struct io_timer *sync;
 };
 

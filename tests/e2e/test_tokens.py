@@ -53,7 +53,7 @@ def gateway(make_gateway, double):
             "app-bad": {"github_app": app}}})
     double.refresh = "the-first-refresh-token"
     key = rsa.generate_private_key(65537, 2048)
-    double.app_key = key.public_key()
+    double.app_private, double.app_key = key, key.public_key()
     gateway.put_secret("client", ":".join(double.client))
     gateway.put_secret("refresh", double.refresh)
     gateway.put_secret("app-key", pem_of(key))
@@ -80,7 +80,8 @@ def session(make_session, double):
             "credentials": [{"name": "api", "secret": secret,
                              "attach": "bearer", "hosts": [API]}]}
         if repo:
-            entry = {"repo": double.url(f"/acme/{repo}", API),
+            path = repo if "/" in repo else f"acme/{repo}"
+            entry = {"repo": double.url(f"/{path}", API),
                      "credential": "api", "read": True}
             if push:
                 entry["push"] = {"branches": ["agent/1"]}
@@ -103,7 +104,7 @@ def listed(gateway):
     """What `secret list` says, by name."""
     done = gateway.cli("secret", "list", "-o", "json")
     assert done.returncode == 0, done.stderr
-    assert "token-" not in done.stdout and "PRIVATE" not in done.stdout
+    assert "ghs_" not in done.stdout and "PRIVATE" not in done.stdout
     return {row["name"]: row for row in json.loads(done.stdout)["secrets"]}
 
 
@@ -233,6 +234,34 @@ def test_who_only_reads_gets_a_token_that_only_reads(session, double):
         "repositories": ["gears"],
         "permissions": {"metadata": "read", "contents": "read",
                         "pull_requests": "read"}}
+
+
+@pytest.mark.parametrize("repo, words", [
+    ("zeta/widgets", "installation 42 has no repository zeta/widgets"),
+    ("nobody/widgets", "installation 42 has no repository nobody/widgets"),
+    ("acme/deep/widgets", "acme/deep/widgets is no repository of GitHub")])
+def test_whose_a_repository_is_counts(session, double, repo, words):
+    """The token would be for acme/widgets: GitHub takes a name alone."""
+    tokens = "/app/installations/42/access_tokens"
+    before = len(double.paths(tokens))
+    answer = session("app", repo).curl(double.url("/x/owner", API))
+    assert answer.status == 502 and words in answer.text, answer.text
+    assert answer.json["constraint"] == "credential_unavailable"
+    assert len(double.paths(tokens)) == before
+    assert not double.paths("/x/owner")
+
+
+def test_a_token_ends_with_the_key_that_bought_it(gateway, session, double):
+    made = session("app", "levers")
+    first = carried(made, double, "/x/levers")
+    row = listed(gateway)["app"]
+    assert row["source"] == "github_app" and row["state"] == "held"
+    gateway.put_secret("app-key", pem_of(double.app_private))
+    second = carried(made, double, "/x/levers")
+    assert second != first
+    wait_until(lambda: first in double.revoked)
+    assert carried(made, double, "/x/levers") == second
+    assert second not in double.revoked
 
 
 def test_without_a_repository_there_is_no_token(session, double):

@@ -53,7 +53,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             double.heard.append(heard)
         if heard.path == "/token":
             double.issue(self, heard)
-        elif heard.path.startswith("/app/") or \
+        elif heard.path.startswith(("/app/", "/repos/")) or \
                 heard.path == "/installation/token":
             double.github(self, heard)
         else:
@@ -229,6 +229,17 @@ class TokenDouble:
             return f"exp {claims['exp'] - now}"
         return None
 
+    def _installation(self, handler, heard):
+        """Of a repository: the app is installed for all of acme's, and by
+        another installation for those of zeta."""
+        owner = heard.path.split("/")[2]
+        number = {"acme": 42, "zeta": 43}.get(owner)
+        if heard.method != "GET" or not number:
+            handler.answer(404, {"message": "Not Found"})
+        else:
+            handler.answer(200, {"id": number, "app_id": 4711,
+                                 "account": {"login": owner}})
+
     def github(self, handler, heard):
         if heard.path == "/installation/token":
             token = heard.authorization.removeprefix("Bearer ")
@@ -237,13 +248,17 @@ class TokenDouble:
             handler.send_response(204)
             handler.end_headers()
             return
-        if self.spoil(handler, 201):
+        is_question = heard.path.startswith("/repos/")
+        if self.spoil(handler, 200 if is_question else 201):
             return
         fault = self._jwt_fault(heard)
         if fault:
             self.faults.append(fault)
             handler.answer(401, {"message": "A JSON web token could not be "
                                             "decoded"})
+            return
+        if is_question:
+            self._installation(handler, heard)
             return
         wanted = json.loads(heard.body)
         token = "ghs_" + secrets.token_hex(18)

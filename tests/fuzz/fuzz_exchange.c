@@ -24,10 +24,16 @@ static void check_token(struct bytes token)
 static int read_answer(uint8_t choice, const struct reply *reply)
 {
 	const struct config_source source = {
-		.kind = choice & 1 ? SOURCE_OAUTH2 : SOURCE_GITHUB_APP};
+		.kind = choice & 1 ? SOURCE_OAUTH2 : SOURCE_GITHUB_APP,
+		.installation = 42,
+	};
 	struct answer answer;
 	struct err err;
 
+	if (choice & 2)
+		return answer_owner(&source, reply->response.status,
+				    buf_view(&reply->body),
+				    bytes_str("acme/widgets"), &err) == 0;
 	if (answer_read(&answer, &source, reply->response.status,
 			buf_view(&reply->body), WALL_MS, &err) < 0)
 		return 0;

@@ -165,6 +165,43 @@ static void a_token_is_overwritten_with_its_answer(void **state)
 	json_decref(token);
 }
 
+static void a_repository_is_of_the_installation_or_named(void **state)
+{
+	static const struct {
+		unsigned status;
+		const char *body;
+		const char *words; /* NULL: it is */
+	} rows[] = {
+		{200, "{\"id\":42,\"account\":{\"login\":\"acme\"}}", NULL},
+		{200, "{\"id\":43}", "no repository acme/widgets"},
+		{404, "{\"message\":\"Not Found\"}", "no repository acme/widg"},
+		{301, "", "no repository acme/widgets"},
+		{401, "{\"message\":\"x\"}", "the endpoint refused: 401"},
+		{500, "", "the endpoint refused: 500"},
+		{201, "{\"id\":42}", "the endpoint refused: 201"},
+		{200, "{\"id\":\"42\"}", "no JSON object"},
+		{200, "{\"id\":42.0}", "no JSON object"},
+		{200, "{\"id\":42,\"id\":42}", "no JSON object"},
+		{200, "{}", "no JSON object"},
+		{200, "[42]", "no JSON object"},
+		{200, "", "no JSON object"},
+	};
+	const struct config_source source = {.kind = SOURCE_GITHUB_APP,
+					     .installation = 42};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct err err = {0};
+		int got = answer_owner(&source, rows[i].status,
+				       bytes_str(rows[i].body),
+				       bytes_str("acme/widgets"), &err);
+
+		assert_int_equal(got, rows[i].words ? -1 : 0);
+		if (rows[i].words && !strstr(err.text, rows[i].words))
+			fail_msg("%s: %s", rows[i].body, err.text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -172,6 +209,7 @@ int main(void)
 		cmocka_unit_test(a_token_is_overwritten_with_its_answer),
 		cmocka_unit_test(an_error_is_told_by_its_name_alone),
 		cmocka_unit_test(githubs_answer_is_for_one_repository),
+		cmocka_unit_test(a_repository_is_of_the_installation_or_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

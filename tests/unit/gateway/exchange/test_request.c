@@ -102,7 +102,8 @@ static void a_client_without_an_id_is_none(void **state)
 static void an_apps_token_is_asked_for_by_name_and_right(void **state)
 {
 	const struct msg_exchange wanted = {.proof = bytes_str("h.c.s"),
-					    .repository = bytes_str("widgets"),
+					    .repository =
+						    bytes_str("acme/widgets"),
 					    .permissions = rights,
 					    .permissions_count = 2};
 
@@ -119,6 +120,32 @@ static void an_apps_token_is_asked_for_by_name_and_right(void **state)
 		    "{\"contents\":\"write\",\"metadata\":\"read\"}}");
 }
 
+#define REPOSITORY(text)                                                       \
+	{.repository = bytes_str(text),                                        \
+	 .permissions = rights,                                                \
+	 .permissions_count = 2}
+
+static void whose_a_repository_is_is_asked_by_its_whole_name(void **state)
+{
+	const struct msg_exchange wanted = {.proof = bytes_str("h.c.s"),
+					    .repository =
+						    bytes_str("acme/widgets"),
+					    .permissions = rights,
+					    .permissions_count = 2};
+	auto_type(buf_release) struct buf out;
+	struct err err;
+
+	(void)state;
+	buf_init(&out, EXCHANGE_SAY_MAX);
+	assert_int_equal(request_owner(&app, &wanted, &out, &err), 0);
+	assert_string_equal(buf_str(&out),
+			    "GET /repos/acme/widgets/installation HTTP/1.1\r\n"
+			    "Host: api.github.com" TAIL
+			    "Accept: application/vnd.github+json\r\n"
+			    "X-GitHub-Api-Version: 2022-11-28\r\n"
+			    "Authorization: Bearer h.c.s\r\n\r\n");
+}
+
 /* The second decision: the vault does not ask for these. */
 static void a_token_for_everything_is_not_asked_for(void **state)
 {
@@ -128,10 +155,17 @@ static void a_token_for_everything_is_not_asked_for(void **state)
 	};
 	const struct msg_exchange rows[] = {
 		{.permissions = rights, .permissions_count = 2},
-		{.repository = bytes_str("widgets")},
-		{.repository = bytes_str("widgets"),
+		{.repository = bytes_str("acme/widgets")},
+		{.repository = bytes_str("acme/widgets"),
 		 .permissions = workflows,
 		 .permissions_count = 2},
+		REPOSITORY("widgets"),
+		REPOSITORY("acme/"),
+		REPOSITORY("/widgets"),
+		REPOSITORY("acme/.."),
+		REPOSITORY("acme/widgets/more"),
+		REPOSITORY("acme/wid gets"),
+		REPOSITORY("acme/widgets?x"),
 	};
 
 	(void)state;
@@ -148,6 +182,8 @@ int main(void)
 			a_refresh_token_goes_with_the_client_in_the_body),
 		cmocka_unit_test(a_client_without_an_id_is_none),
 		cmocka_unit_test(an_apps_token_is_asked_for_by_name_and_right),
+		cmocka_unit_test(
+			whose_a_repository_is_is_asked_by_its_whole_name),
 		cmocka_unit_test(a_token_for_everything_is_not_asked_for),
 	};
 

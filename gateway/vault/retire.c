@@ -1,0 +1,86 @@
+#include "gateway/vault/retire.h"
+
+#include <stdlib.h>
+#include <utlist.h>
+
+#include "common/cleanup.h"
+#include "common/log.h"
+
+struct retired {
+	/* As much of a supply as revoking wants: whose, and the token. */
+	struct supply supply;
+	uint64_t due_ms;
+	struct retired *next, *prev;
+};
+
+static void drop(struct vault *vault, struct retired *retired)
+{
+	DL_DELETE(vault->retired, retired);
+	vault->retired_count--;
+	secret_release(&retired->supply.value);
+	free(retired);
+}
+
+static void revoke_first(struct vault *vault)
+{
+	supply_revoke(&vault->retired->supply);
+	drop(vault, vault->retired);
+}
+
+/* They are in the order in which they came. */
+static void on_due(void *owner)
+{
+	struct vault *vault = owner;
+	uint64_t now_ms = io_loop_now_ms(vault->keeper->loop);
+
+	while (vault->retired && vault->retired->due_ms <= now_ms)
+		revoke_first(vault);
+	if (vault->retired)
+		io_timer_set(vault->retire, vault->retired->due_ms - now_ms);
+}
+
+static int add(const struct supply *supply, struct err *err)
+{
+	struct vault *vault = supply->vault;
+	auto_free struct retired *retired = calloc(1, sizeof(*retired));
+
+	if (!vault->retire)
+		vault->retire =
+			io_timer_new(vault->keeper->loop, on_due, vault);
+	if (!retired || !vault->retire)
+		return err_set(err, ERR_SYSTEM, "no memory");
+	retired->supply.vault = vault;
+	retired->supply.source = supply->source;
+	memcpy(retired->supply.repository, supply->repository,
+	       sizeof(retired->supply.repository));
+	secret_init(&retired->supply.value);
+	if (secret_set(&retired->supply.value, secret_view(&supply->value),
+		       err) < 0)
+		return -1;
+	retired->due_ms = io_loop_now_ms(vault->keeper->loop) + RETIRE_AFTER_MS;
+	if (!vault->retired)
+		io_timer_set(vault->retire, RETIRE_AFTER_MS);
+	DL_APPEND(vault->retired, retired);
+	retired = NULL;
+	vault->retired_count++;
+	return 0;
+}
+
+void retire_token(const struct supply *supply)
+{
+	struct err err;
+
+	if (supply->vault->retired_count == RETIRED_MAX)
+		revoke_first(supply->vault);
+	if (add(supply, &err) < 0)
+		log_warn("a token of %.*s lives to its end: %s",
+			 BYTES_ARGS(supply->source->name), err.text);
+}
+
+void retire_release(struct vault *vault)
+{
+	while (vault->retired)
+		drop(vault, vault->retired);
+	io_timer_free(vault->retire);
+	vault->retire = NULL;
+}
