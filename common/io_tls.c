@@ -190,10 +190,21 @@ static int tls_shake(struct io *io)
 	}
 }
 
+static bool tls_has_pending(const struct io *io)
+{
+	return SSL_has_pending(io->tls->ssl) ||
+	       (SSL_get_shutdown(io->tls->ssl) & SSL_RECEIVED_SHUTDOWN);
+}
+
 static ssize_t tls_read(struct io *io, uint8_t *out, size_t size)
 {
 	int n;
 
+	/* OpenSSL would take and give back a buffer to learn this. */
+	if (io->is_dry && !tls_has_pending(io)) {
+		io->read_needs = IO_READABLE;
+		return IO_AGAIN;
+	}
 	tls_clean_queue();
 	n = SSL_read(io->tls->ssl, out,
 		     size > RECORD_MAX ? RECORD_MAX : (int)size);
@@ -246,12 +257,6 @@ static int tls_end(struct io *io)
 	if (SSL_get_error(io->tls->ssl, result) == SSL_ERROR_WANT_WRITE)
 		return IO_AGAIN;
 	return tls_kill(io, "end TLS");
-}
-
-static bool tls_has_pending(const struct io *io)
-{
-	return SSL_has_pending(io->tls->ssl) ||
-	       (SSL_get_shutdown(io->tls->ssl) & SSL_RECEIVED_SHUTDOWN);
 }
 
 static void tls_close(struct io *io)
