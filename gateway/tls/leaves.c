@@ -77,12 +77,33 @@ static X509 *decode(struct bytes der)
 	return cert;
 }
 
+/* Who trusts a root has it (RFC 8446 4.4.2): it is neither kept nor sent. */
+static void leave_out_root(struct tls_leaf *leaf)
+{
+	if (X509_self_signed(leaf->chain[1], 0) != 1)
+		return;
+	X509_free(leaf->chain[1]);
+	leaf->chain[1] = NULL;
+	leaf->count = 1;
+}
+
+static bool decode_chain(struct tls_leaf *leaf, const struct tls_leaf_der *der)
+{
+	leaf->count = 2;
+	leaf->chain[0] = decode(der->leaf);
+	leaf->chain[1] = decode(der->ca);
+	if (!leaf->chain[0] || !leaf->chain[1])
+		return false;
+	leave_out_root(leaf);
+	return true;
+}
+
 const struct tls_leaf *tls_leaves_add(struct tls_leaves *leaves,
 				      struct bytes name, bool is_refusal,
 				      const struct tls_leaf_der *der,
 				      struct err *err)
 {
-	struct tls_leaf leaf = {.is_refusal = is_refusal, .count = 2};
+	struct tls_leaf leaf = {.is_refusal = is_refusal};
 	struct tls_leaf *place;
 
 	if (name.len > HOST_NAME_MAX_LEN) {
@@ -90,13 +111,10 @@ const struct tls_leaf *tls_leaves_add(struct tls_leaves *leaves,
 		return NULL;
 	}
 	memcpy(leaf.name, name.data, name.len);
-	leaf.chain[0] = decode(der->leaf);
-	leaf.chain[1] = decode(der->ca);
 	leaf.expires_ms = der->expires_ms;
 	leaf.used = ++leaves->turn;
-	place = leaf.chain[0] && leaf.chain[1]
-			? place_for(leaves, name, is_refusal)
-			: NULL;
+	place = decode_chain(&leaf, der) ? place_for(leaves, name, is_refusal)
+					 : NULL;
 	if (!place) {
 		leaf_release(&leaf);
 		(void)tls_library_error(err, "keep a minted certificate");

@@ -12,14 +12,14 @@
 #include "common/err.h"
 #include "policies/host.h"
 
-#define TLS_LEAVES_MAX 256 /* about 6 KiB each; the least used goes first */
+#define TLS_LEAVES_MAX 256 /* about 3 KiB each; the least used goes first */
 /* A leaf is not used any more when less than this is left of it. */
 #define TLS_LEAF_REST_MS (60ull * 1000)
 
 struct tls_leaf {
 	char name[HOST_NAME_MAX_LEN + 1];
 	bool is_refusal; /* minted with MINT_REFUSE */
-	X509 *chain[2];	 /* leaf, CA: for io_tls_certificate() */
+	X509 *chain[2];	 /* leaf, CA unless it is a root: to be sent */
 	size_t count;
 	uint64_t expires_ms; /* wall clock */
 	uint64_t used;	     /* turn of the cache's counter */

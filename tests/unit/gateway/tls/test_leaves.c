@@ -121,6 +121,43 @@ static void leaf_that_is_no_certificate_is_a_failure(void **state)
 	assert_true(has("a.test", false, 0));
 }
 
+/* The DER of a certificate that is by another one, and no root. */
+static size_t middle_der(uint8_t **der)
+{
+	struct recipe recipe = recipe_root("root"), between = recipe_good();
+	struct forged root = forge(&recipe, NULL);
+	struct forged middle;
+	size_t len;
+
+	between.cn = "between";
+	between.basic = "critical,CA:TRUE";
+	between.usage = "critical,keyCertSign";
+	middle = forge(&between, &root);
+	len = (size_t)i2d_X509(middle.cert, der);
+	forged_release(&middle);
+	forged_release(&root);
+	return len;
+}
+
+static void root_is_left_out_and_what_is_between_is_not(void **state)
+{
+	uint8_t *der = NULL;
+	size_t len = middle_der(&der);
+	const struct tls_leaf *leaf;
+
+	(void)state;
+	add("a.test", false);
+	leaf = tls_leaves_find(&leaves, bytes_str("a.test"), false, 0);
+	assert_int_equal(leaf->count, 1);
+	assert_non_null(leaf->chain[0]);
+	good.ca = bytes_from(der, len);
+	add("b.test", false);
+	leaf = tls_leaves_find(&leaves, bytes_str("b.test"), false, 0);
+	assert_int_equal(leaf->count, 2);
+	assert_non_null(leaf->chain[1]);
+	OPENSSL_free(der);
+}
+
 #define LEAVES_TEST(test)                                                      \
 	cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
@@ -133,6 +170,7 @@ int main(void)
 		LEAVES_TEST(least_used_leaf_goes_when_there_are_too_many),
 		LEAVES_TEST(newer_leaf_takes_the_place_of_its_elder),
 		LEAVES_TEST(leaf_that_is_no_certificate_is_a_failure),
+		LEAVES_TEST(root_is_left_out_and_what_is_between_is_not),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
