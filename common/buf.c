@@ -40,7 +40,7 @@ static int buf_grow(struct buf *buf, size_t need)
 	return 0;
 }
 
-uint8_t *buf_reserve(struct buf *buf, size_t want)
+uint8_t *buf_make_room(struct buf *buf, size_t want)
 {
 	size_t len = buf_len(buf);
 
@@ -55,39 +55,6 @@ uint8_t *buf_reserve(struct buf *buf, size_t want)
 	if (buf->end + want > buf->size && buf_grow(buf, buf->end + want) < 0)
 		return NULL;
 	return buf->data + buf->end;
-}
-
-void buf_commit(struct buf *buf, size_t len)
-{
-	assert(buf->end + len <= buf->size);
-	assert(buf_len(buf) + len <= buf->max);
-	buf->end += len;
-}
-
-int buf_add(struct buf *buf, struct bytes bytes)
-{
-	uint8_t *to;
-
-	if (bytes.len == 0)
-		return 0;
-	if (bytes.len > buf_room(buf))
-		return -1;
-	to = buf_reserve(buf, bytes.len);
-	if (!to)
-		return -1;
-	memcpy(to, bytes.data, bytes.len);
-	buf_commit(buf, bytes.len);
-	return 0;
-}
-
-int buf_add_str(struct buf *buf, const char *text)
-{
-	return buf_add(buf, bytes_str(text));
-}
-
-int buf_add_byte(struct buf *buf, uint8_t byte)
-{
-	return buf_add(buf, bytes_from(&byte, 1));
 }
 
 int buf_add_format(struct buf *buf, const char *format, ...)

@@ -9,9 +9,11 @@
 #ifndef COMMON_BUF_H
 #define COMMON_BUF_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "common/bytes.h"
 
@@ -47,18 +49,54 @@ static inline size_t buf_room(const struct buf *buf)
 	return buf->max - buf_len(buf);
 }
 
-/* Append; 0, or -1 when the bound or memory forbids. */
-int buf_add(struct buf *buf, struct bytes bytes);
-int buf_add_str(struct buf *buf, const char *text);
-int buf_add_byte(struct buf *buf, uint8_t byte);
-int buf_add_format(struct buf *buf, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
+/* buf_reserve() where memory must be moved or got first. */
+uint8_t *buf_make_room(struct buf *buf, size_t want);
 
 /* Make room for want more bytes and return where they go; NULL when the
  * bound or memory forbids. What was written is added by buf_commit(). */
-uint8_t *buf_reserve(struct buf *buf, size_t want);
+static inline uint8_t *buf_reserve(struct buf *buf, size_t want)
+{
+	if (want <= buf->size - buf->end && want <= buf_room(buf))
+		return buf->data + buf->end;
+	return buf_make_room(buf, want);
+}
+
 /* Add the first len bytes that were written to what buf_reserve gave. */
-void buf_commit(struct buf *buf, size_t len);
+static inline void buf_commit(struct buf *buf, size_t len)
+{
+	assert(len <= buf->size - buf->end && len <= buf_room(buf));
+	buf->end += len;
+}
+
+/* Append; 0, or -1 when the bound or memory forbids. */
+static inline int buf_add(struct buf *buf, struct bytes bytes)
+{
+	uint8_t *to;
+
+	if (bytes.len == 0)
+		return 0;
+	if (bytes.len > buf_room(buf))
+		return -1;
+	to = buf_reserve(buf, bytes.len);
+	if (!to)
+		return -1;
+	memcpy(to, bytes.data, bytes.len);
+	buf_commit(buf, bytes.len);
+	return 0;
+}
+
+static inline int buf_add_str(struct buf *buf, const char *text)
+{
+	return buf_add(buf, bytes_str(text));
+}
+
+static inline int buf_add_byte(struct buf *buf, uint8_t byte)
+{
+	return buf_add(buf, bytes_from(&byte, 1));
+}
+
+int buf_add_format(struct buf *buf, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 /* Drop len bytes (at most buf_len) from the front. */
 void buf_consume(struct buf *buf, size_t len);

@@ -1,6 +1,7 @@
 #include "common/wire.h"
 
 #include <assert.h>
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -19,18 +20,32 @@ const struct wire_schema wire_empty_schema = {
 
 /* ---- text ---- */
 
-#define ONES  0x0101010101010101u
-#define HIGHS 0x8080808080808080u
+#define ONES   0x0101010101010101u
+#define HIGHS  0x8080808080808080u
+#define SPACES 0x2020202020202020u
 
 /* Are these eight bytes all within 0x20..0x7e? May say no wrongly only
  * when one of them is not. */
-static bool is_printable_word(const uint8_t *at)
+static bool is_printable_word(uint64_t word)
 {
-	uint64_t word;
-
-	memcpy(&word, at, sizeof(word));
 	return !((word | (word - 0x20 * ONES) | ((word ^ 0x7f * ONES) - ONES)) &
 		 HIGHS);
+}
+
+bool wire_is_printable(struct bytes view)
+{
+	uint64_t word = SPACES;
+	size_t at = 0;
+
+	for (; view.len - at >= sizeof(word); at += sizeof(word)) {
+		memcpy(&word, view.data + at, sizeof(word));
+		if (!is_printable_word(word))
+			return false;
+	}
+	word = SPACES;
+	if (at < view.len)
+		memcpy(&word, view.data + at, view.len - at);
+	return is_printable_word(word);
 }
 
 /* The length of the sequence that stands at the front, 0 when it is not
@@ -77,16 +92,11 @@ static size_t text_sequence(const uint8_t *at, size_t len)
 
 bool wire_is_text(struct bytes view)
 {
-	size_t at = 0;
+	if (wire_is_printable(view))
+		return true;
+	for (size_t at = 0; at < view.len;) {
+		size_t step = text_sequence(view.data + at, view.len - at);
 
-	while (at < view.len) {
-		size_t step;
-
-		if (view.len - at >= 8 && is_printable_word(view.data + at)) {
-			at += 8;
-			continue;
-		}
-		step = text_sequence(view.data + at, view.len - at);
 		if (step == 0)
 			return false;
 		at += step;
@@ -170,13 +180,13 @@ struct encoder {
 static int encode_struct(struct encoder *to, const struct wire_schema *schema,
 			 const uint8_t *msg);
 
-static uint64_t load_scalar(const struct wire_field *field, const uint8_t *from)
+static uint64_t load_scalar(size_t width, const uint8_t *from)
 {
 	uint16_t two;
 	uint32_t four;
 	uint64_t eight;
 
-	switch (scalar_width(field->kind)) {
+	switch (width) {
 	case 2:
 		memcpy(&two, from, sizeof(two));
 		return two;
@@ -191,15 +201,55 @@ static uint64_t load_scalar(const struct wire_field *field, const uint8_t *from)
 	}
 }
 
+static void store_scalar(size_t width, uint64_t value, uint8_t *to)
+{
+	uint16_t two = (uint16_t)value;
+	uint32_t four = (uint32_t)value;
+
+	switch (width) {
+	case 2:
+		memcpy(to, &two, sizeof(two));
+		break;
+	case 4:
+		memcpy(to, &four, sizeof(four));
+		break;
+	case 8:
+		memcpy(to, &value, sizeof(value));
+		break;
+	default:
+		*to = (uint8_t)value;
+		break;
+	}
+}
+
+/* memcpy(), which is a call where the width is not known. */
+static void copy_width(void *to, const void *from, size_t width)
+{
+	switch (width) {
+	case 2:
+		memcpy(to, from, 2);
+		break;
+	case 4:
+		memcpy(to, from, 4);
+		break;
+	case 8:
+		memcpy(to, from, 8);
+		break;
+	default:
+		memcpy(to, from, 1);
+		break;
+	}
+}
+
 static int put_integer(struct encoder *to, uint64_t value, size_t width)
 {
+	uint64_t sent = htole64(value);
 	uint8_t *at =
 		buf_room(to->out) >= width ? buf_reserve(to->out, width) : NULL;
 
 	if (!at)
 		return -1;
-	for (size_t i = 0; i < width; i++)
-		at[i] = (uint8_t)(value >> (8 * i));
+	copy_width(at, &sent, width);
 	buf_commit(to->out, width);
 	return 0;
 }
@@ -235,7 +285,7 @@ static int encode_field(struct encoder *to, const struct wire_schema *schema,
 	if (field->kind == WIRE_KIND_LIST)
 		return encode_list(to, schema, field, msg);
 	if (width > 0) {
-		uint64_t value = load_scalar(field, msg + field->offset);
+		uint64_t value = load_scalar(width, msg + field->offset);
 
 		if (check_scalar(schema, field, value, to->err) < 0)
 			return -1;
@@ -286,35 +336,15 @@ static int decode_struct(struct decoder *from, const struct wire_schema *schema,
 
 static int take_integer(struct decoder *from, size_t width, uint64_t *value)
 {
+	uint64_t sent = 0;
+
 	if (from->rest.len < width)
 		return -1;
-	*value = 0;
-	for (size_t i = 0; i < width; i++)
-		*value |= (uint64_t)from->rest.data[i] << (8 * i);
-	from->rest = bytes_slice(from->rest, width, from->rest.len);
+	copy_width(&sent, from->rest.data, width);
+	*value = le64toh(sent);
+	from->rest.data += width;
+	from->rest.len -= width;
 	return 0;
-}
-
-static void store_scalar(const struct wire_field *field, uint64_t value,
-			 uint8_t *to)
-{
-	uint16_t two = (uint16_t)value;
-	uint32_t four = (uint32_t)value;
-
-	switch (scalar_width(field->kind)) {
-	case 2:
-		memcpy(to, &two, sizeof(two));
-		break;
-	case 4:
-		memcpy(to, &four, sizeof(four));
-		break;
-	case 8:
-		memcpy(to, &value, sizeof(value));
-		break;
-	default:
-		*to = (uint8_t)value;
-		break;
-	}
 }
 
 /* The fewest bytes that one such struct takes. */
@@ -376,8 +406,9 @@ static int decode_view(struct decoder *from, const struct wire_schema *schema,
 			      "too long");
 	if (len > from->rest.len)
 		return refuse(from->err, ERR_INVALID, schema, field, "cut off");
-	view = bytes_slice(from->rest, 0, len);
-	from->rest = bytes_slice(from->rest, len, from->rest.len);
+	view = bytes_from(from->rest.data, len);
+	from->rest.data += len;
+	from->rest.len -= len;
 	if (check_view(schema, field, view, from->err) < 0)
 		return -1;
 	memcpy(to, &view, sizeof(view));
@@ -398,7 +429,7 @@ static int decode_field(struct decoder *from, const struct wire_schema *schema,
 		return refuse(from->err, ERR_INVALID, schema, field, "cut off");
 	if (check_scalar(schema, field, value, from->err) < 0)
 		return -1;
-	store_scalar(field, value, msg + field->offset);
+	store_scalar(width, value, msg + field->offset);
 	return 0;
 }
 

@@ -105,6 +105,8 @@ extern const struct wire_schema wire_empty_schema;
 /* Is it UTF-8 (RFC 3629) without control characters (C0, DEL, C1) but HTAB
  * and LF? What a TEXT field may hold. */
 bool wire_is_text(struct bytes view);
+/* Is every byte of it within 0x20..0x7e? */
+bool wire_is_printable(struct bytes view);
 
 /* Append the encoding of msg to out. A value that breaks its own bound is a
  * failure too; out is then as it was. 0, or -1 with *err naming schema and

@@ -23,26 +23,65 @@ struct batch {
 
 /* ---- a record whose texts are ours and fit the wire ---- */
 
-static uint8_t printable(uint8_t c)
+/* The texts of a record, with what the wire takes of each. */
+static const struct {
+	size_t offset, max;
+} texts[] = {
+	{offsetof(struct record, session), 32},
+	{offsetof(struct record, request_id), 32},
+	{offsetof(struct record, rule), 256},
+	{offsetof(struct record, host), 256},
+	{offsetof(struct record, method), 32},
+	{offsetof(struct record, path), 2048},
+	{offsetof(struct record, credential), 128},
+	{offsetof(struct record, detail), 1024},
+	{offsetof(struct record, old_oid), 64},
+	{offsetof(struct record, new_oid), 64},
+	{offsetof(struct record, approval), 32},
+};
+
+static struct bytes *text_of(struct record *record, size_t at)
 {
-	return c >= 0x20 && c < 0x7f ? c : '?';
+	return (struct bytes *)(void *)((uint8_t *)record + texts[at].offset);
 }
 
-/* Copy at most max bytes; what the wire would refuse becomes '?'. */
-static struct bytes copy_text(struct arena *arena, struct bytes text,
-			      size_t max)
+/* What the wire would refuse becomes '?'. */
+static void make_printable(uint8_t *text, size_t len)
 {
-	size_t len = text.len < max ? text.len : max;
-	uint8_t *copy;
-
-	if (len == 0)
-		return bytes_from(NULL, 0);
-	copy = arena_alloc(arena, len);
-	if (!copy)
-		return bytes_from(NULL, 0);
+	if (wire_is_printable(bytes_from(text, len)))
+		return;
 	for (size_t i = 0; i < len; i++)
-		copy[i] = printable(text.data[i]);
-	return bytes_from(copy, len);
+		if (text[i] < 0x20 || text[i] >= 0x7f)
+			text[i] = '?';
+}
+
+/* Copy the texts, cut to what the wire takes; without memory they are empty.
+ * Returns how many bytes they are. */
+static size_t copy_texts(struct arena *arena, struct record *record)
+{
+	size_t sum = 0;
+	uint8_t *to;
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		struct bytes *text = text_of(record, i);
+
+		*text = bytes_slice(*text, 0, texts[i].max);
+		sum += text->len;
+	}
+	to = sum ? arena_alloc(arena, sum) : NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		struct bytes *text = text_of(record, i);
+
+		if (!to || text->len == 0) {
+			*text = bytes_from(NULL, 0);
+			continue;
+		}
+		memcpy(to, text->data, text->len);
+		make_printable(to, text->len);
+		*text = bytes_from(to, text->len);
+		to += text->len;
+	}
+	return to ? sum : 0;
 }
 
 static size_t copy_record(struct arena *arena, const struct record *from,
@@ -51,21 +90,7 @@ static size_t copy_record(struct arena *arena, const struct record *from,
 	*to = *from;
 	if (to->time_ms == 0)
 		to->time_ms = clock_wall_ms();
-	to->session = copy_text(arena, from->session, 32);
-	to->request_id = copy_text(arena, from->request_id, 32);
-	to->rule = copy_text(arena, from->rule, 256);
-	to->host = copy_text(arena, from->host, 256);
-	to->method = copy_text(arena, from->method, 32);
-	to->path = copy_text(arena, from->path, 2048);
-	to->credential = copy_text(arena, from->credential, 128);
-	to->detail = copy_text(arena, from->detail, 1024);
-	to->old_oid = copy_text(arena, from->old_oid, 64);
-	to->new_oid = copy_text(arena, from->new_oid, 64);
-	to->approval = copy_text(arena, from->approval, 32);
-	return RECORD_FIXED_BYTES + to->session.len + to->request_id.len +
-	       to->rule.len + to->host.len + to->method.len + to->path.len +
-	       to->credential.len + to->detail.len + to->old_oid.len +
-	       to->new_oid.len + to->approval.len;
+	return RECORD_FIXED_BYTES + copy_texts(arena, to);
 }
 
 /* ---- batches ---- */

@@ -49,13 +49,22 @@ static int add_escape(struct buf *out, uint8_t c)
 	return buf_add_format(out, "\\u%04x", c);
 }
 
+/* Nearly every text: so it need not be looked at byte by byte. */
+static bool is_all_plain(struct bytes text)
+{
+	return wire_is_printable(text) && !memchr(text.data, '"', text.len) &&
+	       !memchr(text.data, '\\', text.len);
+}
+
 static int add_string(struct buf *out, struct bytes text)
 {
-	size_t from = 0;
+	size_t from = is_all_plain(text) ? text.len : 0;
 
 	if (buf_add_byte(out, '"') < 0)
 		return -1;
-	for (size_t at = 0; at < text.len; at++) {
+	if (from > 0 && buf_add(out, text) < 0)
+		return -1;
+	for (size_t at = from; at < text.len; at++) {
 		if (is_plain(text.data[at]))
 			continue;
 		if (buf_add(out, bytes_slice(text, from, at)) < 0 ||
