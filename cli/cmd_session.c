@@ -120,6 +120,24 @@ static int save_ca(json_t *created, const char *path, struct err *err)
 	return 0;
 }
 
+/* Who signs, as a line of an allowed_signers file. */
+static void print_signing(const json_t *session)
+{
+	const json_t *signing = json_object_get(session, "signing");
+	const char *key = json_text(signing, "public_key");
+
+	if (!json_is_object(signing))
+		return;
+	(void)printf("author   %s <%s>\n", json_text(signing, "name"),
+		     json_text(signing, "email"));
+	if (key[0])
+		(void)printf("signs    %s namespaces=\"git\" %s\n",
+			     json_text(signing, "email"), key);
+	else
+		(void)printf("signs    no key: %s\n",
+			     json_text(signing, "why"));
+}
+
 static void created_table(const json_t *value)
 {
 	json_t *placeholders = json_object_get(value, "placeholders");
@@ -142,6 +160,7 @@ static void created_table(const json_t *value)
 	{
 		(void)printf("set      %s=%s\n", name, json_string_value(text));
 	}
+	print_signing(value);
 }
 
 int cmd_session_create(struct cli *cli)
@@ -201,6 +220,7 @@ static void session_table(const json_t *value)
 {
 	session_head();
 	session_row(value);
+	print_signing(value);
 }
 
 /* Ids go into a path as they are. */

@@ -19,6 +19,25 @@ static const char *const bundles[] = {
 	"/etc/ssl/cert.pem",
 };
 
+/* What the spec brings: names that none of ours have. */
+static int add_given(struct plan *plan, const struct sandbox_file *file,
+		     struct err *err)
+{
+	const char *target =
+		plan_format(plan, err, SANDBOX_FILES "/%s", file->name);
+	struct bytes copy = arena_copy(&plan->arena, file->content);
+
+	if (!target || (file->content.len && !copy.data))
+		return err_set(err, ERR_TOO_LARGE, "plan: no memory");
+	return plan_add(
+		plan,
+		(struct plan_step){.kind = PLAN_FILE,
+				   .target = target,
+				   .content = copy,
+				   .mode = file->is_program ? 0555 : 0444},
+		err);
+}
+
 static int add_made(struct plan *plan, enum plan_kind kind, const char *target,
 		    const char *source, struct bytes content, struct err *err)
 {
@@ -117,6 +136,9 @@ int plan_files(struct plan *plan, const struct sandbox_spec *spec,
 	    add_hosts(plan, spec, err) < 0 ||
 	    add_trust(plan, spec, &bundle, err) < 0)
 		return -1;
+	for (size_t i = 0; i < spec->file_count; i++)
+		if (add_given(plan, &spec->files[i], err) < 0)
+			return -1;
 	if (plan_add(plan,
 		     (struct plan_step){.kind = PLAN_FILE,
 					.target = SANDBOX_FILES "/hidden"},

@@ -71,6 +71,13 @@ struct sandbox_paths {
 
 enum sandbox_mode { SANDBOX_WRITE, SANDBOX_READ };
 
+/* A file of ours in SANDBOX_FILES. */
+struct sandbox_file {
+	const char *name;
+	struct bytes content;
+	bool is_program;
+};
+
 struct sandbox_limits {
 	uint64_t memory_bytes; /* 0: none, as for the others */
 	uint64_t processes;
@@ -111,6 +118,8 @@ struct sandbox_spec {
 	bool has_terminal;    /* stdin and stdout are one: give it a pty */
 	/* What is trusted beside the host's own bundle; may be empty. */
 	struct bytes ca_pem;
+	const struct sandbox_file *files; /* what else there is of ours */
+	size_t file_count;
 	/* It serves many commands (service.h), and can be made to rest. */
 	bool is_service;
 	/* Of a service: what a channel given inside is served by; or NULL. */

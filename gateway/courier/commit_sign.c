@@ -55,26 +55,25 @@ static struct bytes name_of(const struct signing *signing)
 
 static int ask_record(struct signing *signing)
 {
-	char path[sizeof("refs/tags/") + SIGN_TAG_MAX] = "commit";
+	char path[sizeof("refs/tags/") + SIGN_TAG_MAX];
 	char detail[SIGN_KEY_MAX + 2 * SIGN_DIGEST_LEN + 16];
-	const struct record record = {
+	struct record record = {
 		.kind = RECORD_SECRET_USE,
 		.allowed = true,
 		.session = bytes_str(signing->session),
 		.request_id = bytes_str(signing->request_id),
 		.host = bytes_str("git"),
 		.method = bytes_str("SIGN"),
-		.path = bytes_str(path),
 		.credential = name_of(signing),
 		.new_oid = bytes_str(signing->oid),
-		.detail = bytes_str(detail),
 	};
 
-	if (signing->tag[0])
-		(void)snprintf(path, sizeof(path), "refs/tags/%s",
-			       signing->tag);
+	(void)snprintf(path, sizeof(path), "%s%s",
+		       signing->tag[0] ? "refs/tags/" : "commit", signing->tag);
 	(void)snprintf(detail, sizeof(detail), "%s sha512:%s",
 		       signing->public_key, signing->digest);
+	record.path = bytes_str(path);
+	record.detail = bytes_str(detail);
 	return keeper_record_durable(signing->courier->keeper, &record,
 				     on_recorded, signing);
 }

@@ -38,6 +38,9 @@ int gateway_find_program(const char *name, char path[PATH_MAX], struct err *err)
 	*slash = '\0';
 	used = snprintf(path, PATH_MAX, "%s/../libexec/sallyport/%s", self,
 			name);
+	/* A process of ours is there itself. */
+	if (used > 0 && used < PATH_MAX && access(path, X_OK) < 0)
+		used = snprintf(path, PATH_MAX, "%s/%s", self, name);
 	if (used < 0 || used >= PATH_MAX || access(path, X_OK) < 0)
 		return err_set(err, ERR_MISSING, "there is no %s", path);
 	return 0;

@@ -5,6 +5,8 @@
 
 #include "common/cleanup.h"
 #include "sandbox-host/environment.h"
+#include "sandbox-host/session/client.h"
+#include "sandbox-host/session/signing.h"
 
 /* What a run sets itself, while it is collected. */
 struct set {
@@ -60,16 +62,44 @@ struct git_settings {
 	size_t count;
 };
 
+static void put_setting(struct git_settings *git, const char *key,
+			const char *value)
+{
+	put(git->set,
+	    arena_format(git->arena, "GIT_CONFIG_KEY_%zu", git->count), key);
+	put(git->set,
+	    arena_format(git->arena, "GIT_CONFIG_VALUE_%zu", git->count),
+	    value);
+	git->count++;
+}
+
 /* URLs that begin with `from` begin with https://host/ instead. */
 static void put_instead(struct git_settings *git, const char *host,
 			const char *from)
 {
-	put(git->set,
-	    arena_format(git->arena, "GIT_CONFIG_KEY_%zu", git->count),
-	    arena_format(git->arena, "url.https://%s/.insteadOf", host));
-	put(git->set,
-	    arena_format(git->arena, "GIT_CONFIG_VALUE_%zu", git->count), from);
-	git->count++;
+	put_setting(git,
+		    arena_format(git->arena, "url.https://%s/.insteadOf", host),
+		    from);
+}
+
+/* Signed without a thought: by whom the gateway signs for, and nobody
+ * else. */
+static void put_signing(struct git_settings *git, json_t *signing)
+{
+	const struct {
+		const char *key, *value;
+	} settings[] = {
+		{"user.name", json_text(signing, "name")},
+		{"user.email", json_text(signing, "email")},
+		{"user.signingKey", SANDBOX_FILES "/" SIGNING_KEY},
+		{"gpg.format", "ssh"},
+		{"gpg.ssh.program", SANDBOX_FILES "/" SIGNING_PROGRAM},
+		{"commit.gpgSign", "true"},
+		{"tag.gpgSign", "true"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(settings); i++)
+		put_setting(git, settings[i].key, settings[i].value);
 }
 
 /* Forges that serve ssh under another name, where only 443 is open. */
@@ -91,7 +121,7 @@ static void put_ssh_over_443(struct git_settings *git, const char *host)
 
 /* ssh cannot leave, nor git's own protocol: remotes that are written for
  * them go by HTTPS. */
-static void put_git(struct set *set, const struct policy *policy,
+static void put_git(struct set *set, const struct run_env *from,
 		    struct arena *arena)
 {
 	static const struct {
@@ -102,7 +132,7 @@ static void put_git(struct set *set, const struct policy *policy,
 		     {"git://", "/"}};
 	struct git_settings git = {.set = set, .arena = arena};
 	const char *hosts[RUN_GIT_HOSTS_MAX];
-	size_t count = git_hosts(policy, arena, hosts);
+	size_t count = git_hosts(from->policy, arena, hosts);
 
 	for (size_t i = 0; i < count; i++) {
 		int len = (int)strcspn(hosts[i], ":");
@@ -114,6 +144,8 @@ static void put_git(struct set *set, const struct policy *policy,
 						 forms[j].after));
 		put_ssh_over_443(&git, hosts[i]);
 	}
+	if (json_is_object(from->signing))
+		put_signing(&git, from->signing);
 	put(set, "GIT_CONFIG_COUNT", arena_format(arena, "%zu", git.count));
 }
 
@@ -175,7 +207,7 @@ int run_env_make(const struct run_env *from, struct arena *arena,
 	set.items = arena_array(arena, set.size, sizeof(*set.items));
 	if (!set.items)
 		return err_set(err, ERR_TOO_LARGE, "environment: no memory");
-	put_git(&set, from->policy, arena);
+	put_git(&set, from, arena);
 	put_policy(&set, from->policy, arena);
 	put_placeholders(&set, from->placeholders);
 	put_given(&set, from, arena);

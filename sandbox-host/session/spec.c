@@ -7,6 +7,7 @@
 #include "sandbox-host/session/client.h"
 #include "sandbox-host/session/dirs.h"
 #include "sandbox-host/session/run_env.h"
+#include "sandbox-host/session/signing.h"
 
 static const char *const *strings_of(struct arena *arena,
 				     const struct policy_strings *strings)
@@ -78,9 +79,11 @@ int session_spec_make(const struct session_spec *from, struct arena *arena,
 {
 	const struct policy_filesystem *files = &from->policy->filesystem;
 	const struct policy_limits *limits = &from->policy->limits;
+	json_t *signing = json_object_get(from->session, "signing");
 	const struct run_env env = {
 		.policy = from->policy,
 		.placeholders = json_object_get(from->session, "placeholders"),
+		.signing = signing,
 		.caller = from->caller,
 		.given = from->given,
 		.given_count = from->given_count,
@@ -101,6 +104,9 @@ int session_spec_make(const struct session_spec *from, struct arena *arena,
 		.ca_pem = bytes_str(json_text(from->session, "ca_pem")),
 	};
 	if (set_hidden(from, arena, spec, err) < 0)
+		return -1;
+	if (json_is_object(signing) &&
+	    signing_files(signing, arena, spec, err) < 0)
 		return -1;
 	return run_env_make(&env, arena, spec, err);
 }

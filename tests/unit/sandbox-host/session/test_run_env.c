@@ -30,13 +30,15 @@ struct made {
 	json_t *placeholders;
 };
 
-static void make(struct made *made, const char *const *given, size_t count)
+static void make(struct made *made, const char *const *given, size_t count,
+		 json_t *signing)
 {
 	json_t *placeholders =
 		json_pack("{s:s, s:s, s:s}", "FORGE_TOKEN", "ghp_1", "GH_TOKEN",
 			  "ghp_1", "B", "placeholder");
 	struct policy_errors errors = {.file = "t"};
 	struct run_env from = {.placeholders = placeholders,
+			       .signing = signing,
 			       .caller = (const char *const *)environ,
 			       .given = given,
 			       .given_count = count};
@@ -73,7 +75,7 @@ static void given_ones_win_over_the_policy(void **state)
 	struct made made;
 
 	(void)state;
-	make(&made, given, ARRAY_SIZE(given));
+	make(&made, given, ARRAY_SIZE(given), NULL);
 	assert_string_equal(value_of(&made, "A"), "policy");
 	assert_string_equal(value_of(&made, "B"), "given=1");
 	assert_string_equal(value_of(&made, "C"), "");
@@ -86,12 +88,12 @@ static void placeholders_are_what_control_told(void **state)
 	struct made made;
 
 	(void)state;
-	make(&made, NULL, 0);
+	make(&made, NULL, 0, NULL);
 	assert_string_equal(value_of(&made, "FORGE_TOKEN"), "ghp_1");
 	assert_string_equal(value_of(&made, "GH_TOKEN"), "ghp_1");
 	assert_string_equal(value_of(&made, "B"), "placeholder");
 	release(&made);
-	make(&made, given, ARRAY_SIZE(given));
+	make(&made, given, ARRAY_SIZE(given), NULL);
 	assert_string_equal(value_of(&made, "FORGE_TOKEN"), "ghp_1");
 	assert_string_equal(value_of(&made, "GH_TOKEN"), "mine");
 	release(&made);
@@ -114,6 +116,23 @@ static bool rewrites(const struct made *made, const char *from, const char *to)
 			return true;
 	}
 	return false;
+}
+
+/* NULL: there is none. */
+static const char *setting_of(const struct made *made, const char *wanted)
+{
+	unsigned long count =
+		strtoul(value_of(made, "GIT_CONFIG_COUNT"), NULL, 10);
+
+	for (unsigned long i = 0; i < count; i++) {
+		char key[64], value[64];
+
+		(void)snprintf(key, sizeof(key), "GIT_CONFIG_KEY_%lu", i);
+		(void)snprintf(value, sizeof(value), "GIT_CONFIG_VALUE_%lu", i);
+		if (!strcmp(value_of(made, key), wanted))
+			return value_of(made, value);
+	}
+	return NULL;
 }
 
 static void remotes_for_ssh_go_by_https(void **state)
@@ -139,12 +158,44 @@ static void remotes_for_ssh_go_by_https(void **state)
 	struct made made;
 
 	(void)state;
-	make(&made, NULL, 0);
+	make(&made, NULL, 0, NULL);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		if (rewrites(&made, rows[i].from, rows[i].to) !=
 		    rows[i].expected)
 			fail_msg("%s", rows[i].from);
 	release(&made);
+}
+
+static void git_signs_as_the_session_says(void **state)
+{
+	static const struct {
+		const char *key, *value;
+	} rows[] = {
+		{"user.name", "A B"},
+		{"user.email", "a@b.example"},
+		{"user.signingKey", "/run/sallyport/sign.pub"},
+		{"gpg.format", "ssh"},
+		{"gpg.ssh.program", "/run/sallyport/sallyport-sign"},
+		{"commit.gpgSign", "true"},
+		{"tag.gpgSign", "true"},
+	};
+	json_t *signing =
+		json_pack("{s:s, s:s, s:n, s:s}", "name", "A B", "email",
+			  "a@b.example", "public_key", "why", "none yet");
+	struct made made;
+
+	(void)state;
+	make(&made, NULL, 0, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		assert_null(setting_of(&made, rows[i].key));
+	release(&made);
+	make(&made, NULL, 0, signing);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		assert_string_equal(setting_of(&made, rows[i].key),
+				    rows[i].value);
+	assert_true(rewrites(&made, "git@github.com:", "https://github.com/"));
+	release(&made);
+	json_decref(signing);
 }
 
 int main(void)
@@ -153,6 +204,7 @@ int main(void)
 		cmocka_unit_test(given_ones_win_over_the_policy),
 		cmocka_unit_test(placeholders_are_what_control_told),
 		cmocka_unit_test(remotes_for_ssh_go_by_https),
+		cmocka_unit_test(git_signs_as_the_session_says),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
