@@ -103,6 +103,19 @@ static void on_leg_open(struct rpc_ticket ticket, const void *message, int *fd,
 		       leg->port);
 }
 
+static void on_sign(struct rpc_ticket ticket, const void *message, int *fd,
+		    void *owner)
+{
+	const struct msg_sign *wanted = message;
+	struct asked *asked = ask_add(ticket, fd, owner);
+	char digest[2 * SIGN_DIGEST_LEN + 1];
+
+	bytes_to_hex(wanted->digest, digest);
+	(void)snprintf(asked->text, sizeof(asked->text),
+		       "sign %.8s tag=%.*s oid=%.4s", digest,
+		       BYTES_ARGS(wanted->tag), wanted->oid.data);
+}
+
 static void on_packcheck_start(struct rpc_ticket ticket, const void *message,
 			       int *fd, void *owner)
 {
@@ -293,6 +306,7 @@ static const struct rpc_permit dialer_permits[] = {
 };
 static const struct rpc_permit courier_permits[] = {
 	{MSG_LEG_OPEN, &msg_leg_open_schema, on_leg_open, true, 0},
+	{MSG_SIGN, &msg_sign_schema, on_sign, false, 0},
 };
 static const struct rpc_permit ledger_permits[] = {
 	{MSG_RECORDS, &msg_records_schema, on_records, false, 0},

@@ -48,6 +48,20 @@ static void answer_dial(struct play *play, const struct cue *step)
 	house_answered(&play->house, asked);
 }
 
+static void answer_signed(const struct asked *asked, const struct cue *step)
+{
+	const struct msg_signed made = {
+		.blob = bytes_str("a signature that is longer than one line "
+				  "of its armor may be"),
+		.public_key = bytes_str("ssh-ed25519 AAAA"),
+	};
+
+	if (!glob_matches(bytes_str(word_at(step, 2, "<*>")),
+			  bytes_str(asked->text)))
+		script_fail(step, "the courier was asked \"%s\"", asked->text);
+	rpc_reply(asked->ticket, &msg_signed_schema, &made, -1);
+}
+
 static void answer_leg(struct play *play, const struct cue *step)
 {
 	struct asked *asked =
@@ -57,6 +71,11 @@ static void answer_leg(struct play *play, const struct cue *step)
 	char text[ASKED_TEXT_MAX];
 	int fd;
 
+	if (asked->ticket.type == MSG_SIGN) {
+		answer_signed(asked, step);
+		house_answered(&play->house, asked);
+		return;
+	}
 	(void)snprintf(text, sizeof(text), "%s %s", word_at(step, 2, ""),
 		       word_at(step, 3, ""));
 	if (strcmp(text, asked->text) != 0)

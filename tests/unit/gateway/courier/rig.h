@@ -98,6 +98,7 @@ static inline void rig_on_ready(struct rpc_ticket ticket, const void *message,
 
 static const struct rpc_permit rig_vault_permits[] = {
 	{MSG_TOKEN_GET, &msg_token_get_schema, rig_on_token, false, 0},
+	{MSG_SIGN_MAKE, &msg_sign_make_schema, rig_on_token, false, 0},
 	{0},
 };
 static const struct rpc_permit rig_ledger_permits[] = {
