@@ -7,9 +7,6 @@
 #include "cli/cli.h"
 #include "policies/policy.h"
 
-/* Of a command that names none: the workspace writable, no network. */
-#define POLICY_DEFAULT_TEXT "version: 1\nname: default\n"
-
 /* Read path ("-": stdin) into text, an empty buf, and compile it. variables
  * as policy_compile() has them. NULL when it can not be read or has errors:
  * they were told on stderr then, and the exit code is EXIT_INVALID. */

@@ -23,6 +23,9 @@
 #include "policies/push_checks.h"
 #include "policies/sign_rule.h"
 
+/* Of a command that names none: the workspace writable, no network. */
+#define POLICY_DEFAULT_TEXT "version: 1\nname: default\n"
+
 #define POLICY_TEXT_MAX	    (1024 * 1024)
 #define POLICY_RULES_MAX    10000
 #define POLICY_LIST_MAX	    10000 /* hosts, paths, methods... of one rule */

@@ -34,14 +34,14 @@ void identity_choose(struct plan_identity *identity,
 	identity->gid = identity->is_privileged ? workspace->st_gid : getegid();
 }
 
-/* Lock the n-th id: byte n of the file. -1: somebody has it (errno EAGAIN)
- * or it failed. The lock is the open file's, so it ends with its holder. */
-static int lock_id(int file, unsigned n)
+/* Lock an id: its byte of the file. -1: somebody has it (errno EAGAIN) or it
+ * failed. The lock is the open file's, so it ends with its holder. */
+static int lock_id(int file, uid_t uid)
 {
 	struct flock lock = {
 		.l_type = F_WRLCK,
 		.l_whence = SEEK_SET,
-		.l_start = n,
+		.l_start = uid,
 		.l_len = 1,
 	};
 
@@ -62,32 +62,35 @@ static int open_locks(struct err *err)
 }
 
 int identity_take(struct identity *identity, const struct plan_identity *inside,
-		  struct err *err)
+		  struct sandbox_uids range, struct err *err)
 {
 	auto_fd int file = -1;
-	/* Start somewhere else each time: not to try all those in use. */
-	unsigned first = (unsigned)getpid() % IDENTITY_COUNT;
+	unsigned first;
 
 	*identity = (struct identity){inside->uid, inside->gid, -1};
 	if (!inside->is_privileged)
 		return 0;
+	if (range.count == 0)
+		range = (struct sandbox_uids){IDENTITY_FIRST, IDENTITY_COUNT};
 	file = open_locks(err);
 	if (file < 0)
 		return -1;
-	for (unsigned i = 0; i < IDENTITY_COUNT; i++) {
-		unsigned n = (first + i) % IDENTITY_COUNT;
+	/* Start somewhere else each time: not to try all those in use. */
+	first = (unsigned)getpid() % range.count;
+	for (unsigned i = 0; i < range.count; i++) {
+		uid_t uid = range.first + (first + i) % range.count;
 
-		if (lock_id(file, n) == 0) {
+		if (lock_id(file, uid) == 0) {
 			identity->lock = take_fd(&file);
-			identity->host_uid = IDENTITY_FIRST + n;
-			identity->host_gid = IDENTITY_FIRST + n;
+			identity->host_uid = uid;
+			identity->host_gid = uid;
 			return 0;
 		}
 		if (errno != EAGAIN && errno != EACCES)
 			return err_system(err, "identity: lock a user id");
 	}
-	return err_set(err, ERR_TOO_LARGE, "identity: all %d ids are in use",
-		       IDENTITY_COUNT);
+	return err_set(err, ERR_TOO_LARGE, "identity: all %u ids are in use",
+		       range.count);
 }
 
 void identity_give_back(struct identity *identity)

@@ -13,7 +13,7 @@
 
 #define IDENTITY_FIRST 2000000
 #define IDENTITY_COUNT 65536
-#define IDENTITY_LOCKS "/run/sallyport/uids.lock" /* one byte each */
+#define IDENTITY_LOCKS "/run/sallyport/uids.lock" /* byte n: user n */
 
 struct identity {
 	uid_t host_uid;
@@ -24,9 +24,10 @@ struct identity {
 /* Decide by the calling process and the workspace's owner. */
 void identity_choose(struct plan_identity *identity,
 		     const struct stat *workspace);
-/* Take the host ids: the caller's own, or free ones. 0, or -1. */
+/* Take the host ids: the caller's own, or free ones of a range (count 0:
+ * IDENTITY_FIRST and IDENTITY_COUNT). 0, or -1. */
 int identity_take(struct identity *identity, const struct plan_identity *inside,
-		  struct err *err);
+		  struct sandbox_uids range, struct err *err);
 void identity_give_back(struct identity *identity);
 /* Write the maps of pid's user namespace. 0, or -1. */
 int identity_map(const struct identity *identity,

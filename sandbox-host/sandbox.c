@@ -161,8 +161,8 @@ static int start(struct sandbox *sandbox, const struct sandbox_spec *spec,
 
 	if ((!spec->is_service && check_standard(err) < 0) ||
 	    sandbox_plan(spec, &sandbox->plan, err) < 0 ||
-	    identity_take(&sandbox->identity, &sandbox->plan.identity, err) <
-		    0 ||
+	    identity_take(&sandbox->identity, &sandbox->plan.identity,
+			  spec->uids, err) < 0 ||
 	    take_program(&sandbox->program, err) < 0 ||
 	    control_pair(ends, err) < 0)
 		return -1;

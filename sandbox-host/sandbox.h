@@ -69,6 +69,12 @@ struct sandbox_paths {
 	size_t count;
 };
 
+/* Host ids for root's sandboxes. */
+struct sandbox_uids {
+	uid_t first;
+	unsigned count; /* 0: the usual ones */
+};
+
 enum sandbox_mode { SANDBOX_WRITE, SANDBOX_READ };
 
 /* A file of ours in SANDBOX_FILES. */
@@ -114,6 +120,7 @@ struct sandbox_spec {
 	struct sandbox_paths hide;    /* globs: '*', and "**" across '/' */
 	struct sandbox_paths protect; /* beside the built-in list; globs */
 	struct sandbox_limits limits;
+	struct sandbox_uids uids;
 	const char *hostname; /* NULL: SANDBOX_HOSTNAME */
 	bool has_terminal;    /* stdin and stdout are one: give it a pty */
 	/* What is trusted beside the host's own bundle; may be empty. */

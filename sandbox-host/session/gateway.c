@@ -223,18 +223,16 @@ static void on_closed(struct rpc *rpc, const char *why, void *owner)
 	(void)rpc;
 	(void)why;
 	attachment->rpc = NULL;
+	if (attachment->on_lost)
+		attachment->on_lost(attachment->owner);
 }
 
-int attachment_open(struct attachment *attachment, struct err *err)
+static int open_on(struct attachment *attachment, struct err *err)
 {
 	const struct rpc_config config = {.owner = attachment,
 					  .on_closed = on_closed};
-	int fd;
+	int fd = connect_attach(err);
 
-	*attachment = (struct attachment){.loop = io_loop_new(err)};
-	if (!attachment->loop)
-		return -1;
-	fd = connect_attach(err);
 	if (fd >= 0)
 		attachment->rpc = rpc_new(attachment->loop, fd, &config, err);
 	if (attachment->rpc)
@@ -243,17 +241,33 @@ int attachment_open(struct attachment *attachment, struct err *err)
 	return -1;
 }
 
+int attachment_open(struct attachment *attachment, struct err *err)
+{
+	*attachment = (struct attachment){.loop = io_loop_new(err),
+					  .has_own_loop = true};
+	return attachment->loop ? open_on(attachment, err) : -1;
+}
+
+int attachment_open_on(struct attachment *attachment, struct io_loop *loop,
+		       void (*on_lost)(void *owner), void *owner,
+		       struct err *err)
+{
+	*attachment = (struct attachment){
+		.loop = loop, .on_lost = on_lost, .owner = owner};
+	return open_on(attachment, err);
+}
+
 void attachment_close(struct attachment *attachment)
 {
 	struct err err;
 
-	if (attachment->rpc) {
+	if (attachment->rpc)
 		rpc_close(attachment->rpc);
-		/* It is freed at the end of a turn. */
+	if (attachment->has_own_loop) {
+		/* The channel is freed at the end of a turn. */
 		(void)io_loop_turn(attachment->loop, 0, &err);
-	}
-	if (attachment->loop)
 		io_loop_free(attachment->loop);
+	}
 	*attachment = (struct attachment){0};
 }
 
@@ -261,7 +275,9 @@ static void on_given(struct rpc_outcome *outcome, void *owner)
 {
 	struct attachment *attachment = owner;
 
-	attachment->waiting--;
+	/* One that was closed meanwhile waits for nothing. */
+	if (attachment->waiting > 0)
+		attachment->waiting--;
 	if (outcome->err && attachment->err.code == ERR_NONE)
 		attachment->err = *outcome->err;
 }

@@ -52,8 +52,15 @@ struct attachment {
 	struct rpc *rpc;  /* NULL: it was closed */
 	unsigned waiting; /* so many answers */
 	struct err err;	  /* of the first that was refused */
+	bool has_own_loop;
+	void (*on_lost)(void *owner); /* the other end hung up; or NULL */
+	void *owner;
 };
 int attachment_open(struct attachment *attachment, struct err *err);
+/* On a loop of the caller's (borrowed). */
+int attachment_open_on(struct attachment *attachment, struct io_loop *loop,
+		       void (*on_lost)(void *owner), void *owner,
+		       struct err *err);
 void attachment_close(struct attachment *attachment);
 /* Give the session a listening socket (stays the caller's), kind an enum
  * listener_kind. 0, or -1 when it could not be sent. */

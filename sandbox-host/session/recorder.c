@@ -148,9 +148,12 @@ void recorder_open(struct recorder *recorder, const char *session)
 
 void recorder_on_event(void *owner, const struct sandbox_event *event)
 {
-	struct recorder *recorder = owner;
-
 	sandbox_event_print(NULL, event);
+	recorder_put(owner, event);
+}
+
+void recorder_put(struct recorder *recorder, const struct sandbox_event *event)
+{
 	if (recorder->queue < 0 && !recorder->failed)
 		recorder->failed = start_poster(recorder) < 0;
 	if (recorder->queue < 0)

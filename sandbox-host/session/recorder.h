@@ -22,6 +22,8 @@ struct recorder {
 void recorder_open(struct recorder *recorder, const char *session);
 /* A sandbox_on_event; owner is the recorder. */
 void recorder_on_event(void *owner, const struct sandbox_event *event);
+/* The same, without telling it. */
+void recorder_put(struct recorder *recorder, const struct sandbox_event *event);
 /* Wait, for RECORDER_LAST_MS at most, until all of it was posted. */
 #define RECORDER_LAST_MS 2000
 void recorder_close(struct recorder *recorder);

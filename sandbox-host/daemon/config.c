@@ -1,0 +1,167 @@
+#include "sandbox-host/daemon/config.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "policies/reader.h"
+
+#define CONFIG_ARENA_MAX (4 * 1024 * 1024)
+#define UID_DIGITS	 10
+#define UID_LEAST	 1000 /* what is below belongs to the system */
+
+/* ---- defaults ---- */
+
+/* $NAME/suffix when the variable holds an absolute path. */
+static const char *below(struct arena *arena, const char *name,
+			 const char *suffix)
+{
+	const char *value = getenv(name);
+
+	return value && value[0] == '/'
+		       ? arena_format(arena, "%s%s", value, suffix)
+		       : NULL;
+}
+
+static const char *default_run(struct arena *arena)
+{
+	const char *path = below(arena, "SALLYPORT_RUN", "");
+
+	if (!path && geteuid() == 0)
+		return "/run/sallyport";
+	if (!path)
+		path = below(arena, "XDG_RUNTIME_DIR", "/sallyport");
+	return path ? path
+		    : arena_format(arena, "/tmp/sallyport-%u", geteuid());
+}
+
+/* Below a directory that is empty in every sandbox: an ordinary user's see
+ * each other's files otherwise. */
+static const char *default_workspaces(struct arena *arena)
+{
+	const char *path;
+
+	if (geteuid() == 0)
+		return "/var/lib/sallyport-host/workspaces";
+	path = below(arena, "XDG_RUNTIME_DIR", "/sallyport-workspaces");
+	return path ? path
+		    : arena_format(arena, "/tmp/sallyport-workspaces-%u",
+				   geteuid());
+}
+
+int host_config_defaults(struct host_config *config, struct err *err)
+{
+	*config = (struct host_config){.sandboxes_max = HOST_SANDBOXES_DEFAULT};
+	arena_init(&config->arena, CONFIG_ARENA_MAX);
+	config->run = default_run(&config->arena);
+	config->workspaces = default_workspaces(&config->arena);
+	return config->run && config->workspaces
+		       ? 0
+		       : err_set(err, ERR_TOO_LARGE, "no memory");
+}
+
+void host_config_release(struct host_config *config)
+{
+	arena_release(&config->arena);
+}
+
+/* ---- host.yaml ---- */
+
+static void read_path(struct reader *reader, const struct text_node *node,
+		      void *target, size_t offset)
+{
+	const char **path = (const char **)(void *)((char *)target + offset);
+	struct bytes word;
+	const char *copy;
+
+	if (!reader_word(reader, node, &word))
+		return;
+	copy = word.len > 0 && word.data[0] == '/'
+		       ? arena_str(reader->arena, word)
+		       : NULL;
+	if (copy)
+		*path = copy;
+	else
+		(void)reader_error(reader, node,
+				   "this must be an absolute path");
+}
+
+/* "2000000-2065535" */
+static void read_uids(struct reader *reader, const struct text_node *node,
+		      void *target, size_t offset)
+{
+	struct host_config *config = target;
+	struct bytes word, first;
+	uint64_t low, high;
+
+	(void)offset;
+	if (!reader_word(reader, node, &word))
+		return;
+	if (!bytes_split(&word, '-', &first) ||
+	    bytes_to_u64(first, UID_DIGITS, &low) < 0 ||
+	    bytes_to_u64(word, UID_DIGITS, &high) < 0 || low < UID_LEAST ||
+	    high < low || high >= UINT32_MAX)
+		(void)reader_error(reader, node,
+				   "this must be two user ids from %d up, like "
+				   "2000000-2065535",
+				   UID_LEAST);
+	else
+		config->uids = (struct sandbox_uids){
+			(uid_t)low, (unsigned)(high - low + 1)};
+}
+
+static void read_sandboxes(struct reader *reader, const struct text_node *node,
+			   void *target, size_t offset)
+{
+	struct host_config *config = target;
+	uint64_t value;
+
+	(void)offset;
+	if (reader_number(reader, node, 1, HOST_SANDBOXES_MAX, &value))
+		config->sandboxes_max = (size_t)value;
+}
+
+static void read_limits(struct reader *reader, const struct text_node *node,
+			void *target, size_t offset)
+{
+	static const struct reader_field fields[] = {
+		{"sandboxes", read_sandboxes, 0},
+	};
+
+	(void)offset;
+	(void)reader_map(reader, node, fields, ARRAY_SIZE(fields), target);
+}
+
+bool host_config_read(struct host_config *config, struct bytes text,
+		      struct policy_errors *errors)
+{
+	static const struct reader_field fields[] = {
+		{"run", read_path, offsetof(struct host_config, run)},
+		{"workspaces", read_path,
+		 offsetof(struct host_config, workspaces)},
+		{"gateway", read_path, offsetof(struct host_config, gateway)},
+		{"default_policy", read_path,
+		 offsetof(struct host_config, default_policy)},
+		{"uid_range", read_uids, 0},
+		{"limits", read_limits, 0},
+		{"listen", NULL, 0},
+		{"images", NULL, 0},
+		{"pool", NULL, 0},
+	};
+	auto_type(arena_release) struct arena trees;
+	struct reader reader = {
+		.source = {text, errors->file, errors},
+		.arena = &config->arena,
+		.owner = config,
+	};
+	const struct text_node *root;
+
+	arena_init(&trees, CONFIG_ARENA_MAX);
+	errors->count = 0;
+	root = text_parse(&reader.source, &trees);
+	if (root)
+		(void)reader_map(&reader, root, fields, ARRAY_SIZE(fields),
+				 config);
+	return errors->count == 0;
+}

@@ -1,0 +1,34 @@
+/*
+ * What the daemon was told: host.yaml (interface.md section 2) and its command
+ * line. Trusted, but checked like a policy: every error is told with
+ * file:line:col and caret; a key that is not supported is an error.
+ */
+#ifndef SANDBOX_HOST_DAEMON_CONFIG_H
+#define SANDBOX_HOST_DAEMON_CONFIG_H
+
+#include "common/buf.h"
+#include "policies/policy.h"
+#include "sandbox-host/sandbox.h"
+
+#define HOST_SANDBOXES_DEFAULT 500
+#define HOST_SANDBOXES_MAX     10000
+
+struct host_config {
+	struct arena arena;
+	const char *run;	/* directory: host.sock, sandboxes/ */
+	const char *workspaces; /* directory for those that we make */
+	const char *gateway;	/* directory of its sockets; NULL: the usual */
+	const char *default_policy; /* file; NULL: no network */
+	struct sandbox_uids uids;   /* as root */
+	size_t sandboxes_max;
+};
+
+/* The defaults for this user. 0, or -1. */
+int host_config_defaults(struct host_config *config, struct err *err);
+/* Read text over what stands in config. False when there is any error; all of
+ * them are told in *errors. */
+bool host_config_read(struct host_config *config, struct bytes text,
+		      struct policy_errors *errors);
+void host_config_release(struct host_config *config);
+
+#endif

@@ -1,0 +1,162 @@
+/*
+ * sallyport-host: many sandboxes, one small daemon. It keeps who they are and
+ * what became of them, starts a supervisor for each, and passes requests on;
+ * it reads no byte of what runs inside, and no policy.
+ *
+ *	config  -> host.yaml and the command line
+ *	state   -> what may become of a sandbox
+ *	entry   -> one sandbox, as it is known here and in its record
+ *	spawn   -> a new one: its directory, its supervisor
+ *	adopt   -> those that were there before us
+ *	keep    -> the channel to a supervisor: what it says, its loss
+ *	answers -> what may be asked of us
+ *	follow  -> those who wait for events and logs
+ *	askers  -> who asks: the channels of host.sock
+ *
+ * It may be killed at any time: the sandboxes go on, each under its
+ * supervisor, and the next daemon finds them.
+ */
+#ifndef SANDBOX_HOST_DAEMON_DAEMON_H
+#define SANDBOX_HOST_DAEMON_DAEMON_H
+
+#include <limits.h>
+#include <sys/types.h>
+
+#include "common/io.h"
+#include "sandbox-host/daemon/config.h"
+#include "sandbox-host/daemon/record.h"
+#include "sandbox-host/daemon/state.h"
+#include "sandbox-host/flow/files.h"
+
+#define ASKERS_MAX	      512
+#define FOLLOWS_MAX	      1024
+#define FOLLOW_LOOK_MS	      50
+#define EVENTS_KEPT	      256		  /* of a sandbox */
+#define OVER_KEPT_MS	      (10ull * 60 * 1000) /* shown so long */
+#define OVER_KEPT_MAX	      1000
+#define SWEEP_MS	      5000
+#define START_TIMEOUT_MS      60000
+#define END_TIMEOUT_MS	      20000
+#define SUPERVISOR_TIMEOUT_MS 10000
+
+struct daemon;
+
+struct kept_event {
+	uint64_t sequence, time_ms;
+	char *kind;
+	struct bytes text; /* allocated */
+};
+
+/* Somebody who asked for a start or an end, and waits for it. */
+struct waiter {
+	struct rpc_ticket ticket;
+	bool is_for_end;
+	struct waiter *next, *prev;
+};
+
+struct entry {
+	struct daemon *daemon;
+	struct arena arena; /* of sandbox */
+	struct host_sandbox sandbox;
+	char id[HOST_ID_MAX + 1];
+	int dir;   /* run/sandboxes/ID */
+	pid_t pid; /* of the supervisor; 0: there is none */
+	uint64_t start;
+	bool owns_workspace;
+	struct rpc *rpc; /* to it; NULL */
+	struct waiter *waiters;
+	struct io_timer *deadline; /* of a start or an end */
+	struct kept_event *events; /* EVENTS_KEPT, a ring */
+	uint64_t event_last;	   /* the newest's sequence */
+	struct entry *next, *prev;
+};
+
+struct asker {
+	struct daemon *daemon;
+	struct rpc *rpc;
+	uid_t uid;
+	struct asker *next, *prev;
+};
+
+struct daemon {
+	struct host_config config;
+	struct io_loop *loop;
+	int run_dir, sandboxes_dir, exec_dir;
+	struct io_listener *listener;
+	struct asker *askers;
+	size_t asker_count;
+	struct entry *entries; /* the newest first */
+	size_t entry_count, live_count;
+	struct follow *follows;
+	size_t follow_count;
+	struct io_timer *follow_timer, *sweep_timer;
+	bool is_draining;
+};
+
+/* ---- entry.c ---- */
+
+/* A new one, in no list yet; dir is taken. NULL. */
+struct entry *entry_new(struct daemon *daemon, const char *id, int dir);
+/* Put it among the others. */
+void entry_insert(struct entry *entry);
+struct entry *entry_find(const struct daemon *daemon, struct bytes id);
+/* Become a copy of *sandbox, here and in the record. 0, or -1. */
+int entry_store(struct entry *entry, const struct host_sandbox *sandbox,
+		struct err *err);
+/* Another state with a reason; whoever waits for it is answered. */
+void entry_become(struct entry *entry, enum host_state state,
+		  const char *reason, const char *message);
+/* Take over what its supervisor says it is. False: that can not be. */
+bool entry_follow(struct entry *entry, const struct supervisor_state *state);
+/* Wait for its start or end. 0, or -1 when memory is out. */
+int entry_wait(struct entry *entry, struct rpc_ticket ticket, bool is_for_end);
+void entry_add_event(struct entry *entry, const struct host_event *event);
+/* Remove it and its directory. */
+void entry_forget(struct entry *entry);
+/* Leave memory only. */
+void entry_free(struct entry *entry);
+
+/* ---- spawn.c ---- */
+
+/* Start one; request stays the caller's. NULL. */
+struct entry *spawn(struct daemon *daemon, int request_fd,
+		    const struct sandbox_request *request, uid_t owner,
+		    struct err *err);
+
+/* ---- adopt.c ---- */
+
+/* Find what is in run/sandboxes. 0, or -1. */
+int adopt_all(struct daemon *daemon, struct err *err);
+
+/* ---- keep.c ---- */
+
+/* Talk to its supervisor over fd (taken). 0, or -1. */
+int keep_open(struct entry *entry, int fd, struct err *err);
+/* It is gone without a last word: sweep what it left. */
+void keep_lost(struct entry *entry, const char *why);
+/* End the supervisor by force. */
+void keep_kill(struct entry *entry);
+
+/* ---- answers.c ---- */
+
+extern const struct rpc_permit answers_permits[];
+extern const size_t answers_permit_count;
+/* A process of ours asks (or whoever channel_owner stands for). */
+
+/* ---- follow.c ---- */
+
+int follow_open(struct daemon *daemon, struct err *err);
+void follow_add(struct daemon *daemon, struct rpc_ticket ticket,
+		const struct host_after *after, bool is_log);
+/* Something happened: answer those who waited for it. */
+void follow_look(struct daemon *daemon);
+void follow_close(struct daemon *daemon);
+
+/* ---- askers.c ---- */
+
+int askers_open(struct daemon *daemon, struct err *err);
+/* Serve a channel (taken) for a user. 0, or -1. */
+int askers_add(struct daemon *daemon, int fd, uid_t uid, struct err *err);
+void askers_close(struct daemon *daemon);
+
+#endif

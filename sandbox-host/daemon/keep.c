@@ -1,0 +1,127 @@
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "sandbox-host/daemon/daemon.h"
+#include "sandbox-host/tree.h"
+
+/* ---- what it says ---- */
+
+static void break_off(struct entry *entry, const char *why)
+{
+	if (entry->rpc)
+		rpc_close(entry->rpc);
+	entry->rpc = NULL;
+	keep_lost(entry, why);
+}
+
+static void answer_state(struct rpc_ticket ticket, const void *message, int *fd,
+			 void *owner)
+{
+	(void)ticket;
+	(void)fd;
+	if (!entry_follow(owner, message))
+		break_off(owner, "it says what can not be");
+}
+
+static void answer_events(struct rpc_ticket ticket, const void *message,
+			  int *fd, void *owner)
+{
+	const struct host_events *events = message;
+
+	(void)ticket;
+	(void)fd;
+	for (size_t i = 0; i < events->events_count; i++)
+		entry_add_event(owner, &events->events[i]);
+}
+
+static const struct rpc_permit permits[] = {
+	{MSG_SUPERVISOR_STATE, &supervisor_state_schema, answer_state, false,
+	 0},
+	{MSG_SUPERVISOR_EVENTS, &host_events_schema, answer_events, false, 0},
+};
+
+static void on_closed(struct rpc *rpc, const char *why, void *owner)
+{
+	struct entry *entry = owner;
+
+	(void)rpc;
+	entry->rpc = NULL;
+	if (!state_is_over((enum host_state)entry->sandbox.state))
+		keep_lost(entry, why);
+}
+
+int keep_open(struct entry *entry, int fd, struct err *err)
+{
+	const struct rpc_config config = {
+		.permits = permits,
+		.permit_count = ARRAY_SIZE(permits),
+		.owner = entry,
+		.on_closed = on_closed,
+	};
+
+	entry->rpc = rpc_new(entry->daemon->loop, fd, &config, err);
+	return entry->rpc ? 0 : -1;
+}
+
+/* ---- its loss ---- */
+
+/* The process that is meant, not one that has its number now. */
+static int open_process(const struct entry *entry)
+{
+	int pidfd;
+
+	if (entry->pid <= 0)
+		return -1;
+	pidfd = (int)syscall(SYS_pidfd_open, entry->pid, 0);
+	if (pidfd >= 0 && record_start_of(entry->pid) == entry->start)
+		return pidfd;
+	if (pidfd >= 0)
+		(void)close(pidfd);
+	return -1;
+}
+
+void keep_kill(struct entry *entry)
+{
+	auto_fd int pidfd = open_process(entry);
+
+	if (pidfd >= 0)
+		(void)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+}
+
+/* It takes a while until the kernel has taken all away: so a child does it. */
+static void sweep(const struct entry *entry)
+{
+	char path[PATH_MAX];
+	pid_t child = fork();
+
+	if (child < 0)
+		log_error("%s: what it left is not swept", entry->id);
+	if (child != 0)
+		return;
+	sandbox_sweep(entry->pid);
+	(void)snprintf(path, sizeof(path), "%s/%s",
+		       entry->daemon->config.workspaces, entry->id);
+	if (entry->owns_workspace)
+		(void)tree_remove(AT_FDCWD, path);
+	_exit(0);
+}
+
+void keep_lost(struct entry *entry, const char *why)
+{
+	char message[HOST_MESSAGE_MAX];
+
+	if (state_is_over((enum host_state)entry->sandbox.state))
+		return;
+	(void)snprintf(message, sizeof(message),
+		       "its supervisor is gone, and all inside with it: %s",
+		       why);
+	keep_kill(entry);
+	sweep(entry);
+	entry_become(entry, HOST_FAILED, "supervisor_lost", message);
+}

@@ -1,0 +1,346 @@
+/*
+ * sallyport-host: the daemon.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "sandbox-host/daemon/daemon.h"
+
+#define CONFIG_DEFAULT	"/etc/sallyport/host.yaml"
+#define CONFIG_TEXT_MAX (1024 * 1024)
+#define REPORT_MAX	(64 * 1024)
+
+static const char usage_text[] =
+	"Usage: sallyport-host [-c FILE] [-t]\n"
+	"\n"
+	"Sandboxes as a service: starts, keeps and ends them. They go on\n"
+	"when this ends, and the next one finds them.\n"
+	"\n"
+	"  -c, --config FILE  configuration (default " CONFIG_DEFAULT ",\n"
+	"                     or built-in defaults when there is none)\n"
+	"  -t, --test         check the configuration and exit\n"
+	"      --run DIR      where host.sock is made\n"
+	"      --dump-states  print the states of a sandbox for Graphviz\n"
+	"  -h, --help\n"
+	"\n"
+	"Exit codes: 0 ok, 1 failed, 2 usage, 3 configuration invalid.\n";
+
+struct options {
+	const char *config;
+	const char *run;
+	bool test;
+};
+
+static int parse_options(int argc, char **argv, struct options *options)
+{
+	static const struct option table[] = {
+		{"config", required_argument, NULL, 'c'},
+		{"test", no_argument, NULL, 't'},
+		{"run", required_argument, NULL, 'r'},
+		{"dump-states", no_argument, NULL, 'd'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	int option;
+
+	while ((option = getopt_long(argc, argv, "c:th", table, NULL)) != -1) {
+		switch (option) {
+		case 'c':
+			options->config = optarg;
+			break;
+		case 't':
+			options->test = true;
+			break;
+		case 'r':
+			options->run = optarg;
+			break;
+		case 'd':
+			state_dump(stdout);
+			exit(0);
+		case 'h':
+			(void)fputs(usage_text, stdout);
+			exit(0);
+		default:
+			return -1;
+		}
+	}
+	return optind == argc ? 0 : -1;
+}
+
+/* ---- configuration ---- */
+
+static int read_file(const char *path, struct buf *out, struct err *err)
+{
+	auto_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	ssize_t len;
+
+	if (fd < 0)
+		return err_system(err, "open %s", path);
+	do {
+		uint8_t *room = buf_reserve(out, 16 * 1024);
+
+		if (!room)
+			return err_set(err, ERR_TOO_LARGE, "%s is too large",
+				       path);
+		len = read(fd, room, 16 * 1024);
+		if (len < 0)
+			return err_system(err, "read %s", path);
+		buf_commit(out, (size_t)len);
+	} while (len > 0);
+	return 0;
+}
+
+static int read_config(struct host_config *config, const char *path,
+		       struct err *err)
+{
+	auto_type(buf_release) struct buf text;
+	auto_type(buf_release) struct buf report;
+	struct policy_errors errors = {.out = &report, .file = path};
+
+	buf_init(&text, CONFIG_TEXT_MAX);
+	buf_init(&report, REPORT_MAX);
+	if (read_file(path, &text, err) < 0)
+		return -1;
+	if (host_config_read(config, buf_view(&text), &errors))
+		return 0;
+	(void)fprintf(stderr, "%.*s", BYTES_ARGS(buf_view(&report)));
+	return err_set(err, ERR_INVALID, "%s has %zu error%s", path,
+		       errors.count, errors.count == 1 ? "" : "s");
+}
+
+static int load_config(struct host_config *config,
+		       const struct options *options, struct err *err)
+{
+	const char *path = options->config;
+
+	if (host_config_defaults(config, err) < 0)
+		return -1;
+	if (!path && access(CONFIG_DEFAULT, R_OK) == 0)
+		path = CONFIG_DEFAULT;
+	if (path && read_config(config, path, err) < 0)
+		return -1;
+	if (options->run)
+		config->run = options->run;
+	return 0;
+}
+
+/* ---- directories ---- */
+
+static int make_directories(const char *path, mode_t mode, struct err *err)
+{
+	char part[PATH_MAX];
+	size_t len = strlen(path);
+
+	if (len == 0 || len >= sizeof(part))
+		return err_set(err, ERR_INVALID, "make directory '%s'", path);
+	for (size_t i = 1; i <= len; i++) {
+		if (path[i] != '/' && path[i] != '\0')
+			continue;
+		memcpy(part, path, i);
+		part[i] = '\0';
+		if (mkdir(part, path[i] ? 0755 : mode) < 0 && errno != EEXIST)
+			return err_system(err, "make directory %s", part);
+	}
+	return 0;
+}
+
+/* A directory of ours alone; whoever owns it could change what is in it. */
+static int own_directory(const char *path, mode_t mode, struct err *err)
+{
+	auto_fd int fd = -1;
+	struct stat info;
+
+	if (make_directories(path, mode, err) < 0)
+		return -1;
+	fd = open(path, O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &info) < 0)
+		return err_system(err, "open %s", path);
+	if (info.st_uid != geteuid())
+		return err_set(err, ERR_INVALID, "%s belongs to user %u", path,
+			       info.st_uid);
+	return take_fd(&fd);
+}
+
+static int lock_run(struct daemon *daemon, struct err *err)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	int fd = openat(daemon->run_dir, "host.lock",
+			O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd < 0)
+		return err_system(err, "open host.lock");
+	if (fcntl(fd, F_SETLK, &lock) == 0)
+		return 0;
+	(void)close(fd);
+	return err_set(err, ERR_INVALID, "a daemon is running already in %s",
+		       daemon->config.run);
+}
+
+static int open_directories(struct daemon *daemon, struct err *err)
+{
+	const struct host_config *config = &daemon->config;
+	char path[PATH_MAX];
+	auto_fd int workspaces = -1;
+
+	/* The gateway's sockets may be there as well, for all users. */
+	daemon->run_dir =
+		own_directory(config->run, geteuid() == 0 ? 0755 : 0700, err);
+	if (daemon->run_dir < 0 || lock_run(daemon, err) < 0)
+		return -1;
+	if (snprintf(path, sizeof(path), "%s/sandboxes", config->run) >=
+	    (int)sizeof(path))
+		return err_set(err, ERR_TOO_LARGE, "%s is too long",
+			       config->run);
+	daemon->sandboxes_dir = own_directory(path, 0700, err);
+	workspaces = own_directory(config->workspaces, 0700, err);
+	if (daemon->sandboxes_dir < 0 || workspaces < 0)
+		return -1;
+	if (fchmod(daemon->sandboxes_dir, 0700) < 0)
+		return err_system(err, "close %s to others", path);
+	return 0;
+}
+
+/* ---- life ---- */
+
+static void on_stop(void *owner)
+{
+	struct daemon *daemon = owner;
+
+	log_info("the daemon ends; %zu sandboxes go on", daemon->live_count);
+	daemon->is_draining = true;
+	io_loop_stop(daemon->loop);
+}
+
+/* What has been over for a while is forgotten. */
+static void on_sweep(void *owner)
+{
+	struct daemon *daemon = owner;
+	struct entry *entry, *next;
+	uint64_t now = clock_wall_ms();
+	size_t kept = 0;
+
+	for (entry = daemon->entries; entry; entry = next) {
+		next = entry->next;
+		if (!state_is_over((enum host_state)entry->sandbox.state))
+			continue;
+		if (++kept > OVER_KEPT_MAX ||
+		    entry->sandbox.changed_ms + OVER_KEPT_MS < now)
+			entry_forget(entry);
+	}
+	io_timer_set(daemon->sweep_timer, SWEEP_MS);
+}
+
+/* sd_notify(3), without its library. */
+static void notify_ready(void)
+{
+	const char *path = getenv("NOTIFY_SOCKET");
+	static const char text[] = "READY=1";
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	size_t len = path ? strlen(path) : 0;
+	auto_fd int fd = -1;
+
+	if (len == 0 || len >= sizeof(address.sun_path))
+		return;
+	memcpy(address.sun_path, path, len);
+	if (address.sun_path[0] == '@')
+		address.sun_path[0] = '\0';
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 ||
+	    sendto(fd, text, sizeof(text) - 1, MSG_NOSIGNAL,
+		   (const struct sockaddr *)&address,
+		   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len)) <
+		    0)
+		log_warn("tell the service manager: %s", strerror(errno));
+}
+
+static int run(struct daemon *daemon, struct err *err)
+{
+	if (open_directories(daemon, err) < 0)
+		return -1;
+	daemon->loop = io_loop_new(err);
+	if (!daemon->loop || follow_open(daemon, err) < 0)
+		return -1;
+	daemon->sweep_timer = io_timer_new(daemon->loop, on_sweep, daemon);
+	if (!daemon->sweep_timer ||
+	    io_signal(daemon->loop, SIGTERM, on_stop, daemon) < 0 ||
+	    io_signal(daemon->loop, SIGINT, on_stop, daemon) < 0)
+		return err_system(err, "start the loop");
+	io_timer_set(daemon->sweep_timer, SWEEP_MS);
+	if (adopt_all(daemon, err) < 0 || askers_open(daemon, err) < 0)
+		return -1;
+	log_info("ready: run %s, %zu sandboxes", daemon->config.run,
+		 daemon->live_count);
+	notify_ready();
+	return io_loop_run(daemon->loop, err);
+}
+
+static void end(struct daemon *daemon)
+{
+	struct entry *entry, *next;
+
+	follow_close(daemon);
+	askers_close(daemon);
+	for (entry = daemon->entries; entry; entry = next) {
+		next = entry->next;
+		entry_free(entry);
+	}
+}
+
+/* A sandbox is a few descriptors here. */
+static void raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static struct daemon daemon;
+	struct options options = {0};
+	struct err err = {0};
+	int result;
+
+	if (parse_options(argc, argv, &options) < 0) {
+		(void)fputs(usage_text, stderr);
+		return 2;
+	}
+	(void)umask(077);
+	log_open("host", NULL);
+	if (load_config(&daemon.config, &options, &err) < 0) {
+		(void)fprintf(stderr, "sallyport-host: %s\n", err.text);
+		return 3;
+	}
+	if (options.test) {
+		(void)puts("sallyport-host: the configuration is valid");
+		return 0;
+	}
+	/* Supervisors find the gateway as the command line does. */
+	if (daemon.config.gateway)
+		(void)setenv("SALLYPORT_RUN", daemon.config.gateway, 1);
+	/* Nobody waits for a supervisor: its channel says that it ended. */
+	(void)signal(SIGCHLD, SIG_IGN);
+	raise_descriptor_limit();
+	result = run(&daemon, &err);
+	if (result < 0)
+		(void)fprintf(stderr, "sallyport-host: %s\n", err.text);
+	end(&daemon);
+	return result < 0 ? 1 : 0;
+}

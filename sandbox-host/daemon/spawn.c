@@ -1,0 +1,189 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/digest.h"
+#include "common/log.h"
+#include "sandbox-host/daemon/daemon.h"
+#include "sandbox-host/tree.h"
+
+#define PROGRAM	 "sallyport-supervisor"
+#define BORN_FDS (SUPERVISOR_DIR - SUPERVISOR_CHANNEL + 1)
+
+/* ---- its directory ---- */
+
+static int make_dir(struct daemon *daemon, const char *id, struct err *err)
+{
+	int dir;
+
+	if (mkdirat(daemon->sandboxes_dir, id, 0700) < 0)
+		return err_system(err, "make the directory of a sandbox");
+	dir = openat(daemon->sandboxes_dir, id,
+		     O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return dir < 0 ? err_system(err, "open the directory of a sandbox")
+		       : dir;
+}
+
+/* By its descriptor: the path may be longer than a socket's address. */
+static int bind_socket(int dir, struct err *err)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	auto_fd int fd = socket(
+		AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	(void)snprintf(address.sun_path, sizeof(address.sun_path),
+		       "/proc/self/fd/%d/" FILE_SOCKET, dir);
+	if (fd < 0 ||
+	    bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
+		return err_system(err, "make the socket of a sandbox");
+	return take_fd(&fd);
+}
+
+/* ---- its process ---- */
+
+/* Descriptors at their places, nothing else of ours. */
+static int place(const int fds[BORN_FDS])
+{
+	int high[BORN_FDS];
+
+	for (int i = 0; i < BORN_FDS; i++) {
+		high[i] = fcntl(fds[i], F_DUPFD, SUPERVISOR_DIR + 1);
+		if (high[i] < 0)
+			return -1;
+	}
+	for (int i = 0; i < BORN_FDS; i++)
+		if (dup2(high[i], SUPERVISOR_CHANNEL + i) < 0)
+			return -1;
+	return close_range(SUPERVISOR_DIR + 1, ~0u, 0);
+}
+
+_Noreturn static void become_supervisor(const struct daemon *daemon,
+					const char *id, const int fds[BORN_FDS])
+{
+	const struct host_config *config = &daemon->config;
+	char program[PATH_MAX], uids[32];
+	const char *argv[10] = {PROGRAM, "--id", id, "--workspaces",
+				config->workspaces};
+	size_t count = 5;
+	ssize_t len;
+
+	len = readlink("/proc/self/exe", program, sizeof(program) - 1);
+	if (len <= 0)
+		_exit(126);
+	program[len] = '\0';
+	(void)snprintf(strrchr(program, '/'),
+		       sizeof(program) -
+			       (size_t)(strrchr(program, '/') - program),
+		       "/" PROGRAM);
+	if (config->default_policy) {
+		argv[count++] = "--default-policy";
+		argv[count++] = config->default_policy;
+	}
+	if (config->uids.count) {
+		(void)snprintf(uids, sizeof(uids), "%u-%u",
+			       (unsigned)config->uids.first,
+			       (unsigned)config->uids.first +
+				       config->uids.count - 1);
+		argv[count++] = "--uids";
+		argv[count++] = uids;
+	}
+	/* Its own session: what ends us does not end it. */
+	if (setsid() < 0 || place(fds) < 0)
+		_exit(126);
+	(void)execv(program, (char *const *)(uintptr_t)argv);
+	_exit(127);
+}
+
+static int start(struct entry *entry, int request_fd, struct err *err)
+{
+	int fds[BORN_FDS] = {-1, request_fd, -1, entry->dir};
+	auto_fd int listener = bind_socket(entry->dir, err);
+	auto_fd int theirs = -1;
+	auto_fd int ours = -1;
+	int ends[2];
+
+	if (listener < 0 || io_message_pair(ends, err) < 0)
+		return -1;
+	ours = ends[0];
+	theirs = ends[1];
+	fds[0] = theirs;
+	fds[2] = listener;
+	entry->pid = fork();
+	if (entry->pid < 0)
+		return err_system(err, "start a supervisor");
+	if (entry->pid == 0)
+		become_supervisor(entry->daemon, entry->id, fds);
+	entry->start = record_start_of(entry->pid);
+	return keep_open(entry, take_fd(&ours), err);
+}
+
+/* ---- what is known of it at first ---- */
+
+static int describe(struct entry *entry, const struct sandbox_request *request,
+		    uid_t owner, struct err *err)
+{
+	struct text_item shown[SHOWN_ARGS_MAX];
+	struct host_sandbox sandbox = {
+		.id = bytes_str(entry->id),
+		.name = request->name,
+		.state = HOST_PENDING,
+		.created_ms = clock_wall_ms(),
+		.expires_ms = request->expires_ms,
+		.owner_uid = owner,
+		.workspace = request->workspace,
+		.note = request->note,
+		.entrypoint = shown,
+		.metadata = request->metadata,
+		.metadata_count = request->metadata_count,
+	};
+
+	sandbox.changed_ms = sandbox.created_ms;
+	while (sandbox.entrypoint_count < SHOWN_ARGS_MAX &&
+	       sandbox.entrypoint_count < request->entrypoint_count) {
+		struct bytes word =
+			request->entrypoint[sandbox.entrypoint_count].text;
+
+		shown[sandbox.entrypoint_count++].text = bytes_slice(
+			word, 0,
+			word.len < SHOWN_ARG_MAX ? word.len : SHOWN_ARG_MAX);
+	}
+	return entry_store(entry, &sandbox, err);
+}
+
+struct entry *spawn(struct daemon *daemon, int request_fd,
+		    const struct sandbox_request *request, uid_t owner,
+		    struct err *err)
+{
+	char id[HOST_ID_MAX + 1] = "sb-";
+	struct entry *entry;
+	int dir;
+
+	random_id(id + strlen(id));
+	dir = make_dir(daemon, id, err);
+	entry = dir < 0 ? NULL : entry_new(daemon, id, dir);
+	if (!entry) {
+		(void)tree_remove(daemon->sandboxes_dir, id);
+		return NULL;
+	}
+	entry->owns_workspace = request->workspace.len == 0;
+	entry_insert(entry);
+	if (describe(entry, request, owner, err) < 0 ||
+	    start(entry, request_fd, err) < 0) {
+		daemon->live_count -= entry->sandbox.state == HOST_PENDING;
+		entry_forget(entry);
+		return NULL;
+	}
+	/* With its process in it. */
+	if (entry_store(entry, &entry->sandbox, err) < 0)
+		log_error("%s: %s", id, err->text);
+	return entry;
+}

@@ -1,0 +1,27 @@
+/*
+ * What the daemon and a sandbox's supervisor have in common outside of
+ * messages: the descriptors that the supervisor is born with, and the files
+ * of the sandbox's directory (run/sandboxes/ID, 0700).
+ *
+ *	record   the daemon's: what was asked for, and the last known state
+ *	end      the supervisor's last word: an encoded supervisor_state
+ *	socket   the supervisor listens there for a daemon
+ *	log      what the entrypoint wrote; its older part becomes a hole
+ */
+#ifndef SANDBOX_HOST_FLOW_FILES_H
+#define SANDBOX_HOST_FLOW_FILES_H
+
+#define SUPERVISOR_CHANNEL 3 /* to the daemon that started it */
+#define SUPERVISOR_REQUEST 4 /* sealed struct sandbox_request */
+#define SUPERVISOR_SOCKET  5 /* bound, to listen on */
+#define SUPERVISOR_DIR	   6
+
+#define FILE_RECORD "record"
+#define FILE_END    "end"
+#define FILE_SOCKET "socket"
+#define FILE_LOG    "log"
+
+/* Of the log so much is kept. */
+#define LOG_KEPT (1024 * 1024)
+
+#endif

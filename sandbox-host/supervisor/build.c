@@ -1,0 +1,288 @@
+/* Policy, session, workspace and sandbox, in this order; it takes some
+ * milliseconds, in which nobody is served. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "gateway/flow/messages.h"
+#include "sandbox-host/session/spec.h"
+#include "sandbox-host/supervisor/agent.h"
+#include "sandbox-host/supervisor/parts.h"
+#include "sandbox-host/tree.h"
+
+#define ERRORS_MAX 4096
+
+static int no_memory(struct err *err)
+{
+	return err_set(err, ERR_TOO_LARGE, "no memory");
+}
+
+/* ---- policy ---- */
+
+static int read_default(const char *path, struct buf *text, struct err *err)
+{
+	auto_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	ssize_t len;
+
+	if (fd < 0)
+		return err_system(err, "open %s", path);
+	do {
+		uint8_t *room = buf_reserve(text, 16 * 1024);
+
+		if (!room)
+			return err_set(err, ERR_TOO_LARGE, "%s is too large",
+				       path);
+		len = read(fd, room, 16 * 1024);
+		if (len < 0)
+			return err_system(err, "read %s", path);
+		buf_commit(text, (size_t)len);
+	} while (len > 0);
+	return 0;
+}
+
+static int find_policy(struct supervisor *supervisor, struct bytes *out,
+		       struct err *err)
+{
+	const char *path = supervisor->options.default_policy;
+	auto_type(buf_release) struct buf text;
+
+	buf_init(&text, POLICY_TEXT_MAX + 1);
+	*out = supervisor->request.policy;
+	if (out->len > 0)
+		return 0;
+	if (!path) {
+		*out = bytes_str(POLICY_DEFAULT_TEXT);
+		return 0;
+	}
+	if (read_default(path, &text, err) < 0)
+		return -1;
+	*out = arena_copy(&supervisor->arena, buf_view(&text));
+	return out->len == buf_len(&text) ? 0 : no_memory(err);
+}
+
+static int load_policy(struct supervisor *supervisor, struct bytes *text,
+		       struct err *err)
+{
+	const struct policy_variables variables = {
+		.session_id = bytes_str("s-new"),
+		.branch = supervisor->request.branch,
+		.repo = supervisor->request.repo,
+	};
+	auto_type(buf_release) struct buf report;
+	struct policy_errors errors = {.out = &report, .file = "policy"};
+
+	buf_init(&report, ERRORS_MAX);
+	if (find_policy(supervisor, text, err) < 0)
+		return -1;
+	supervisor->policy = policy_compile(*text, &variables, &errors);
+	if (supervisor->policy)
+		return 0;
+	return err_set(err, ERR_INVALID, "%.*s", BYTES_ARGS(buf_view(&report)));
+}
+
+/* ---- workspace ---- */
+
+/* It is the sandbox's: it ends with it. */
+static int make_workspace(struct supervisor *supervisor, struct err *err)
+{
+	const char *path = arena_format(&supervisor->arena, "%s/%s",
+					supervisor->options.workspaces,
+					supervisor->options.id);
+
+	if (!path)
+		return no_memory(err);
+	if (mkdir(path, 0700) < 0)
+		return err_system(err, "make the workspace %s", path);
+	supervisor->owns_workspace = true;
+	supervisor->workspace = path;
+	return 0;
+}
+
+static int find_workspace(struct supervisor *supervisor, struct err *err)
+{
+	const char *given =
+		arena_str(&supervisor->arena, supervisor->request.workspace);
+	char path[PATH_MAX];
+	struct stat info;
+
+	if (!given)
+		return no_memory(err);
+	if (!given[0])
+		return make_workspace(supervisor, err);
+	if (!realpath(given, path) || stat(path, &info) < 0 ||
+	    !S_ISDIR(info.st_mode))
+		return err_set(err, ERR_INVALID,
+			       "workspace %s: there is no such directory",
+			       given);
+	supervisor->workspace = arena_str(&supervisor->arena, bytes_str(path));
+	return supervisor->workspace ? 0 : no_memory(err);
+}
+
+void build_remove_workspace(struct supervisor *supervisor)
+{
+	if (supervisor->owns_workspace)
+		tree_remove(AT_FDCWD, supervisor->workspace);
+}
+
+/* ---- session ---- */
+
+static int make_session(struct supervisor *supervisor, struct bytes policy,
+			struct err *err)
+{
+	const struct sandbox_request *request = &supervisor->request;
+	const char *repo = arena_str(&supervisor->arena, request->repo);
+	const char *branch = arena_str(&supervisor->arena, request->branch);
+	const struct session_request wanted = {
+		.policy = policy,
+		.repo = request->repo.len ? repo : NULL,
+		.branch = request->branch.len ? branch : NULL,
+		.ttl_s = SESSION_TTL_S,
+		.holds = true,
+	};
+	struct client client;
+	int result;
+
+	if (!repo || !branch)
+		return no_memory(err);
+	if (client_open(&client, err) < 0)
+		return -1;
+	result = gateway_ask_create(&client, &wanted, err);
+	/* While control is at it. */
+	sandbox_prepare();
+	if (result == 0)
+		result = gateway_take_created(&client, &supervisor->session,
+					      err);
+	/* It holds the session until the listeners do. */
+	if (result == 0)
+		result = attachment_open_on(&supervisor->attachment,
+					    supervisor->loop, NULL, NULL, err);
+	if (result == 0)
+		result = attachment_hold(
+			&supervisor->attachment,
+			json_text(supervisor->session.json, "id"), err);
+	if (result == 0)
+		result = attachment_wait(&supervisor->attachment, err);
+	client_close(&client);
+	return result;
+}
+
+/* All of them: a session without one would not be whole. */
+static int give_listeners(struct supervisor *supervisor,
+			  const struct sandbox_listeners *listeners,
+			  struct err *err)
+{
+	const char *id = json_text(supervisor->session.json, "id");
+	const struct {
+		int fd;
+		unsigned kind;
+	} table[] = {
+		{listeners->tcp4, LISTENER_TCP},
+		{listeners->tcp6, LISTENER_TCP},
+		{listeners->udp, LISTENER_DNS_UDP},
+		{listeners->tcp_dns, LISTENER_DNS_TCP},
+	};
+	int result = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		if (result == 0 && table[i].fd >= 0)
+			result = attachment_give(&supervisor->attachment, id,
+						 table[i].kind, table[i].fd,
+						 err);
+		if (table[i].fd >= 0)
+			(void)close(table[i].fd);
+	}
+	return result < 0 ? -1 : attachment_wait(&supervisor->attachment, err);
+}
+
+/* ---- sandbox ---- */
+
+/* Terminated copies, NULL behind the last. */
+static const char *const *
+strings_of(struct arena *arena, const struct text_item *items, size_t count)
+{
+	const char **list = arena_array(arena, count + 1, sizeof(*list));
+
+	for (size_t i = 0; list && i < count; i++) {
+		list[i] = arena_str(arena, items[i].text);
+		if (!list[i])
+			return NULL;
+	}
+	return list;
+}
+
+/* The smaller of two, where 0 is none. */
+static uint64_t narrower(uint64_t one, uint64_t other)
+{
+	if (one == 0 || other == 0)
+		return one + other;
+	return one < other ? one : other;
+}
+
+static int make_spec(struct supervisor *supervisor, struct sandbox_spec *spec,
+		     struct err *err)
+{
+	const struct sandbox_request *request = &supervisor->request;
+	struct arena *arena = &supervisor->arena;
+	const char *home = arena_str(arena, request->home);
+	const char *policy_path = arena_str(arena, request->policy_path);
+	const struct session_spec from = {
+		.policy = supervisor->policy,
+		.policy_path = request->policy_path.len ? policy_path : NULL,
+		.session = supervisor->session.json,
+		.workspace = supervisor->workspace,
+		.home = request->home.len ? home : NULL,
+		.caller = strings_of(arena, request->caller,
+				     request->caller_count),
+		.given = strings_of(arena, request->env, request->env_count),
+		.given_count = request->env_count,
+	};
+
+	if (!home || !policy_path || !from.caller || !from.given)
+		return no_memory(err);
+	if (session_spec_make(&from, arena, spec, err) < 0)
+		return -1;
+	spec->limits.memory_bytes =
+		narrower(spec->limits.memory_bytes, request->memory_bytes);
+	spec->limits.processes =
+		narrower(spec->limits.processes, request->processes);
+	spec->is_service = true;
+	spec->agent = agent_run;
+	spec->uids = supervisor->options.uids;
+	spec->on_event = events_on_event;
+	spec->owner = supervisor;
+	return 0;
+}
+
+static int make_sandbox(struct supervisor *supervisor, struct err *err)
+{
+	struct sandbox_listeners listeners;
+	struct sandbox_spec spec;
+
+	if (make_spec(supervisor, &spec, err) < 0)
+		return -1;
+	recorder_open(&supervisor->recorder,
+		      json_text(supervisor->session.json, "id"));
+	supervisor->sandbox = sandbox_start(&spec, err);
+	if (!supervisor->sandbox)
+		return -1;
+	if (sandbox_ready(supervisor->sandbox, &listeners, err) < 0 ||
+	    give_listeners(supervisor, &listeners, err) < 0)
+		return -1;
+	return service_begin(supervisor->sandbox, err);
+}
+
+int build(struct supervisor *supervisor, struct err *err)
+{
+	struct bytes policy;
+
+	return load_policy(supervisor, &policy, err) < 0 ||
+			       find_workspace(supervisor, err) < 0 ||
+			       make_session(supervisor, policy, err) < 0 ||
+			       make_sandbox(supervisor, err) < 0
+		       ? -1
+		       : 0;
+}

@@ -1,0 +1,381 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#include "common/cleanup.h"
+#include "sandbox-host/supervisor/parts.h"
+
+#define TIMEOUT_MAX_MS UINT32_MAX
+#define PERMIT_RATE    200 /* a second: signals */
+
+/* One command, from its channel to its end. */
+struct exec {
+	struct supervisor *supervisor;
+	struct rpc *rpc; /* NULL: the entrypoint, or nobody listens any more */
+	bool is_entrypoint;
+	bool is_detached;
+	bool timed_out;
+	int stdio[3];
+	struct waiting *waiting;  /* NULL: not asked for yet */
+	struct rpc_ticket ticket; /* of MSG_EXEC_START, until it is answered */
+	pid_t pid;		  /* inside; 0: it does not run */
+	struct io_timer *timer;
+	struct err failure; /* its exec failed */
+	int failure_code;
+	struct exec *next, *prev;
+};
+
+/* ---- begin and end of one ---- */
+
+static void close_stdio(struct exec *exec)
+{
+	for (int i = 0; i < 3; i++) {
+		if (exec->stdio[i] >= 0)
+			(void)close(exec->stdio[i]);
+		exec->stdio[i] = -1;
+	}
+}
+
+static struct exec *new_exec(struct supervisor *supervisor, struct err *err)
+{
+	struct exec *exec = NULL;
+
+	if (supervisor->exec_count < EXECS_MAX)
+		exec = calloc(1, sizeof(*exec));
+	if (!exec) {
+		err_set(err, ERR_TOO_LARGE, "%d commands are open already",
+			EXECS_MAX);
+		return NULL;
+	}
+	exec->supervisor = supervisor;
+	for (int i = 0; i < 3; i++)
+		exec->stdio[i] = -1;
+	DL_APPEND(supervisor->execs, exec);
+	supervisor->exec_count++;
+	return exec;
+}
+
+static void free_exec(struct exec *exec)
+{
+	struct supervisor *supervisor = exec->supervisor;
+
+	DL_DELETE(supervisor->execs, exec);
+	supervisor->exec_count--;
+	close_stdio(exec);
+	inside_forget(supervisor, exec->waiting);
+	if (exec->timer)
+		io_timer_free(exec->timer);
+	if (exec->rpc)
+		rpc_close(exec->rpc);
+	free(exec);
+}
+
+static void refuse(struct exec *exec, enum host_refusal code,
+		   const struct err *err)
+{
+	if (exec->ticket.rpc)
+		rpc_refuse(exec->ticket, (uint16_t)code, "%s", err->text);
+	exec->ticket = (struct rpc_ticket){0};
+}
+
+/* Its last word. */
+static void tell_ended(struct exec *exec, int exit_code, int number,
+		       const char *reason)
+{
+	const struct exec_ended message = {
+		.exit_code = (uint32_t)exit_code,
+		.signal = (uint8_t)number,
+		.reason = bytes_str(reason),
+	};
+	struct err err;
+
+	if (exec->rpc)
+		(void)rpc_tell(exec->rpc, MSG_EXEC_ENDED, &exec_ended_schema,
+			       &message, -1, &err);
+}
+
+/* ---- words of process 1 ---- */
+
+static void on_timeout(void *owner)
+{
+	struct exec *exec = owner;
+
+	exec->timed_out = true;
+	(void)service_signal(exec->supervisor->sandbox, exec->pid, SIGKILL,
+			     true, NULL);
+}
+
+static void on_started(struct exec *exec, struct service_word *word)
+{
+	const struct exec_started message = {.pid = (uint32_t)word->pid};
+
+	exec->pid = word->pid;
+	close_stdio(exec);
+	if (exec->ticket.rpc)
+		rpc_reply(exec->ticket, &exec_started_schema, &message,
+			  word->fd);
+	exec->ticket = (struct rpc_ticket){0};
+	/* Nobody waits for it: it was closed meanwhile. */
+	if (!exec->rpc && !exec->is_entrypoint && !exec->is_detached)
+		on_timeout(exec);
+}
+
+static void entrypoint_ended(struct exec *exec, int exit_code)
+{
+	struct supervisor *supervisor = exec->supervisor;
+	char text[HOST_MESSAGE_MAX];
+
+	supervisor->has_exit_code = true;
+	supervisor->exit_code = exit_code;
+	if (exec->failure.code != ERR_NONE)
+		(void)snprintf(text, sizeof(text), "%s", exec->failure.text);
+	else
+		(void)snprintf(text, sizeof(text),
+			       "the entrypoint ended with code %d", exit_code);
+	life_end(supervisor, HOST_TERMINATED, "exited", text);
+}
+
+static void on_ended(struct exec *exec, const struct service_word *word)
+{
+	bool has_failed = exec->failure.code != ERR_NONE;
+	int exit_code = has_failed ? exec->failure_code : word->exit_code;
+
+	if (exec->is_entrypoint) {
+		entrypoint_ended(exec, exit_code);
+		return;
+	}
+	tell_ended(exec, exit_code, word->signal,
+		   has_failed	     ? exec->failure.text
+		   : exec->timed_out ? "timeout"
+				     : "");
+	free_exec(exec);
+}
+
+static void on_failed(struct exec *exec, const struct service_word *word)
+{
+	/* Its own process says so, before it ends. */
+	if (word->pid > 0) {
+		exec->failure = word->err;
+		exec->failure_code = word->exit_code;
+		return;
+	}
+	if (exec->is_entrypoint) {
+		life_end(exec->supervisor, HOST_FAILED, "not_started",
+			 word->err.text);
+		return;
+	}
+	refuse(exec, HOST_REFUSED_FULL, &word->err);
+	free_exec(exec);
+}
+
+static void on_word(struct service_word *word, void *owner)
+{
+	struct exec *exec = owner;
+
+	if (word->kind == SERVICE_STARTED)
+		on_started(exec, word);
+	else if (word->kind == SERVICE_ENDED)
+		on_ended(exec, word);
+	else if (word->kind == SERVICE_FAILED)
+		on_failed(exec, word);
+}
+
+/* ---- start ---- */
+
+static int open_null(struct exec *exec, struct err *err)
+{
+	for (int i = 0; i < 3; i++) {
+		if (exec->stdio[i] < 0)
+			exec->stdio[i] = open("/dev/null", O_RDWR | O_CLOEXEC);
+		if (exec->stdio[i] < 0)
+			return err_system(err, "open /dev/null");
+	}
+	return 0;
+}
+
+static int set_timeout(struct exec *exec, uint64_t timeout_ms, struct err *err)
+{
+	if (timeout_ms == 0)
+		return 0;
+	exec->timer = io_timer_new(exec->supervisor->loop, on_timeout, exec);
+	if (!exec->timer)
+		return err_set(err, ERR_TOO_LARGE, "no memory");
+	io_timer_set(exec->timer, timeout_ms < TIMEOUT_MAX_MS
+					  ? (unsigned)timeout_ms
+					  : TIMEOUT_MAX_MS);
+	return 0;
+}
+
+static int start(struct exec *exec, int fd, const struct exec_request *request,
+		 struct err *err)
+{
+	struct supervisor *supervisor = exec->supervisor;
+
+	if (open_null(exec, err) < 0 ||
+	    set_timeout(exec, request->timeout_ms, err) < 0)
+		return -1;
+	exec->is_detached = request->is_detached;
+	exec->waiting = inside_wait(supervisor, on_word, exec);
+	if (!exec->waiting)
+		return err_set(err, ERR_TOO_LARGE, "too many commands");
+	return service_exec(supervisor->sandbox, exec->waiting->serial, fd,
+			    request->has_terminal ? NULL : exec->stdio, err);
+}
+
+/* ---- what whoever asks says ---- */
+
+static void answer_stdio(struct rpc_ticket ticket, const void *message, int *fd,
+			 void *owner)
+{
+	const struct exec_stdio *stdio = message;
+	struct exec *exec = owner;
+
+	(void)ticket;
+	if (exec->waiting || exec->stdio[stdio->which] >= 0)
+		return;
+	exec->stdio[stdio->which] = take_fd(fd);
+}
+
+static void answer_start(struct rpc_ticket ticket, const void *message, int *fd,
+			 void *owner)
+{
+	struct exec *exec = owner;
+	struct request_memory memory;
+	struct exec_request request;
+	struct err err;
+	int result;
+
+	(void)message;
+	if (exec->waiting) {
+		rpc_refuse(ticket, HOST_REFUSED_STATE,
+			   "a channel is for one command");
+		return;
+	}
+	if (exec->supervisor->state != HOST_RUNNING) {
+		rpc_refuse(ticket, HOST_REFUSED_STATE, "the sandbox is %s",
+			   host_state_name(exec->supervisor->state));
+		return;
+	}
+	exec->ticket = ticket;
+	if (exec_request_open(*fd, &memory, &request, &err) < 0) {
+		refuse(exec, HOST_REFUSED_INVALID, &err);
+		return;
+	}
+	result = start(exec, *fd, &request, &err);
+	request_release(&memory);
+	if (result == 0)
+		return;
+	refuse(exec,
+	       err.code == ERR_INVALID ? HOST_REFUSED_INVALID : HOST_REFUSED,
+	       &err);
+	inside_forget(exec->supervisor, exec->waiting);
+	exec->waiting = NULL;
+}
+
+static void answer_signal(struct rpc_ticket ticket, const void *message,
+			  int *fd, void *owner)
+{
+	const struct exec_signal *wanted = message;
+	const struct wire_empty empty = {0};
+	struct exec *exec = owner;
+	struct err err;
+
+	(void)fd;
+	if (exec->pid == 0)
+		rpc_refuse(ticket, HOST_REFUSED_STATE, "nothing runs");
+	else if (service_signal(exec->supervisor->sandbox, exec->pid,
+				wanted->number, wanted->is_for_group, &err) < 0)
+		rpc_refuse(ticket, HOST_REFUSED, "%s", err.text);
+	else
+		rpc_reply(ticket, &wire_empty_schema, &empty, -1);
+}
+
+static const struct rpc_permit permits[] = {
+	{MSG_EXEC_STDIO, &exec_stdio_schema, answer_stdio, true, 0},
+	{MSG_EXEC_START, &wire_empty_schema, answer_start, true, 0},
+	{MSG_EXEC_SIGNAL, &exec_signal_schema, answer_signal, false,
+	 PERMIT_RATE},
+};
+
+/* A command ends with whoever asked for it. */
+static void on_closed(struct rpc *rpc, const char *why, void *owner)
+{
+	struct exec *exec = owner;
+	struct err err;
+
+	(void)rpc;
+	(void)why;
+	exec->rpc = NULL;
+	/* A ticket keeps its channel's memory until it is answered. */
+	err_set(&err, ERR_CLOSED, "the channel was closed");
+	refuse(exec, HOST_REFUSED, &err);
+	if (!exec->waiting)
+		free_exec(exec);
+	else if (exec->pid > 0 && !exec->is_detached)
+		on_timeout(exec);
+}
+
+int exec_open(struct supervisor *supervisor, struct err *err)
+{
+	struct exec *exec = new_exec(supervisor, err);
+	struct rpc_config config = {
+		.permits = permits,
+		.permit_count = ARRAY_SIZE(permits),
+		.owner = exec,
+		.rate_code = HOST_REFUSED_FULL,
+		.on_closed = on_closed,
+	};
+	int ends[2];
+
+	if (!exec)
+		return -1;
+	if (io_message_pair(ends, err) < 0) {
+		free_exec(exec);
+		return -1;
+	}
+	exec->rpc = rpc_new(supervisor->loop, ends[0], &config, err);
+	if (exec->rpc)
+		return ends[1];
+	(void)close(ends[1]);
+	free_exec(exec);
+	return -1;
+}
+
+int exec_entrypoint(struct supervisor *supervisor, int output, struct err *err)
+{
+	const struct exec_request request = {
+		.argv = supervisor->request.entrypoint,
+		.argv_count = supervisor->request.entrypoint_count,
+	};
+	struct exec *exec = new_exec(supervisor, err);
+	auto_fd int sealed = exec ? exec_request_seal(&request, err) : -1;
+
+	if (sealed < 0)
+		return -1;
+	exec->is_entrypoint = true;
+	for (int i = 1; i < 3; i++) {
+		exec->stdio[i] = fcntl(output, F_DUPFD_CLOEXEC, 0);
+		if (exec->stdio[i] < 0)
+			return err_system(err, "copy the output's pipe");
+	}
+	return start(exec, sealed, &request, err);
+}
+
+void exec_end_all(struct supervisor *supervisor, const char *reason)
+{
+	struct exec *exec, *next;
+	struct err err;
+
+	DL_FOREACH_SAFE(supervisor->execs, exec, next)
+	{
+		err_set(&err, ERR_CLOSED, "the sandbox has ended: %s", reason);
+		refuse(exec, HOST_REFUSED_STATE, &err);
+		if (exec->pid > 0)
+			tell_ended(exec, 128 + SIGKILL, SIGKILL, err.text);
+		free_exec(exec);
+	}
+}

@@ -1,0 +1,118 @@
+#include <stdlib.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#include "sandbox-host/supervisor/parts.h"
+
+#define WORDS_PER_TURN 64
+
+struct waiting *inside_wait(struct supervisor *supervisor,
+			    void (*on_word)(struct service_word *, void *),
+			    void *owner)
+{
+	struct waiting *waiting = supervisor->waiting_count < WAITING_MAX
+					  ? calloc(1, sizeof(*waiting))
+					  : NULL;
+
+	if (!waiting)
+		return NULL;
+	waiting->serial = ++supervisor->last_serial;
+	waiting->on_word = on_word;
+	waiting->owner = owner;
+	DL_APPEND(supervisor->waiting, waiting);
+	supervisor->waiting_count++;
+	return waiting;
+}
+
+void inside_forget(struct supervisor *supervisor, struct waiting *waiting)
+{
+	if (!waiting)
+		return;
+	DL_DELETE(supervisor->waiting, waiting);
+	supervisor->waiting_count--;
+	free(waiting);
+}
+
+static struct waiting *find(const struct supervisor *supervisor,
+			    uint32_t serial)
+{
+	struct waiting *waiting;
+
+	DL_FOREACH(supervisor->waiting, waiting)
+	if (waiting->serial == serial)
+		return waiting;
+	return NULL;
+}
+
+/* False when there is no other word. */
+static bool hear_one(struct supervisor *supervisor)
+{
+	struct service_word word;
+	struct waiting *waiting;
+
+	service_hear(supervisor->sandbox, &word);
+	if (word.kind == SERVICE_NOTHING)
+		return false;
+	if (word.kind == SERVICE_GONE) {
+		life_end(supervisor, HOST_FAILED, "ended",
+			 "process 1 of the sandbox has ended");
+		return false;
+	}
+	waiting = find(supervisor, word.serial);
+	if (waiting)
+		waiting->on_word(&word, waiting->owner);
+	/* Whoever waits takes it, and leaves -1. */
+	if (word.fd >= 0)
+		(void)close(word.fd);
+	return supervisor->sandbox != NULL;
+}
+
+static void on_control(int fd, bool readable, bool writable, void *owner)
+{
+	struct supervisor *supervisor = owner;
+
+	(void)fd;
+	(void)readable;
+	(void)writable;
+	for (int i = 0; i < WORDS_PER_TURN; i++)
+		if (!hear_one(supervisor))
+			return;
+}
+
+static void on_notify(int fd, bool readable, bool writable, void *owner)
+{
+	struct supervisor *supervisor = owner;
+
+	(void)fd;
+	(void)readable;
+	(void)writable;
+	if (service_report(supervisor->sandbox))
+		return;
+	io_watch_free(supervisor->notify);
+	supervisor->notify = NULL;
+}
+
+int inside_begin(struct supervisor *supervisor, struct err *err)
+{
+	supervisor->control = io_watch_new(
+		supervisor->loop, service_control_fd(supervisor->sandbox),
+		on_control, supervisor);
+	supervisor->notify = io_watch_new(
+		supervisor->loop, service_notify_fd(supervisor->sandbox),
+		on_notify, supervisor);
+	if (!supervisor->control || !supervisor->notify)
+		return err_set(err, ERR_TOO_LARGE, "no memory");
+	io_watch_set(supervisor->control, true, false);
+	io_watch_set(supervisor->notify, true, false);
+	return 0;
+}
+
+void inside_end(struct supervisor *supervisor)
+{
+	if (supervisor->control)
+		io_watch_free(supervisor->control);
+	if (supervisor->notify)
+		io_watch_free(supervisor->notify);
+	supervisor->control = NULL;
+	supervisor->notify = NULL;
+}

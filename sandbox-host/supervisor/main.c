@@ -1,0 +1,190 @@
+/*
+ * sallyport-supervisor: started by sallyport-host, with the descriptors of
+ * sandbox-host/flow/files.h.
+ */
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "sandbox-host/supervisor/parts.h"
+
+#define ARENA_MAX      (64 * 1024 * 1024)
+#define LISTEN_BACKLOG 8
+#define LAST_TURNS     10
+#define LAST_TURN_MS   20
+
+static int parse_uids(const char *text, struct sandbox_uids *uids)
+{
+	unsigned first, last;
+	char end;
+
+	if (sscanf(text, "%u-%u%c", &first, &last, &end) != 2 || last < first)
+		return -1;
+	*uids = (struct sandbox_uids){first, last - first + 1};
+	return 0;
+}
+
+static int parse(int argc, char **argv, struct supervisor_options *options)
+{
+	static const struct option table[] = {
+		{"id", required_argument, NULL, 'i'},
+		{"workspaces", required_argument, NULL, 'w'},
+		{"default-policy", required_argument, NULL, 'p'},
+		{"uids", required_argument, NULL, 'u'},
+		{NULL, 0, NULL, 0},
+	};
+	int option;
+
+	while ((option = getopt_long(argc, argv, "", table, NULL)) != -1) {
+		if (option == 'i')
+			options->id = optarg;
+		else if (option == 'w')
+			options->workspaces = optarg;
+		else if (option == 'p')
+			options->default_policy = optarg;
+		else if (option != 'u' ||
+			 parse_uids(optarg, &options->uids) < 0)
+			return -1;
+	}
+	return options->id && options->workspaces && optind == argc ? 0 : -1;
+}
+
+/* What we were born with: nothing else of the daemon's stays. */
+static int take_descriptors(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null < 0 || dup2(null, STDIN_FILENO) < 0 ||
+	    dup2(null, STDOUT_FILENO) < 0)
+		return -1;
+	(void)close(null);
+	for (int fd = SUPERVISOR_CHANNEL; fd <= SUPERVISOR_DIR; fd++)
+		if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
+			return -1;
+	return close_range(SUPERVISOR_DIR + 1, ~0u, 0);
+}
+
+/* Signals that the daemon ignores would be ignored here. */
+static void reset_signals(void)
+{
+	sigset_t none;
+
+	for (int number = 1; number < NSIG; number++)
+		(void)signal(number, SIG_DFL);
+	sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static void on_terminate(void *owner)
+{
+	life_end(owner, HOST_TERMINATED, "killed",
+		 "its supervisor was asked "
+		 "to end");
+}
+
+/* Who connects is to see that it is us who listen: so we do it. */
+static int begin(struct supervisor *supervisor, struct err *err)
+{
+	if (listen(SUPERVISOR_SOCKET, LISTEN_BACKLOG) < 0)
+		return err_system(err, "listen for daemons");
+	if (answers_open(supervisor, SUPERVISOR_SOCKET, SUPERVISOR_CHANNEL,
+			 err) < 0 ||
+	    io_signal(supervisor->loop, SIGTERM, on_terminate, supervisor) <
+		    0 ||
+	    io_signal(supervisor->loop, SIGINT, on_terminate, supervisor) < 0)
+		return -1;
+	return 0;
+}
+
+static int begin_inside(struct supervisor *supervisor, struct err *err)
+{
+	auto_fd int output = -1;
+
+	if (link_begin(supervisor, err) < 0 ||
+	    inside_begin(supervisor, err) < 0 ||
+	    life_begin(supervisor, err) < 0)
+		return -1;
+	if (supervisor->request.entrypoint_count == 0)
+		return 0;
+	output = output_open(supervisor, err);
+	return output < 0 ? -1 : exec_entrypoint(supervisor, output, err);
+}
+
+/* Where it failed is said by whoever started us. */
+static const char *reason_of(const struct err *err)
+{
+	if (err->code == ERR_CLOSED)
+		return "gateway_unreachable";
+	if (err->code == ERR_INVALID)
+		return "invalid";
+	return err->code == ERR_DENIED ? "not_permitted" : "not_built";
+}
+
+static void run(struct supervisor *supervisor)
+{
+	struct err err = {0};
+	struct err failed = {0};
+	int built = build(supervisor, &failed);
+
+	if (begin(supervisor, &err) < 0) {
+		log_error("%s", err.text);
+		life_end(supervisor, HOST_FAILED, "not_built", err.text);
+		return;
+	}
+	if (built == 0)
+		built = begin_inside(supervisor, &failed);
+	if (built < 0)
+		life_end(supervisor, HOST_FAILED, reason_of(&failed),
+			 failed.text);
+	else if (io_loop_run(supervisor->loop, &err) < 0)
+		life_end(supervisor, HOST_FAILED, "broken", err.text);
+	/* What is still to be said. */
+	for (int i = 0; i < LAST_TURNS && supervisor->daemon &&
+			rpc_queued(supervisor->daemon) > 0;
+	     i++)
+		(void)io_loop_turn(supervisor->loop, LAST_TURN_MS, &err);
+	answers_close(supervisor);
+}
+
+int main(int argc, char **argv)
+{
+	static struct supervisor supervisor = {
+		.dir = SUPERVISOR_DIR,
+		.output = -1,
+		.log = -1,
+		.recorder.queue = -1,
+		.state = HOST_PENDING,
+		.workspace = "",
+	};
+	struct err err = {0};
+
+	if (parse(argc, argv, &supervisor.options) < 0 ||
+	    take_descriptors() < 0) {
+		(void)fputs("sallyport-supervisor is started by "
+			    "sallyport-host\n",
+			    stderr);
+		return 2;
+	}
+	(void)umask(077);
+	reset_signals();
+	log_open("supervisor", supervisor.options.id);
+	arena_init(&supervisor.arena, ARENA_MAX);
+	supervisor.loop = io_loop_new(&err);
+	if (!supervisor.loop || events_open(&supervisor, &err) < 0 ||
+	    sandbox_request_open(SUPERVISOR_REQUEST, &supervisor.memory,
+				 &supervisor.request, &err) < 0) {
+		log_error("%s", err.text);
+		return 1;
+	}
+	(void)close(SUPERVISOR_REQUEST);
+	supervisor.expires_ms = supervisor.request.expires_ms;
+	run(&supervisor);
+	return supervisor.state == HOST_TERMINATED ? 0 : 1;
+}

@@ -1,0 +1,93 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "sandbox-host/supervisor/parts.h"
+
+#define BLOCK_BYTES 16384
+/* Holes are made of whole blocks, not for every line. */
+#define HOLE_STEP (64 * 1024)
+
+static void append(struct supervisor *supervisor, const uint8_t *data,
+		   size_t len)
+{
+	uint64_t before = supervisor->log_size;
+	ssize_t put = write(supervisor->log, data, len);
+
+	if (put <= 0)
+		return;
+	supervisor->log_size += (size_t)put;
+	if (supervisor->log_size > LOG_KEPT &&
+	    before / HOLE_STEP != supervisor->log_size / HOLE_STEP)
+		(void)fallocate(supervisor->log,
+				FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+				(off_t)(supervisor->log_size - LOG_KEPT));
+}
+
+/* False at the end. */
+static bool read_some(struct supervisor *supervisor)
+{
+	uint8_t block[BLOCK_BYTES];
+	ssize_t len = read(supervisor->output, block, sizeof(block));
+
+	if (len > 0)
+		append(supervisor, block, (size_t)len);
+	return len > 0;
+}
+
+static void close_pipe(struct supervisor *supervisor)
+{
+	if (supervisor->output_watch)
+		io_watch_free(supervisor->output_watch);
+	supervisor->output_watch = NULL;
+	if (supervisor->output >= 0)
+		(void)close(supervisor->output);
+	supervisor->output = -1;
+}
+
+static void on_output(int fd, bool readable, bool writable, void *owner)
+{
+	struct supervisor *supervisor = owner;
+
+	(void)fd;
+	(void)readable;
+	(void)writable;
+	if (!read_some(supervisor) && errno != EAGAIN)
+		close_pipe(supervisor);
+}
+
+int output_open(struct supervisor *supervisor, struct err *err)
+{
+	int ends[2];
+
+	supervisor->log = openat(
+		supervisor->dir, FILE_LOG,
+		O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (supervisor->log < 0)
+		return err_system(err, "open the sandbox's log");
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_system(err, "make a pipe");
+	supervisor->output = ends[0];
+	supervisor->output_watch =
+		io_watch_new(supervisor->loop, ends[0], on_output, supervisor);
+	if (!supervisor->output_watch ||
+	    fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0) {
+		(void)close(ends[1]);
+		return err_set(err, ERR_TOO_LARGE, "no memory");
+	}
+	io_watch_set(supervisor->output_watch, true, false);
+	return ends[1];
+}
+
+void output_close(struct supervisor *supervisor)
+{
+	/* Everybody inside is dead: what is there is all there will be. */
+	while (supervisor->output >= 0 && read_some(supervisor))
+		;
+	close_pipe(supervisor);
+	if (supervisor->log >= 0)
+		(void)close(supervisor->log);
+	supervisor->log = -1;
+}

@@ -1,0 +1,90 @@
+/*
+ * What the parts of the supervisor do for each other.
+ */
+#ifndef SANDBOX_HOST_SUPERVISOR_PARTS_H
+#define SANDBOX_HOST_SUPERVISOR_PARTS_H
+
+#include "sandbox-host/supervisor/supervisor.h"
+
+/* ---- build.c ---- */
+
+/* Everything up to a sandbox that serves. 0, or -1. */
+int build(struct supervisor *supervisor, struct err *err);
+/* Remove a workspace that we made. */
+void build_remove_workspace(struct supervisor *supervisor);
+
+/* ---- life.c ---- */
+
+/* Timers, and the state Running. 0, or -1. */
+int life_begin(struct supervisor *supervisor, struct err *err);
+/* Change the state, tell the daemon, and put it among the events. */
+void life_enter(struct supervisor *supervisor, enum host_state state,
+		const char *reason, const char *message);
+/* End everything: HOST_TERMINATED or HOST_FAILED. The loop stops. */
+void life_end(struct supervisor *supervisor, enum host_state state,
+	      const char *reason, const char *message);
+/* 0, or -1 when that was in the past. */
+int life_renew(struct supervisor *supervisor, uint64_t expires_ms);
+/* Begin to rest; the ticket is answered when it does, or can not. */
+void life_rest(struct supervisor *supervisor, struct rpc_ticket ticket);
+int life_resume(struct supervisor *supervisor, struct err *err);
+/* What it is now, for a message; borrows. */
+struct supervisor_state life_state(const struct supervisor *supervisor);
+
+/* ---- answers.c ---- */
+
+/* Listen on a socket (taken) for daemons, and serve one (taken; -1: none). 0,
+ * or -1. */
+int answers_open(struct supervisor *supervisor, int listener, int daemon,
+		 struct err *err);
+void answers_close(struct supervisor *supervisor);
+
+/* ---- inside.c ---- */
+
+int inside_begin(struct supervisor *supervisor, struct err *err);
+void inside_end(struct supervisor *supervisor);
+/* A number for a call, and who hears of it. NULL: too many wait. */
+struct waiting *inside_wait(struct supervisor *supervisor,
+			    void (*on_word)(struct service_word *, void *),
+			    void *owner);
+void inside_forget(struct supervisor *supervisor, struct waiting *waiting);
+
+/* ---- exec.c ---- */
+
+/* A channel for one command; its other end, or -1. */
+int exec_open(struct supervisor *supervisor, struct err *err);
+/* Run the request's entrypoint. 0, or -1. */
+int exec_entrypoint(struct supervisor *supervisor, int output, struct err *err);
+/* Tell all who still wait, and free. */
+void exec_end_all(struct supervisor *supervisor, const char *reason);
+
+/* ---- ports.c ---- */
+
+/* The address that leads to a port inside. 0, or -1. */
+int ports_open(struct supervisor *supervisor, uint16_t port, char out[64],
+	       struct err *err);
+void ports_close(struct supervisor *supervisor);
+
+/* ---- output.c ---- */
+
+/* The write end for the entrypoint, or -1. */
+int output_open(struct supervisor *supervisor, struct err *err);
+/* What is still in the pipe, then close. */
+void output_close(struct supervisor *supervisor);
+
+/* ---- events.c ---- */
+
+int events_open(struct supervisor *supervisor, struct err *err);
+void events_add(struct supervisor *supervisor, const char *kind,
+		const char *text);
+/* A sandbox_on_event; owner is the supervisor. */
+void events_on_event(void *owner, const struct sandbox_event *event);
+/* Tell the daemon all that are kept. */
+void events_tell_all(struct supervisor *supervisor);
+
+/* ---- link.c ---- */
+
+int link_begin(struct supervisor *supervisor, struct err *err);
+void link_end(struct supervisor *supervisor);
+
+#endif

@@ -1,0 +1,129 @@
+/*
+ * sallyport-supervisor: one process for one sandbox of the service. It makes
+ * the session with the gateway and the sandbox, serves both until they end,
+ * and removes all it made. It outlives the daemon that started it: a daemon
+ * started later finds it by its socket.
+ *
+ *	build   -> policy, session, workspace, sandbox
+ *	life    -> states, expiry, rest, the end
+ *	answers -> what the daemon asks
+ *	inside  -> words of process 1, to whoever waits for them
+ *	exec    -> commands, each with a channel to who asked for it
+ *	ports   -> ports of the inside on the host's loopback
+ *	output  -> what the entrypoint writes, to the sandbox's log
+ *	events  -> what happened, the newest
+ *	link    -> the session stays while we do
+ *
+ * It dies: the kernel ends everything inside with it, the gateway ends the
+ * session, and the daemon sweeps what is left.
+ */
+#ifndef SANDBOX_HOST_SUPERVISOR_SUPERVISOR_H
+#define SANDBOX_HOST_SUPERVISOR_SUPERVISOR_H
+
+#include "common/io.h"
+#include "policies/policy.h"
+#include "sandbox-host/flow/files.h"
+#include "sandbox-host/flow/messages.h"
+#include "sandbox-host/service.h"
+#include "sandbox-host/session/gateway.h"
+#include "sandbox-host/session/recorder.h"
+
+#define EVENTS_KEPT	     256
+#define EXECS_MAX	     512 /* channels for commands */
+#define PORTS_MAX	     32
+#define PORT_CONNECTIONS_MAX 128  /* of all ports */
+#define WAITING_MAX	     1024 /* for words of process 1 */
+#define REST_TRY_MS	     1
+#define REST_WAIT_MS	     3000
+#define LINK_RETRY_MS	     500
+#define SESSION_TTL_S	     (7 * 24 * 3600) /* the longest there is */
+#define SESSION_RENEW_MS     (24 * 3600 * 1000)
+
+struct event {
+	uint64_t sequence; /* 0: none */
+	uint64_t time_ms;
+	char kind[HOST_REASON_MAX + 1];
+	char text[HOST_EVENT_MAX + 1];
+};
+
+/* Somebody who waits for words of process 1 about one number. */
+struct waiting {
+	uint32_t serial;
+	void (*on_word)(struct service_word *word, void *owner);
+	void *owner;
+	struct waiting *next, *prev;
+};
+
+struct exec;
+struct port;
+struct relay;
+
+/* How it was started; strings live as long as the process. */
+struct supervisor_options {
+	const char *id;
+	const char *workspaces;	    /* where new ones are made */
+	const char *default_policy; /* a file; or NULL */
+	struct sandbox_uids uids;
+};
+
+struct supervisor {
+	struct supervisor_options options;
+	struct io_loop *loop;
+	int dir; /* of the sandbox's files */
+	struct arena arena;
+	struct request_memory memory;
+	struct sandbox_request request;
+
+	/* build */
+	struct policy *policy;
+	struct reply session;
+	const char *workspace;
+	bool owns_workspace;
+	struct sandbox *sandbox;
+
+	/* life */
+	enum host_state state;
+	char reason[HOST_REASON_MAX + 1];
+	char message[HOST_MESSAGE_MAX + 1];
+	uint64_t changed_ms, expires_ms; /* wall clock */
+	bool has_exit_code;
+	int exit_code;
+	struct io_timer *expiry;
+	struct io_timer *rest_timer;
+	uint64_t rest_until_ms; /* monotonic */
+	struct rpc_ticket rest_ticket;
+
+	/* answers */
+	struct rpc *daemon; /* NULL: there is none now */
+	struct io_listener *listener;
+
+	/* inside */
+	struct io_watch *control, *notify;
+	struct waiting *waiting;
+	size_t waiting_count;
+	uint32_t last_serial;
+
+	struct exec *execs;
+	size_t exec_count;
+	struct port *ports;
+	size_t port_count;
+	struct relay *relays;
+	size_t relay_count;
+
+	/* output */
+	int output; /* the pipe's read end; -1 */
+	struct io_watch *output_watch;
+	int log;
+	uint64_t log_size;
+
+	/* events */
+	struct event *events; /* EVENTS_KEPT, a ring */
+	uint64_t event_count; /* ever */
+	struct recorder recorder;
+
+	/* link */
+	struct attachment attachment;
+	struct io_timer *link_timer, *renew_timer;
+};
+
+#endif

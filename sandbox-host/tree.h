@@ -1,0 +1,12 @@
+/*
+ * Remove a directory tree that somebody inside made: of any depth, with any
+ * names, without following a link.
+ */
+#ifndef SANDBOX_HOST_TREE_H
+#define SANDBOX_HOST_TREE_H
+
+/* Remove path (below directory) and all below it; what can not be removed
+ * stays, with a line in the log. 0, or -1. */
+int tree_remove(int directory, const char *path);
+
+#endif
