@@ -55,12 +55,19 @@ static bool writes_a_file(const struct command *command)
 	return command->verb && !strcmp(command->verb, "learn");
 }
 
+/* A word behind its options may be another command's. */
+static bool ends_with_a_command(const struct command *command)
+{
+	return !strcmp(command->noun, "run") ||
+	       (command->verb && !strcmp(command->verb, "exec"));
+}
+
 enum arguments_common arguments_take_common(struct cli *cli)
 {
 	int kept = 1;
 	bool ended = false;
 
-	if (!strcmp(cli->command->noun, "run"))
+	if (ends_with_a_command(cli->command))
 		return ARGUMENTS_GO_ON;
 	for (int i = 1; i < cli->argc; i++) {
 		const char *value = NULL;

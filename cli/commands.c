@@ -30,6 +30,117 @@ const struct command commands[] = {
 	 "  sallyport run --policy agent.yaml --repo "
 	 "https://github.com/acme/widgets \\\n"
 	 "      --branch agent/42 -- git push origin HEAD\n"},
+	{"sandbox", "create", cmd_sandbox_create, "make a sandbox that stays",
+	 "Usage: sallyport sandbox create [--policy FILE] [--repo URL "
+	 "--branch BRANCH]\n"
+	 "                                [--workspace DIR|-] [--timeout "
+	 "SECONDS]\n"
+	 "                                [--name NAME] [--metadata K=V]... "
+	 "[-e NAME=VALUE]...\n"
+	 "                                [-o json|yaml] [-- COMMAND "
+	 "[ARGUMENT]...]\n"
+	 "\n"
+	 "Make a sandbox of the service (sallyport-host) and print its id, "
+	 "once it\n"
+	 "runs. With COMMAND it ends with that, and `sandbox logs` shows what "
+	 "that\n"
+	 "wrote; without, it runs until it is ended.\n"
+	 "\n"
+	 "  --policy FILE        what may be done in it (default: the host's, "
+	 "or no\n"
+	 "                       network)\n"
+	 "  --workspace DIR      instead of the policy's, or this directory; "
+	 "-: a new\n"
+	 "                       one, which ends with the sandbox\n"
+	 "  --timeout SECONDS    it ends by itself then (default: never)\n"
+	 "  --name NAME          shown by `list`\n"
+	 "  --metadata K=V       kept with it\n"
+	 "  -e NAME=VALUE        set a variable inside\n"
+	 "\n"
+	 "Examples:\n"
+	 "  sallyport sandbox create --policy agent.yaml --timeout 3600\n"
+	 "  sallyport sandbox create --workspace - -- python3 -m http.server "
+	 "8000\n"},
+	{"sandbox", "list", cmd_sandbox_list, "list the sandboxes",
+	 "Usage: sallyport sandbox list [--state STATE]... [-o json|yaml]\n"
+	 "\n"
+	 "STATE is Pending, Running, Pausing, Paused, Resuming, Stopping, "
+	 "Terminated\n"
+	 "or Failed. What has ended is shown for ten minutes.\n"},
+	{"sandbox", "show", cmd_sandbox_show, "show one sandbox",
+	 "Usage: sallyport sandbox show ID [-o json|yaml]\n"
+	 "\n"
+	 "Exits 6 when there is no such sandbox.\n"},
+	{"sandbox", "exec", cmd_sandbox_exec, "run a command in a sandbox",
+	 "Usage: sallyport sandbox exec [-i] [-t] [-e NAME=VALUE]... [-w DIR]\n"
+	 "                              [--timeout SECONDS] [--detach]\n"
+	 "                              ID [--] COMMAND [ARGUMENT]...\n"
+	 "\n"
+	 "Run COMMAND in a sandbox that runs, and exit with its code (128+n "
+	 "for a\n"
+	 "signal, 127 not found, 125 when the sandbox ended). Signals reach "
+	 "it. It ends\n"
+	 "when this ends.\n"
+	 "\n"
+	 "  -i                 it reads our standard input\n"
+	 "  -t                 it gets a terminal of its own\n"
+	 "  -e NAME=VALUE      set a variable for it\n"
+	 "  -w, --workdir DIR  where it starts, inside (default: the "
+	 "workspace)\n"
+	 "  --timeout SECONDS  it is killed then\n"
+	 "  -d, --detach       return at once; it goes on, and its output is "
+	 "lost\n"
+	 "\n"
+	 "Exits 6 when there is no such sandbox, 7 when it does not run.\n"
+	 "\n"
+	 "Examples:\n"
+	 "  sallyport sandbox exec sb-7q3k -- npm test\n"
+	 "  sallyport sandbox exec -it sb-7q3k bash\n"},
+	{"sandbox", "logs", cmd_sandbox_logs, "what its command wrote",
+	 "Usage: sallyport sandbox logs ID [--follow]\n"
+	 "\n"
+	 "Of the command that it was created with. The last MiB is kept.\n"},
+	{"sandbox", "events", cmd_sandbox_events, "what happened to it",
+	 "Usage: sallyport sandbox events ID [--follow] [-o json|yaml]\n"
+	 "\n"
+	 "Its states, what was denied inside (files, system calls, limits); "
+	 "the last\n"
+	 "256. What was denied on the network is on record: `sallyport audit "
+	 "tail\n"
+	 "--session`.\n"},
+	{"sandbox", "pause", cmd_sandbox_pause, "let everything in it rest",
+	 "Usage: sallyport sandbox pause ID [-o json|yaml]\n"
+	 "\n"
+	 "Its processes stop where they are; policy, lease and time go on. "
+	 "Exits 7\n"
+	 "when it does not run, 1 when this host has no freezer for it.\n"},
+	{"sandbox", "resume", cmd_sandbox_resume, "let it go on",
+	 "Usage: sallyport sandbox resume ID [-o json|yaml]\n"
+	 "\n"
+	 "Exits 7 when it does not rest.\n"},
+	{"sandbox", "renew", cmd_sandbox_renew, "let it last longer",
+	 "Usage: sallyport sandbox renew ID --timeout SECONDS [-o json|yaml]\n"
+	 "\n"
+	 "It ends SECONDS from now, instead of when it would have; 0: only "
+	 "when it is\n"
+	 "ended. Exits 7 when it has ended.\n"},
+	{"sandbox", "port", cmd_sandbox_port, "reach a port inside",
+	 "Usage: sallyport sandbox port ID PORT [-o json|yaml]\n"
+	 "\n"
+	 "Print an address of this host's loopback. Who connects there "
+	 "reaches PORT of\n"
+	 "the sandbox's own, until the sandbox ends: every user of this host "
+	 "can.\n"
+	 "\n"
+	 "Example:\n"
+	 "  curl http://$(sallyport sandbox port sb-7q3k 8000)/\n"},
+	{"sandbox", "kill", cmd_sandbox_kill, "end a sandbox",
+	 "Usage: sallyport sandbox kill ID [-o json|yaml]\n"
+	 "\n"
+	 "Returns when everything in it has ended and what was made for it "
+	 "is gone.\n"
+	 "Exits 6 when there is no such sandbox, 7 when it has ended "
+	 "already.\n"},
 	{"session", "create", cmd_session_create, "create a session",
 	 "Usage: sallyport session create --policy FILE [--repo URL] "
 	 "[--branch BRANCH]\n"

@@ -28,6 +28,17 @@ int cmd_approval_deny(struct cli *cli);
 int cmd_approval_watch(struct cli *cli);
 int cmd_status(struct cli *cli);
 int cmd_doctor(struct cli *cli);
+int cmd_sandbox_create(struct cli *cli);
+int cmd_sandbox_list(struct cli *cli);
+int cmd_sandbox_show(struct cli *cli);
+int cmd_sandbox_exec(struct cli *cli);
+int cmd_sandbox_logs(struct cli *cli);
+int cmd_sandbox_events(struct cli *cli);
+int cmd_sandbox_pause(struct cli *cli);
+int cmd_sandbox_resume(struct cli *cli);
+int cmd_sandbox_renew(struct cli *cli);
+int cmd_sandbox_port(struct cli *cli);
+int cmd_sandbox_kill(struct cli *cli);
 int cmd_completion(struct cli *cli);
 
 #endif

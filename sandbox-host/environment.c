@@ -9,6 +9,7 @@
 #define PROXY_HOST	   SANDBOX_ADDRESS4
 #define PROXY_PORT	   TO_STRING(SANDBOX_PROXY_PORT)
 #define PROXY_URL	   "http://" PROXY_HOST ":" PROXY_PORT
+#define LOCALE_PREFIX	   "LC_"
 #define NO_PROXY	   "localhost,127.0.0.1,::1"
 
 static const char *const kept[] = {
@@ -93,6 +94,14 @@ bool environment_is_secret(const char *name)
 	return false;
 }
 
+bool environment_is_kept(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
+		if (!strcmp(kept[i], name))
+			return true;
+	return strncmp(name, LOCALE_PREFIX, strlen(LOCALE_PREFIX)) == 0;
+}
+
 static bool is_usable(const char *name)
 {
 	return name[0] && !strchr(name, '=');
@@ -158,7 +167,8 @@ static int put_kept(struct list *list, const struct environment *from,
 		const char *equals = strchr(*at, '=');
 		const char *name;
 
-		if (strncmp(*at, "LC_", 3) != 0 || !equals)
+		if (strncmp(*at, LOCALE_PREFIX, strlen(LOCALE_PREFIX)) != 0 ||
+		    !equals)
 			continue;
 		name = arena_str(arena,
 				 bytes_from(*at, (size_t)(equals - *at)));

@@ -25,6 +25,8 @@ int environment_make(const struct environment *from, struct arena *arena,
 		     const struct sandbox_variable **list, size_t *count,
 		     struct err *err);
 
+/* Is a variable of this name taken from the caller without being named? */
+bool environment_is_kept(const char *name);
 /* Does a variable of this name usually hold a secret? */
 bool environment_is_secret(const char *name);
 

@@ -234,7 +234,8 @@ static int plan_check(const struct sandbox_spec *spec, struct err *err)
 	const struct sandbox_paths *lists[] = {&spec->read, &spec->write,
 					       &spec->hide, &spec->protect};
 
-	if (!spec->argv || !spec->argv[0] || !spec->argv[0][0])
+	if (!spec->is_service &&
+	    (!spec->argv || !spec->argv[0] || !spec->argv[0][0]))
 		return err_set(err, ERR_INVALID, "sandbox: no command");
 	if (!spec->workspace || spec->workspace[0] != '/')
 		return err_set(err, ERR_INVALID,
@@ -312,11 +313,14 @@ static int plan_confinement(struct plan *plan, const struct sandbox_spec *spec,
 		rc = plan_add(plan, (struct plan_step){.kind = PLAN_SECCOMP},
 			      err);
 	if (rc == 0)
-		rc = plan_add(plan,
-			      (struct plan_step){.kind = PLAN_EXEC,
-						 .source = plan->cwd,
-						 .target = spec->argv[0]},
-			      err);
+		rc = plan_add(
+			plan,
+			(struct plan_step){.kind = PLAN_EXEC,
+					   .source = plan->cwd,
+					   .target = spec->is_service
+							     ? "(service)"
+							     : spec->argv[0]},
+			err);
 	return rc;
 }
 

@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -132,6 +134,24 @@ static int check_standard(int fd, struct err *err)
 	return 0;
 }
 
+/* A pipe without a name, so that /dev/stderr can be opened by who writes to
+ * it: of root's sandboxes the user is another one than whoever made it. */
+static int own_pipe(const struct sandbox *sandbox, int fd, struct err *err)
+{
+	char link[64], target[sizeof("pipe:")] = "";
+
+	if (!sandbox->plan.identity.is_privileged)
+		return 0;
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	if (readlink(link, target, sizeof(target) - 1) < 0 ||
+	    strcmp(target, "pipe:") != 0)
+		return 0;
+	if (fchown(fd, sandbox->identity.host_uid, sandbox->identity.host_gid) <
+	    0)
+		return err_system(err, "give the command its pipe");
+	return 0;
+}
+
 int service_exec(struct sandbox *sandbox, uint32_t serial, int request,
 		 const int stdio[3], struct err *err)
 {
@@ -140,7 +160,8 @@ int service_exec(struct sandbox *sandbox, uint32_t serial, int request,
 	int fds[CONTROL_EXEC_FULL] = {request};
 
 	for (int i = 0; stdio && i < 3; i++) {
-		if (check_standard(stdio[i], err) < 0)
+		if (check_standard(stdio[i], err) < 0 ||
+		    own_pipe(sandbox, stdio[i], err) < 0)
 			return -1;
 		fds[1 + i] = stdio[i];
 	}

@@ -51,8 +51,9 @@ void service_hear(struct sandbox *sandbox, struct service_word *word);
 bool service_report(struct sandbox *sandbox);
 
 /* Start a command: request is a sealed struct exec_request, stdio its three
- * descriptors (none a directory or a terminal: ERR_INVALID), or NULL where
- * the request has a terminal. All stay the caller's. 0, or -1. */
+ * descriptors (none a directory or a terminal: ERR_INVALID; a pipe becomes
+ * the sandbox's user's, so that /dev/stderr can be opened), or NULL where the
+ * request has a terminal. All stay the caller's. 0, or -1. */
 int service_exec(struct sandbox *sandbox, uint32_t serial, int request,
 		 const int stdio[3], struct err *err);
 /* Start the spec's agent on a channel. 0, or -1. */

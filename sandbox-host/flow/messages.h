@@ -55,7 +55,8 @@ enum host_msg_type {
 
 	/* an asker -> a supervisor, on a channel for one command */
 	MSG_EXEC_STDIO = 350, /* exec_stdio + fd, notification, before START;
-				 one that is not given is /dev/null */
+				 one that is not given is /dev/null; a pipe
+				 becomes the sandbox's */
 	MSG_EXEC_START,	 /* empty + fd: exec_request -> exec_started, with the
 			    pty's master when it has one */
 	MSG_EXEC_SIGNAL, /* exec_signal -> empty */

@@ -1,0 +1,285 @@
+/*
+ * sallyport sandbox create: policy and directory are looked at here, where
+ * their errors can be told; the rest is the service's.
+ */
+#include <getopt.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/host.h"
+#include "cli/policy_file.h"
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "sandbox-host/environment.h"
+
+#define ENV_MAX	      256
+#define TIMEOUT_MAX_S (10ull * 365 * 24 * 3600)
+#define ARENA_MAX     (8 * 1024 * 1024)
+#define NEW_WORKSPACE "-"
+
+struct wanted {
+	const char *policy;
+	const char *workspace;
+	struct sandbox_request request;
+	struct text_item env[ENV_MAX];
+	struct text_pair metadata[REQUEST_METADATA_MAX];
+	struct arena arena;
+	struct buf policy_text;
+	struct policy *compiled;
+};
+
+/* ---- options ---- */
+
+static int add_env(struct wanted *wanted, const char *text)
+{
+	struct sandbox_request *request = &wanted->request;
+
+	if (request->env_count == ENV_MAX || text[0] == '=' ||
+	    !strchr(text, '='))
+		return -1;
+	wanted->env[request->env_count++].text = bytes_str(text);
+	return 0;
+}
+
+static int add_metadata(struct wanted *wanted, const char *text)
+{
+	struct sandbox_request *request = &wanted->request;
+	struct bytes value = bytes_str(text);
+	struct bytes name;
+
+	if (request->metadata_count == REQUEST_METADATA_MAX ||
+	    !bytes_split(&value, '=', &name) || name.len == 0)
+		return -1;
+	wanted->metadata[request->metadata_count++] =
+		(struct text_pair){name, value};
+	return 0;
+}
+
+static int set_timeout(struct wanted *wanted, const char *text)
+{
+	char *end;
+	unsigned long long seconds = strtoull(text, &end, 10);
+
+	if (!*text || *end || text[0] == '-' || seconds == 0 ||
+	    seconds > TIMEOUT_MAX_S)
+		return -1;
+	wanted->request.expires_ms = clock_wall_ms() + seconds * 1000;
+	return 0;
+}
+
+static int set_option(struct wanted *wanted, int option)
+{
+	switch (option) {
+	case 'p':
+		wanted->policy = optarg;
+		return 0;
+	case 'r':
+		wanted->request.repo = bytes_str(optarg);
+		return 0;
+	case 'b':
+		wanted->request.branch = bytes_str(optarg);
+		return 0;
+	case 'w':
+		wanted->workspace = optarg;
+		return 0;
+	case 'n':
+		wanted->request.name = bytes_str(optarg);
+		return 0;
+	case 't':
+		return set_timeout(wanted, optarg);
+	case 'm':
+		return add_metadata(wanted, optarg);
+	case 'e':
+		return add_env(wanted, optarg);
+	default:
+		return -1;
+	}
+}
+
+static int parse(struct cli *cli, struct wanted *wanted)
+{
+	static const struct option table[] = {
+		{"policy", required_argument, NULL, 'p'},
+		{"repo", required_argument, NULL, 'r'},
+		{"branch", required_argument, NULL, 'b'},
+		{"workspace", required_argument, NULL, 'w'},
+		{"name", required_argument, NULL, 'n'},
+		{"timeout", required_argument, NULL, 't'},
+		{"metadata", required_argument, NULL, 'm'},
+		{NULL, 0, NULL, 0},
+	};
+	int option;
+
+	while ((option = getopt_long(cli->argc, cli->argv, "+e:", table,
+				     NULL)) != -1)
+		if (set_option(wanted, option) < 0)
+			return -1;
+	return 0;
+}
+
+/* ---- what the service is told ---- */
+
+static int load_policy(struct wanted *wanted, struct err *err)
+{
+	const struct policy_variables variables = {
+		.session_id = bytes_str("s-new"),
+		.branch = wanted->request.branch,
+		.repo = wanted->request.repo,
+	};
+	char path[PATH_MAX];
+
+	buf_init(&wanted->policy_text, POLICY_TEXT_MAX + 1);
+	if (!wanted->policy)
+		return 0;
+	wanted->compiled = policy_file_read(wanted->policy, &variables,
+					    &wanted->policy_text);
+	if (!wanted->compiled)
+		return err_set(err, ERR_INVALID, "no policy, no sandbox");
+	wanted->request.policy = buf_view(&wanted->policy_text);
+	if (realpath(wanted->policy, path))
+		wanted->request.policy_path =
+			arena_copy(&wanted->arena, bytes_str(path));
+	return 0;
+}
+
+/* As for `run`; "-": a new one, which ends with the sandbox. */
+static int find_workspace(struct wanted *wanted, struct err *err)
+{
+	const char *given = wanted->workspace;
+	char path[PATH_MAX];
+	struct stat info;
+
+	if (given && !strcmp(given, NEW_WORKSPACE))
+		return 0;
+	if (!given && wanted->compiled &&
+	    wanted->compiled->filesystem.workspace.len)
+		given = arena_str(&wanted->arena,
+				  wanted->compiled->filesystem.workspace);
+	if (!given)
+		given = ".";
+	if (!realpath(given, path) || stat(path, &info) < 0 ||
+	    !S_ISDIR(info.st_mode))
+		return err_set(err, ERR_INVALID,
+			       "workspace %s: there is no such directory",
+			       given);
+	wanted->request.workspace = arena_copy(&wanted->arena, bytes_str(path));
+	return 0;
+}
+
+static bool is_passed(const struct policy *policy, const char *name)
+{
+	const struct policy_strings *pass =
+		policy ? &policy->environment.pass : NULL;
+
+	for (size_t i = 0; pass && i < pass->count; i++)
+		if (bytes_is(pass->items[i], name))
+			return true;
+	return environment_is_kept(name);
+}
+
+/* Of our own variables only those that may get in leave this process. */
+static void add_caller(struct wanted *wanted)
+{
+	struct text_item *items =
+		arena_array(&wanted->arena, REQUEST_ENV_MAX, sizeof(*items));
+	size_t count = 0;
+
+	for (char **at = environ; items && *at && count < REQUEST_ENV_MAX;
+	     at++) {
+		char *name = arena_str(&wanted->arena,
+				       bytes_from(*at, strcspn(*at, "=")));
+
+		if (name && name[0] && is_passed(wanted->compiled, name))
+			items[count++].text = bytes_str(*at);
+	}
+	wanted->request.caller = items;
+	wanted->request.caller_count = count;
+}
+
+static void add_entrypoint(struct wanted *wanted, char **words)
+{
+	struct text_item *items =
+		arena_array(&wanted->arena, REQUEST_ARGS_MAX, sizeof(*items));
+	size_t count = 0;
+
+	while (items && words[count] && count < REQUEST_ARGS_MAX) {
+		items[count].text = bytes_str(words[count]);
+		count++;
+	}
+	wanted->request.entrypoint = items;
+	wanted->request.entrypoint_count = count;
+}
+
+static int seal(struct wanted *wanted, char **words, struct err *err)
+{
+	const char *home = getenv("HOME");
+
+	arena_init(&wanted->arena, ARENA_MAX);
+	if (load_policy(wanted, err) < 0 || find_workspace(wanted, err) < 0)
+		return -1;
+	if (home && home[0] == '/')
+		wanted->request.home = bytes_str(home);
+	wanted->request.env = wanted->env;
+	wanted->request.metadata = wanted->metadata;
+	add_caller(wanted);
+	add_entrypoint(wanted, words);
+	return sandbox_request_seal(&wanted->request, err);
+}
+
+/* ---- */
+
+static void keep(const void *message, int *fd, void *owner)
+{
+	(void)fd;
+	*(json_t **)owner = host_sandbox_json(message);
+}
+
+static void id_table(const json_t *value)
+{
+	(void)puts(json_text(value, "id"));
+}
+
+static int ask(struct cli *cli, int request)
+{
+	const struct wire_empty empty = {0};
+	json_t *value = NULL;
+	const struct host_call call = {
+		.type = MSG_HOST_CREATE,
+		.schema = &wire_empty_schema,
+		.message = &empty,
+		.fd = request,
+		.reply = &host_sandbox_schema,
+		.take = keep,
+		.owner = &value,
+	};
+	int code = host_once(&call);
+
+	if (code == EXIT_OK)
+		code = cli_print(cli, value, id_table);
+	json_decref(value);
+	return code;
+}
+
+int cmd_sandbox_create(struct cli *cli)
+{
+	auto_free struct wanted *wanted = calloc(1, sizeof(*wanted));
+	auto_fd int request = -1;
+	struct err err;
+	int code;
+
+	if (!wanted)
+		return cli_fail(EXIT_FAILED, "no memory");
+	if (parse(cli, wanted) < 0)
+		return cli_usage(cli);
+	request = seal(wanted, cli->argv + optind, &err);
+	code = request < 0 ? cli_fail_err(&err) : ask(cli, request);
+	policy_free(wanted->compiled);
+	buf_release(&wanted->policy_text);
+	arena_release(&wanted->arena);
+	return code;
+}

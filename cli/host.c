@@ -1,0 +1,262 @@
+#include "cli/host.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/utf8.h"
+#include "sandbox-host/session/dirs.h"
+
+#define SOCKET_PATH_MAX sizeof(((struct sockaddr_un *)0)->sun_path)
+#define TURN_MS		100
+
+/* ---- the channel ---- */
+
+static bool is_there(char path[SOCKET_PATH_MAX], const char *dir)
+{
+	int len = snprintf(path, SOCKET_PATH_MAX, "%s/host.sock", dir);
+
+	return len > 0 && (size_t)len < SOCKET_PATH_MAX &&
+	       access(path, F_OK) == 0;
+}
+
+static int find_socket(char path[SOCKET_PATH_MAX], struct err *err)
+{
+	const char *given = getenv("SALLYPORT_HOST");
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	char dir[SOCKET_PATH_MAX];
+
+	if (given && strlen(given) < SOCKET_PATH_MAX) {
+		(void)snprintf(path, SOCKET_PATH_MAX, "%s", given);
+		return 0;
+	}
+	if (session_run_dir(dir, sizeof(dir)) == 0 && is_there(path, dir))
+		return 0;
+	/* An ordinary user's own, beside the host's gateway. */
+	if (runtime)
+		(void)snprintf(dir, sizeof(dir), "%s/sallyport", runtime);
+	else
+		(void)snprintf(dir, sizeof(dir), "/tmp/sallyport-%u", getuid());
+	if (is_there(path, dir))
+		return 0;
+	return err_set(err, ERR_CLOSED,
+		       "sallyport-host does not run: there is no %s", path);
+}
+
+static void on_closed(struct rpc *rpc, const char *why, void *owner)
+{
+	struct host *host = owner;
+
+	(void)rpc;
+	(void)why;
+	host->rpc = NULL;
+}
+
+int host_open(struct host *host, struct err *err)
+{
+	const struct rpc_config config = {.owner = host,
+					  .on_closed = on_closed};
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	auto_fd int fd = -1;
+
+	*host = (struct host){0};
+	if (find_socket(address.sun_path, err) < 0)
+		return -1;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0 || connect(fd, (const struct sockaddr *)&address,
+			      sizeof(address)) < 0) {
+		(void)err_system(err, "connect to %s", address.sun_path);
+		err->code = ERR_CLOSED;
+		return -1;
+	}
+	host->loop = io_loop_new(err);
+	if (!host->loop)
+		return -1;
+	host->rpc = rpc_new(host->loop, take_fd(&fd), &config, err);
+	return host->rpc ? 0 : -1;
+}
+
+void host_close(struct host *host)
+{
+	struct err err;
+
+	if (host->rpc)
+		rpc_close(host->rpc);
+	if (!host->loop)
+		return;
+	/* The channel is freed at the end of a turn. */
+	(void)io_loop_turn(host->loop, 0, &err);
+	io_loop_free(host->loop);
+	*host = (struct host){0};
+}
+
+/* ---- asking ---- */
+
+struct asked {
+	const struct host_call *call;
+	bool is_done;
+	int code;
+};
+
+static int code_of(const struct rpc_refusal *refusal)
+{
+	static const int codes[HOST_REFUSAL_MAX] = {
+		[HOST_REFUSED] = EXIT_FAILED,
+		[HOST_REFUSED_INVALID] = EXIT_INVALID,
+		[HOST_REFUSED_MISSING] = EXIT_NOT_FOUND,
+		[HOST_REFUSED_STATE] = EXIT_CONFLICT,
+		[HOST_REFUSED_FULL] = EXIT_FAILED,
+		[HOST_REFUSED_FORBIDDEN] = EXIT_NOT_PERMITTED,
+		[HOST_REFUSED_UNSUPPORTED] = EXIT_FAILED,
+		[HOST_REFUSED_UNREACHABLE] = EXIT_UNREACHABLE,
+	};
+
+	if (refusal->code == 0 || refusal->code >= HOST_REFUSAL_MAX)
+		return EXIT_FAILED;
+	return codes[refusal->code];
+}
+
+static void on_outcome(struct rpc_outcome *outcome, void *owner)
+{
+	struct asked *asked = owner;
+
+	asked->is_done = true;
+	if (outcome->refusal)
+		asked->code = cli_fail(code_of(outcome->refusal), "%.*s",
+				       BYTES_ARGS(outcome->refusal->detail));
+	else if (outcome->err)
+		asked->code = cli_fail_err(outcome->err);
+	else if (asked->call->take)
+		asked->call->take(outcome->message, &outcome->fd,
+				  asked->call->owner);
+}
+
+int host_ask_on(struct host *host, struct rpc *rpc,
+		const struct host_call *call)
+{
+	struct asked asked = {.call = call};
+	const struct rpc_call wanted = {
+		.type = call->type,
+		.schema = call->schema,
+		.message = call->message,
+		.fd = call->fd,
+		.reply_schema = call->reply,
+		.timeout_ms = HOST_TIMEOUT_MS,
+		.on_outcome = on_outcome,
+		.owner = &asked,
+	};
+	struct err err;
+
+	if (rpc_ask(rpc, &wanted, NULL, &err) < 0)
+		return cli_fail_err(&err);
+	while (!asked.is_done)
+		if (io_loop_turn(host->loop, TURN_MS, &err) < 0)
+			return cli_fail_err(&err);
+	return asked.code;
+}
+
+int host_ask(struct host *host, const struct host_call *call)
+{
+	if (!host->rpc)
+		return cli_fail(EXIT_UNREACHABLE, "sallyport-host hung up");
+	return host_ask_on(host, host->rpc, call);
+}
+
+int host_once(const struct host_call *call)
+{
+	struct host host;
+	struct err err;
+	int code;
+
+	if (host_open(&host, &err) < 0)
+		code = cli_fail_err(&err);
+	else
+		code = host_ask(&host, call);
+	host_close(&host);
+	return code;
+}
+
+/* ---- JSON ---- */
+
+json_t *host_text_json(struct bytes text)
+{
+	json_t *value = json_stringn((const char *)text.data, text.len);
+	char *ascii;
+
+	if (value)
+		return value;
+	ascii = strndup((const char *)text.data, text.len);
+	for (char *at = ascii; at && *at; at++)
+		if ((uint8_t)*at > 0x7e)
+			*at = '?';
+	value = ascii ? json_string(ascii) : NULL;
+	free(ascii);
+	return value;
+}
+
+static json_t *time_json(uint64_t wall_ms)
+{
+	char text[CLOCK_TEXT_SIZE];
+
+	if (wall_ms == 0)
+		return json_null();
+	clock_format(wall_ms, text);
+	return json_string(text);
+}
+
+static json_t *words_json(const struct text_item *items, size_t count)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < count; i++)
+		(void)json_array_append_new(list,
+					    host_text_json(items[i].text));
+	return list;
+}
+
+static json_t *metadata_json(const struct host_sandbox *sandbox)
+{
+	json_t *object = json_object();
+
+	for (size_t i = 0; i < sandbox->metadata_count; i++) {
+		const struct text_pair *pair = &sandbox->metadata[i];
+
+		(void)json_object_setn_new(
+			object, (const char *)pair->name.data, pair->name.len,
+			host_text_json(pair->value));
+	}
+	return object;
+}
+
+json_t *host_sandbox_json(const struct host_sandbox *sandbox)
+{
+	json_t *object = json_pack(
+		"{s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:I, "
+		"s:o, s:o}",
+		"id", host_text_json(sandbox->id), "name",
+		host_text_json(sandbox->name), "state",
+		host_state_name((enum host_state)sandbox->state), "reason",
+		host_text_json(sandbox->reason), "message",
+		host_text_json(sandbox->message), "changed",
+		time_json(sandbox->changed_ms), "created",
+		time_json(sandbox->created_ms), "expires",
+		time_json(sandbox->expires_ms), "owner_uid",
+		(json_int_t)sandbox->owner_uid, "session",
+		host_text_json(sandbox->session), "workspace",
+		host_text_json(sandbox->workspace), "pid",
+		(json_int_t)sandbox->init_pid, "entrypoint",
+		words_json(sandbox->entrypoint, sandbox->entrypoint_count),
+		"metadata", metadata_json(sandbox));
+
+	if (object && sandbox->has_exit_code)
+		(void)json_object_set_new(
+			object, "exit_code",
+			json_integer((json_int_t)sandbox->exit_code));
+	return object;
+}

@@ -1,0 +1,48 @@
+/*
+ * Requests to sallyport-host over host.sock, one at a time.
+ */
+#ifndef CLI_HOST_H
+#define CLI_HOST_H
+
+#include <jansson.h>
+
+#include "common/io.h"
+#include "sandbox-host/flow/messages.h"
+
+#define HOST_TIMEOUT_MS 90000
+
+struct host {
+	struct io_loop *loop;
+	struct rpc *rpc; /* NULL: it hung up */
+};
+
+/* What is asked. take is given the answer (message: of the reply's schema;
+ * *fd: to take); NULL: nobody wants it. */
+struct host_call {
+	uint16_t type;
+	const struct wire_schema *schema;
+	const void *message;
+	int fd; /* stays the caller's; -1 */
+	const struct wire_schema *reply;
+	void (*take)(const void *message, int *fd, void *owner);
+	void *owner;
+};
+
+/* Connect: $SALLYPORT_HOST, or host.sock of this user's run directory, or of
+ * /run/sallyport. 0, or -1. host stays where it is. */
+int host_open(struct host *host, struct err *err);
+void host_close(struct host *host);
+/* Ask, and wait. EXIT_OK, or the exit code of a refusal, which was told. */
+int host_ask(struct host *host, const struct host_call *call);
+/* The same on any channel of this loop. */
+int host_ask_on(struct host *host, struct rpc *rpc,
+		const struct host_call *call);
+/* Open, ask, close. */
+int host_once(const struct host_call *call);
+
+/* A sandbox as JSON, its times in RFC 3339. New, or NULL. */
+json_t *host_sandbox_json(const struct host_sandbox *sandbox);
+/* Bytes that somebody inside chose, as a JSON string. New, or NULL. */
+json_t *host_text_json(struct bytes text);
+
+#endif
