@@ -118,8 +118,7 @@ static int prepare_all(struct store *store, struct err *err)
 	if (prepare(store, "BEGIN IMMEDIATE", &store->begin) < 0 ||
 	    prepare(store, "COMMIT", &store->commit) < 0 ||
 	    prepare(store, "ROLLBACK", &store->rollback) < 0 ||
-	    prepare(store, "INSERT INTO row VALUES (?,?,?,?,?,?,?,?)",
-		    &store->insert) < 0 ||
+	    group_open(&store->group, store->db) < 0 ||
 	    prepare(store, "INSERT OR REPLACE INTO head VALUES (1,?,?)",
 		    &store->set_head) < 0)
 		return store_fail(store, err, "open " STORE_FILE);
@@ -202,7 +201,6 @@ int store_open(struct store *store, int directory, uid_t uid, struct err *err)
 	int result;
 
 	*store = (struct store){0};
-	buf_init(&store->json, ROW_JSON_MAX);
 	result = sqlite_open(directory, STORE_FILE, uid, &store->db, err);
 	if (result < 0 && store->db)
 		(void)store_fail(store, err, "open " STORE_FILE);
@@ -218,10 +216,9 @@ void store_close(struct store *store)
 	(void)sqlite3_finalize(store->begin);
 	(void)sqlite3_finalize(store->commit);
 	(void)sqlite3_finalize(store->rollback);
-	(void)sqlite3_finalize(store->insert);
+	group_close(&store->group);
 	(void)sqlite3_finalize(store->set_head);
 	(void)sqlite3_close(store->db);
-	buf_release(&store->json);
 	*store = (struct store){0};
 }
 
@@ -242,15 +239,8 @@ static int run(struct store *store, sqlite3_stmt *statement, const char *verb,
 int store_begin(struct store *store, struct err *err)
 {
 	store->pending = store->head;
+	group_clear(&store->group);
 	return run(store, store->begin, "begin", err);
-}
-
-static int bind_text(sqlite3_stmt *statement, int at, struct bytes text)
-{
-	const char *data = text.len ? (const char *)text.data : "";
-
-	return sqlite3_bind_text(statement, at, data, (int)text.len,
-				 SQLITE_STATIC);
 }
 
 static int bind_hash(sqlite3_stmt *statement, int at, const uint8_t *hash)
@@ -259,32 +249,19 @@ static int bind_hash(sqlite3_stmt *statement, int at, const uint8_t *hash)
 				 SQLITE_STATIC);
 }
 
+static int insert(struct store *store, struct err *err)
+{
+	if (group_insert(&store->group) == 0)
+		return 0;
+	return store_fail(store, err, "write a row");
+}
+
 int store_add(struct store *store, const struct store_row *row, struct err *err)
 {
-	struct row_head head = row->head;
-	struct chain next = {.sequence = store->pending.sequence + 1};
-	sqlite3_stmt *insert = store->insert;
-	struct bytes json;
-
-	head.sequence = next.sequence;
-	buf_clear(&store->json);
-	if (row_add_head(&store->json, &head) < 0 ||
-	    buf_add(&store->json, row->tail) < 0)
+	if (group_add(&store->group, &row->head, row->tail, &store->pending) <
+	    0)
 		return err_set(err, ERR_SYSTEM, "write a row: no memory");
-	json = buf_view(&store->json);
-	chain_hash(store->pending.hash, json, next.hash);
-	if (sqlite3_bind_int64(insert, 1, (int64_t)head.sequence) ||
-	    sqlite3_bind_int64(insert, 2, (int64_t)head.time_ms) ||
-	    sqlite3_bind_int(insert, 3, (int)head.kind) ||
-	    sqlite3_bind_int(insert, 4, head.allowed) ||
-	    bind_text(insert, 5, head.session) || bind_text(insert, 6, json) ||
-	    bind_hash(insert, 7, store->pending.hash) ||
-	    bind_hash(insert, 8, next.hash))
-		return store_fail(store, err, "write a row");
-	if (run(store, insert, "write a row", err) < 0)
-		return -1;
-	store->pending = next;
-	return 0;
+	return group_is_full(&store->group) ? insert(store, err) : 0;
 }
 
 int store_commit(struct store *store, struct err *err)
@@ -292,6 +269,8 @@ int store_commit(struct store *store, struct err *err)
 	sqlite3_stmt *set_head = store->set_head;
 	int64_t sequence = (int64_t)store->pending.sequence;
 
+	if (insert(store, err) < 0)
+		return -1;
 	if (sqlite3_bind_int64(set_head, 1, sequence) ||
 	    bind_hash(set_head, 2, store->pending.hash))
 		return store_fail(store, err, "write the head");
@@ -305,6 +284,7 @@ int store_commit(struct store *store, struct err *err)
 void store_rollback(struct store *store)
 {
 	store->pending = store->head;
+	group_clear(&store->group);
 	/* Some failures have rolled back already. */
 	if (!sqlite3_get_autocommit(store->db))
 		(void)run(store, store->rollback, "roll back", NULL);

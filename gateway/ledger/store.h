@@ -23,6 +23,7 @@
 #include "gateway/flow/messages.h"
 #include "gateway/flow/package.h"
 #include "gateway/ledger/chain.h"
+#include "gateway/ledger/group.h"
 #include "gateway/ledger/row.h"
 
 /* Of one answer (struct msg_ledger_rows). */
@@ -36,7 +37,8 @@
 
 struct store {
 	sqlite3 *db;
-	sqlite3_stmt *begin, *commit, *rollback, *insert, *set_head;
+	sqlite3_stmt *begin, *commit, *rollback, *set_head;
+	struct group group;   /* rows that were added and not inserted */
 	struct chain head;    /* the last row that was committed */
 	struct chain pending; /* with what was added since store_begin() */
 	struct chain gap;     /* where the rows ended when they ended before
@@ -45,7 +47,6 @@ struct store {
 	struct chain anchor;  /* the last row that was removed, see retain.h;
 				 sequence 0: none was */
 	uint64_t anchor_told; /* sequence of the row that tells of it */
-	struct buf json;      /* of the row that is being added */
 	uint64_t query_deadline_ms; /* of the query that runs; 0: none */
 };
 
@@ -62,7 +63,8 @@ struct store_row {
 };
 
 /* One transaction: begin, add..., commit. 0, or -1: then roll back, and
- * nothing of it is in the store. */
+ * nothing of it is in the store. A row that was added (copied) may reach the
+ * table with one that follows, or with the commit. */
 int store_begin(struct store *store, struct err *err);
 int store_add(struct store *store, const struct store_row *row,
 	      struct err *err);

@@ -37,6 +37,45 @@ static void store_forgets_what_was_not_committed(void **state)
 	assert_true(verify_all(fixture).is_intact);
 }
 
+static void store_keeps_every_row_however_many_go_in_together(void **state)
+{
+	static const size_t counts[] = {1,
+					GROUP_ROWS - 1,
+					GROUP_ROWS,
+					GROUP_ROWS + 1,
+					5 * (size_t)GROUP_ROWS,
+					1};
+	struct fixture *fixture = *state;
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		add_rows(fixture, counts[i]);
+		sum += counts[i];
+		assert_int_equal(fixture->store.head.sequence, sum);
+	}
+	fixture_reopen(fixture);
+	assert_false(fixture->store.has_gap);
+	assert_int_equal(fixture->store.head.sequence, sum);
+	assert_true(verify_all(fixture).is_intact);
+	assert_int_equal(verify_all(fixture).checked_to, sum);
+}
+
+static void store_forgets_a_whole_group_that_was_not_committed(void **state)
+{
+	struct fixture *fixture = *state;
+
+	add_rows(fixture, 3);
+	assert_int_equal(store_begin(&fixture->store, &fixture->err), 0);
+	for (int i = 0; i < 2 * GROUP_ROWS + 3; i++)
+		assert_int_equal(
+			add_one(fixture, RECORD_ADMIN, true, "s-0", "gone"), 0);
+	store_rollback(&fixture->store);
+	add_rows(fixture, 2);
+	fixture_reopen(fixture);
+	assert_int_equal(fixture->store.head.sequence, 5);
+	assert_true(verify_all(fixture).is_intact);
+}
+
 static void store_makes_a_file_that_its_owner_alone_can_read(void **state)
 {
 	struct fixture *fixture = *state;
@@ -328,6 +367,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		STORE_TEST(store_continues_its_chain_after_a_restart),
 		STORE_TEST(store_forgets_what_was_not_committed),
+		STORE_TEST(store_keeps_every_row_however_many_go_in_together),
+		STORE_TEST(store_forgets_a_whole_group_that_was_not_committed),
 		STORE_TEST(store_makes_a_file_that_its_owner_alone_can_read),
 		STORE_TEST(store_refuses_a_file_that_others_can_read),
 		STORE_TEST(store_refuses_a_database_that_is_not_a_ledger),
