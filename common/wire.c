@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/words.h"
 
 /* So that what was mapped cannot change, and cannot fault, under us. */
 #define SEALS_NEEDED (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
@@ -20,32 +21,16 @@ const struct wire_schema wire_empty_schema = {
 
 /* ---- text ---- */
 
-#define ONES   0x0101010101010101u
-#define HIGHS  0x8080808080808080u
-#define SPACES 0x2020202020202020u
-
-/* Are these eight bytes all within 0x20..0x7e? May say no wrongly only
- * when one of them is not. */
-static bool is_printable_word(uint64_t word)
-{
-	return !((word | (word - 0x20 * ONES) | ((word ^ 0x7f * ONES) - ONES)) &
-		 HIGHS);
-}
-
 bool wire_is_printable(struct bytes view)
 {
-	uint64_t word = SPACES;
-	size_t at = 0;
+	uint64_t word = WORD_SPACES;
+	size_t at = words_printable(view);
 
-	for (; view.len - at >= sizeof(word); at += sizeof(word)) {
-		memcpy(&word, view.data + at, sizeof(word));
-		if (!is_printable_word(word))
-			return false;
-	}
-	word = SPACES;
+	if (view.len - at >= WORD_LEN)
+		return false;
 	if (at < view.len)
 		memcpy(&word, view.data + at, view.len - at);
-	return is_printable_word(word);
+	return word_is_printable(word);
 }
 
 /* The length of the sequence that stands at the front, 0 when it is not

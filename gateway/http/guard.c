@@ -1,5 +1,6 @@
 #include "gateway/http/guard.h"
 
+#include "common/words.h"
 #include "gateway/http/classes.h"
 #include "gateway/http/guard_fields.h"
 
@@ -59,6 +60,8 @@ static const char *bad_byte(uint8_t c)
 static const uint8_t *scan_line(struct guard *guard, const uint8_t *p,
 				const uint8_t *end)
 {
+	/* What is printable is of the class. */
+	p += words_printable(bytes_from(p, (size_t)(end - p)));
 	while (p < end && http_classes[*p] & CLASS_VALUE)
 		p++;
 	if (p == end)

@@ -1,6 +1,7 @@
 #include "gateway/http/guard_fields.h"
 
 #include "common/cleanup.h"
+#include "common/words.h"
 #include "gateway/http/classes.h"
 
 #define LENGTH_DIGITS_MAX 15
@@ -20,7 +21,9 @@ bool http_is_token(struct bytes text)
 
 bool http_is_value(struct bytes text)
 {
-	return all_of_class(text, CLASS_VALUE);
+	/* What is printable is of the class. */
+	return all_of_class(bytes_slice(text, words_printable(text), text.len),
+			    CLASS_VALUE);
 }
 
 bool http_is_target(struct bytes text)
