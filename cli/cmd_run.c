@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/changes.h"
 #include "cli/commands.h"
 #include "cli/policy_file.h"
 #include "cli/teller.h"
@@ -45,6 +46,7 @@ struct run {
 	struct buf policy_text;
 	struct policy *policy;
 	const char *workspace;
+	char changes[PATH_MAX]; /* of an overlay; empty: there is none */
 	FILE *events;
 	struct recorder recorder;
 	struct client client;
@@ -183,6 +185,15 @@ static int open_events(struct run *run, struct err *err)
 
 /* ---- the sandbox ---- */
 
+static int set_changes(struct run *run, struct err *err)
+{
+	const char *id = json_text(run->session.json, "id");
+
+	if (run->policy->filesystem.workspace_mode != WORKSPACE_OVERLAY)
+		return 0;
+	return changes_path(id, run->changes, err);
+}
+
 static int make_spec(struct run *run, struct sandbox_spec *spec,
 		     struct err *err)
 {
@@ -191,13 +202,15 @@ static int make_spec(struct run *run, struct sandbox_spec *spec,
 		.policy_path = run->options.policy,
 		.session = run->session.json,
 		.workspace = run->workspace,
+		.changes = run->changes,
 		.home = getenv("HOME"),
 		.caller = (const char *const *)environ,
 		.given = run->options.env,
 		.given_count = run->options.env_count,
 	};
 
-	if (session_spec_make(&from, &run->arena, spec, err) < 0)
+	if (set_changes(run, err) < 0 ||
+	    session_spec_make(&from, &run->arena, spec, err) < 0)
 		return -1;
 	spec->argv = (const char *const *)run->options.command;
 	spec->has_terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
@@ -329,6 +342,9 @@ static void run_release(struct run *run)
 {
 	if (run->sandbox)
 		sandbox_free(run->sandbox);
+	if (run->changes[0])
+		changes_settle(json_text(run->session.json, "id"),
+			       run->changes);
 	recorder_close(&run->recorder);
 	teller_stop(&run->teller);
 	if (run->events)

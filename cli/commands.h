@@ -7,6 +7,9 @@
 #include "cli/cli.h"
 
 int cmd_run(struct cli *cli);
+int cmd_sandbox_diff(struct cli *cli);
+int cmd_sandbox_commit(struct cli *cli);
+int cmd_sandbox_discard(struct cli *cli);
 int cmd_session_create(struct cli *cli);
 int cmd_session_list(struct cli *cli);
 int cmd_session_show(struct cli *cli);

@@ -44,7 +44,7 @@ static void read_workspace(struct compile *compile,
 	static const struct choice choices[] = {
 		{"write", WORKSPACE_WRITE},
 		{"read", WORKSPACE_READ},
-		{"overlay", -1},
+		{"overlay", WORKSPACE_OVERLAY},
 	};
 	struct workspace_nodes nodes = {NULL, NULL};
 	int mode = WORKSPACE_WRITE;

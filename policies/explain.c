@@ -264,17 +264,21 @@ static int add_paths(struct buf *out, const char *what,
 static int add_filesystem(const struct policy *policy, struct buf *out)
 {
 	const struct policy_filesystem *filesystem = &policy->filesystem;
+	static const char *const modes[] = {
+		[WORKSPACE_WRITE] = "read and write it",
+		[WORKSPACE_READ] = "only read it",
+		[WORKSPACE_OVERLAY] = "read and write it; what you change is "
+				      "kept apart until a person commits it",
+	};
 	struct bytes workspace = filesystem->workspace;
 
 	if (workspace.len == 0)
 		workspace = bytes_str(".");
 	if (buf_add_format(out,
 			   "\n## Files\n\n- The workspace is `%.*s`; you may "
-			   "%s it.\n",
+			   "%s.\n",
 			   BYTES_ARGS(workspace),
-			   filesystem->workspace_mode == WORKSPACE_WRITE
-				   ? "read and write"
-				   : "only read") < 0)
+			   modes[filesystem->workspace_mode]) < 0)
 		return -1;
 	if (filesystem->has_read) {
 		if (add_paths(out, "- Beside it you may read only ",

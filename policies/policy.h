@@ -62,7 +62,11 @@ struct policy_repo {
 	const struct policy_repo *guard;
 };
 
-enum policy_workspace_mode { WORKSPACE_WRITE, WORKSPACE_READ };
+enum policy_workspace_mode {
+	WORKSPACE_WRITE,
+	WORKSPACE_READ,
+	WORKSPACE_OVERLAY
+};
 
 struct policy_filesystem {
 	struct bytes workspace; /* path, "." by default */

@@ -25,7 +25,8 @@ struct sandbox {
 	pid_t pid; /* of init; -1 once it was waited for */
 	int pidfd;
 	int control;
-	int root; /* "/" inside, until the reporter has it; -1 */
+	int root;    /* "/" inside, until the reporter has it; -1 */
+	int changes; /* the lock on the changes of an overlay; -1 */
 	uint64_t time_ms, start_ms;
 	int signals; /* signalfd from sandbox_go() on; -1 */
 	sigset_t old_mask;

@@ -65,8 +65,10 @@ enum plan_flags {		   /* bits */
 		  PLAN_INSIDE = 2, /* bind: the source is already inside */
 		  PLAN_OPENED =
 			  4, /* bind: the caller opened the source (.tree) */
-		  PLAN_IDMAP = 8,  /* tree: id-mapped to the session's user */
-		  PLAN_DEVICE = 16 /* bind: device nodes stay usable */
+		  PLAN_IDMAP = 8,   /* tree: id-mapped to the session's user */
+		  PLAN_DEVICE = 16, /* bind: device nodes stay usable */
+		  PLAN_OVERLAY = 32 /* bind: the source under layers of ours;
+				       their tree is .tree + 1 */
 };
 
 struct plan_step {
@@ -95,6 +97,7 @@ struct plan {
 	const char *workspace, *cwd, *home; /* real; home may be NULL */
 	/* The git directory that the workspace is a worktree of, or NULL. */
 	const char *repository;
+	const char *layers; /* of the overlay; real, or NULL: there is none */
 	size_t tree_count;
 	const char *notes[PLAN_NOTES_MAX];
 	size_t note_count;

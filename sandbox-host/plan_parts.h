@@ -42,6 +42,10 @@ int plan_files(struct plan *plan, const struct sandbox_spec *spec,
 /* Where the file dir/.git says that the git directory is; NULL: it is no
  * such file, or leads nowhere. */
 const char *plan_git_file(struct plan *plan, const char *dir);
+/* Set plan->layers, and refuse what an overlay can not show or would write
+ * through. */
+int plan_overlay(struct plan *plan, const struct sandbox_spec *spec,
+		 struct err *err);
 /* Set plan->repository. */
 int plan_worktree(struct plan *plan, struct err *err);
 int plan_trees(struct plan *plan, const struct sandbox_spec *spec,

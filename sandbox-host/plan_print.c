@@ -46,6 +46,8 @@ static void print_flags(const struct plan_step *step, FILE *out)
 	if (is_mount)
 		fprintf(out,
 			step->flags & PLAN_WRITE ? " writable" : " read-only");
+	if (step->flags & PLAN_OVERLAY)
+		fprintf(out, " overlay");
 	if (step->flags & PLAN_IDMAP)
 		fprintf(out, " id-mapped");
 	if (step->mode)

@@ -334,7 +334,7 @@ int plan_protections(struct plan *plan, const struct sandbox_spec *spec,
 		    protect_tree(plan, step.target, err) < 0)
 			return -1;
 	}
-	if (spec->workspace_mode == SANDBOX_WRITE &&
+	if (spec->workspace_mode != SANDBOX_READ &&
 	    protect_nested(plan, git, err) < 0)
 		return -1;
 	for (size_t i = 0; i < spec->protect.count; i++) {

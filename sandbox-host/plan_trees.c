@@ -85,20 +85,12 @@ static int collect(struct plan *plan, const struct sandbox_paths *paths,
 	return 0;
 }
 
-/* A privileged caller opens the tree itself: the command's own user may
- * not be able to walk there. A writable one is id-mapped. */
-static int add_opened(struct plan *plan, const struct named *named,
-		      bool is_idmapped, struct err *err)
+static int add_tree(struct plan *plan, const char *path, bool is_idmapped,
+		    struct err *err)
 {
 	struct plan_step tree = {.kind = PLAN_TREE,
 				 .flags = is_idmapped ? PLAN_IDMAP : 0,
-				 .target = named->path,
-				 .tree = (unsigned)plan->tree_count};
-	struct plan_step bind = {.kind = PLAN_BIND,
-				 .flags = PLAN_OPENED |
-					  (named->is_writable ? PLAN_WRITE : 0),
-				 .source = named->path,
-				 .target = named->path,
+				 .target = path,
 				 .tree = (unsigned)plan->tree_count};
 
 	if (plan->tree_count == PLAN_TREES_MAX)
@@ -106,7 +98,34 @@ static int add_opened(struct plan *plan, const struct named *named,
 			       "plan: root may name %d trees at most",
 			       PLAN_TREES_MAX);
 	plan->tree_count++;
-	if (plan_add(plan, tree, err) < 0)
+	return plan_add(plan, tree, err);
+}
+
+static struct plan_step bind_of(const struct plan *plan,
+				const struct named *named)
+{
+	struct plan_step bind = {.kind = PLAN_BIND,
+				 .flags = named->is_writable ? PLAN_WRITE : 0,
+				 .source = named->path,
+				 .target = named->path,
+				 .tree = (unsigned)plan->tree_count};
+
+	if (named->path == plan->workspace && plan->layers)
+		bind.flags |= PLAN_OVERLAY;
+	return bind;
+}
+
+/* A privileged caller opens the tree itself: the command's own user may
+ * not be able to walk there. A writable one is id-mapped. */
+static int add_opened(struct plan *plan, const struct named *named,
+		      bool is_idmapped, struct err *err)
+{
+	struct plan_step bind = bind_of(plan, named);
+
+	bind.flags |= PLAN_OPENED;
+	if (add_tree(plan, named->path, is_idmapped, err) < 0 ||
+	    ((bind.flags & PLAN_OVERLAY) &&
+	     add_tree(plan, plan->layers, true, err) < 0))
 		return -1;
 	return plan_add(plan, bind, err);
 }
@@ -139,14 +158,7 @@ static int add_named(struct plan *plan, const struct named *named,
 		     err) < 0)
 		return -1;
 	if (!plan->identity.is_privileged)
-		return plan_add(plan,
-				(struct plan_step){.kind = PLAN_BIND,
-						   .flags = named->is_writable
-								    ? PLAN_WRITE
-								    : 0,
-						   .source = named->path,
-						   .target = named->path},
-				err);
+		return plan_add(plan, bind_of(plan, named), err);
 	if (named->is_writable && check_owner(plan, named->path, err) < 0)
 		return -1;
 	return add_opened(plan, named, named->is_writable || is_workspace, err);
@@ -166,8 +178,8 @@ int plan_trees(struct plan *plan, const struct sandbox_spec *spec,
 	    collect(plan, &spec->write, named, &count, true, err) < 0)
 		return -1;
 	named[count++] = (struct named){plan->workspace,
-					spec->workspace_mode == SANDBOX_WRITE};
-	if (plan_worktree(plan, err) < 0)
+					spec->workspace_mode != SANDBOX_READ};
+	if (plan_overlay(plan, spec, err) < 0 || plan_worktree(plan, err) < 0)
 		return -1;
 	if (plan->repository)
 		named[count++] =

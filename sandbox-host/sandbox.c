@@ -20,6 +20,7 @@
 #include "sandbox-host/mounts.h"
 #include "sandbox-host/namespaces.h"
 #include "sandbox-host/network.h"
+#include "sandbox-host/overlay.h"
 
 /* What sandbox_prepare() made, until a sandbox takes it. */
 static struct seccomp_program prepared;
@@ -150,6 +151,15 @@ static int take_program(struct seccomp_program *program, struct err *err)
 	return 0;
 }
 
+/* Where an overlay keeps its changes; the plan looks at it. */
+static int make_changes(const struct sandbox_spec *spec, struct err *err)
+{
+	if (spec->workspace_mode != SANDBOX_OVERLAY || !spec->changes ||
+	    mkdir(spec->changes, 0700) == 0 || errno == EEXIST)
+		return 0;
+	return err_system(err, "overlay: make %s", spec->changes);
+}
+
 static int start(struct sandbox *sandbox, const struct sandbox_spec *spec,
 		 struct err *err)
 {
@@ -160,7 +170,9 @@ static int start(struct sandbox *sandbox, const struct sandbox_spec *spec,
 	int ends[2];
 
 	if ((!spec->is_service && check_standard(err) < 0) ||
+	    make_changes(spec, err) < 0 ||
 	    sandbox_plan(spec, &sandbox->plan, err) < 0 ||
+	    overlay_begin(&sandbox->plan, &sandbox->changes, err) < 0 ||
 	    identity_take(&sandbox->identity, &sandbox->plan.identity,
 			  spec->uids, err) < 0 ||
 	    take_program(&sandbox->program, err) < 0 ||
@@ -188,6 +200,7 @@ struct sandbox *sandbox_start(const struct sandbox_spec *spec, struct err *err)
 	sandbox->pid = -1;
 	sandbox->pidfd = -1;
 	sandbox->control = -1;
+	sandbox->changes = -1;
 	sandbox->root = -1;
 	sandbox->signals = -1;
 	sandbox->identity.lock = -1;
@@ -275,6 +288,8 @@ void sandbox_free(struct sandbox *sandbox)
 		(void)close(sandbox->root);
 	if (sandbox->pidfd >= 0)
 		(void)close(sandbox->pidfd);
+	if (sandbox->changes >= 0)
+		(void)close(sandbox->changes);
 	plan_release(&sandbox->plan);
 	free(sandbox);
 }

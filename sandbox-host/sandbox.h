@@ -75,7 +75,8 @@ struct sandbox_uids {
 	unsigned count; /* 0: the usual ones */
 };
 
-enum sandbox_mode { SANDBOX_WRITE, SANDBOX_READ };
+/* SANDBOX_OVERLAY: writes are kept apart, in `changes` (overlay.h). */
+enum sandbox_mode { SANDBOX_WRITE, SANDBOX_READ, SANDBOX_OVERLAY };
 
 /* A file of ours in SANDBOX_FILES. */
 struct sandbox_file {
@@ -111,6 +112,9 @@ struct sandbox_spec {
 	size_t env_count;
 	const char *workspace; /* an existing directory; same path inside */
 	enum sandbox_mode workspace_mode;
+	/* SANDBOX_OVERLAY: a directory of the caller's, 0700, not in the
+	 * workspace; made if it does not exist. */
+	const char *changes;
 	const char *cwd;  /* inside; NULL: the workspace */
 	const char *home; /* NULL: none */
 	/* has_read: the system directories and `read`, no more. Otherwise the

@@ -14,6 +14,7 @@
 #include "sandbox-host/capabilities.h"
 #include "sandbox-host/landlock.h"
 #include "sandbox-host/mounts.h"
+#include "sandbox-host/mounts_overlay.h"
 #include "sandbox-host/network.h"
 #include "sandbox-host/truststore.h"
 
@@ -169,27 +170,54 @@ static int step_tmpfs(struct steps *steps, const struct plan_step *step,
 	return mounts_tmpfs(step->target, step->mode, steps->tmpfs_max, err);
 }
 
+/* A tree that the caller opened. */
+static int opened(const struct steps *steps, unsigned number, const char *path,
+		  struct err *err)
+{
+	int tree;
+
+	if (number >= steps->tree_count)
+		return err_set(err, ERR_INVALID, "bind %s: no tree came for it",
+			       path);
+	tree = fcntl(steps->trees[number], F_DUPFD_CLOEXEC, 0);
+	return tree < 0 ? err_system(err, "bind %s", path) : tree;
+}
+
+static int clone_old(const char *source, struct err *err)
+{
+	char path[OLD_PATH_MAX];
+
+	return old_path(source, path, err) < 0 ? -1 : mounts_clone(path, err);
+}
+
+static int overlay_source(struct steps *steps, const struct plan_step *step,
+			  struct err *err)
+{
+	bool is_opened = step->flags & PLAN_OPENED;
+	const char *layers_path = steps->plan->layers;
+	auto_fd int lower =
+		is_opened ? opened(steps, step->tree, step->source, err)
+			  : clone_old(step->source, err);
+	auto_fd int layers =
+		is_opened ? opened(steps, step->tree + 1, layers_path, err)
+			  : clone_old(layers_path, err);
+
+	if (lower < 0 || layers < 0)
+		return -1;
+	return mounts_overlay(lower, layers, step->source, err);
+}
+
 /* Where a bind's mounts come from: a detached tree. */
 static int bind_source(struct steps *steps, const struct plan_step *step,
 		       struct err *err)
 {
-	char path[OLD_PATH_MAX];
-	int tree;
-
-	if (step->flags & PLAN_OPENED) {
-		if (step->tree >= steps->tree_count)
-			return err_set(err, ERR_INVALID,
-				       "bind %s: no tree came for it",
-				       step->source);
-		tree = fcntl(steps->trees[step->tree], F_DUPFD_CLOEXEC, 0);
-		return tree < 0 ? err_system(err, "bind %s", step->source)
-				: tree;
-	}
+	if (step->flags & PLAN_OVERLAY)
+		return overlay_source(steps, step, err);
+	if (step->flags & PLAN_OPENED)
+		return opened(steps, step->tree, step->source, err);
 	if (step->flags & PLAN_INSIDE)
 		return mounts_clone(step->source, err);
-	if (old_path(step->source, path, err) < 0)
-		return -1;
-	return mounts_clone(path, err);
+	return clone_old(step->source, err);
 }
 
 static int step_bind(struct steps *steps, const struct plan_step *step,

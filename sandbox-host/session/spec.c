@@ -55,7 +55,7 @@ static int set_hidden(const struct session_spec *from, struct arena *arena,
 	const struct policy_strings *hide = &from->policy->filesystem.hide;
 	const char *state = json_text(from->session, "state");
 	const char **items =
-		arena_array(arena, hide->count + 2, sizeof(*items));
+		arena_array(arena, hide->count + 3, sizeof(*items));
 	char sockets[PATH_MAX], real[PATH_MAX];
 	size_t count = 0;
 
@@ -67,6 +67,8 @@ static int set_hidden(const struct session_spec *from, struct arena *arena,
 		count++;
 	}
 	items[count++] = state;
+	if (from->changes && from->changes[0])
+		items[count++] = from->changes;
 	if (session_run_dir(sockets, sizeof(sockets)) == 0 &&
 	    realpath(sockets, real) && !strpbrk(real, "*?["))
 		items[count++] = arena_str(arena, bytes_str(real));
@@ -77,6 +79,11 @@ static int set_hidden(const struct session_spec *from, struct arena *arena,
 int session_spec_make(const struct session_spec *from, struct arena *arena,
 		      struct sandbox_spec *spec, struct err *err)
 {
+	static const enum sandbox_mode modes[] = {
+		[WORKSPACE_WRITE] = SANDBOX_WRITE,
+		[WORKSPACE_READ] = SANDBOX_READ,
+		[WORKSPACE_OVERLAY] = SANDBOX_OVERLAY,
+	};
 	const struct policy_filesystem *files = &from->policy->filesystem;
 	const struct policy_limits *limits = &from->policy->limits;
 	json_t *signing = json_object_get(from->session, "signing");
@@ -91,9 +98,8 @@ int session_spec_make(const struct session_spec *from, struct arena *arena,
 
 	*spec = (struct sandbox_spec){
 		.workspace = from->workspace,
-		.workspace_mode = files->workspace_mode == WORKSPACE_READ
-					  ? SANDBOX_READ
-					  : SANDBOX_WRITE,
+		.workspace_mode = modes[files->workspace_mode],
+		.changes = from->changes,
 		.home = from->home,
 		.has_read = files->has_read,
 		.read = paths_of(arena, &files->read),

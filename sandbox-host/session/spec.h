@@ -16,6 +16,7 @@ struct session_spec {
 	const char *policy_path;   /* its file, to be protected; or NULL */
 	json_t *session;	   /* control's answer, when it was created */
 	const char *workspace;	   /* a real path */
+	const char *changes;	   /* of an overlay; else NULL or "" */
 	const char *home;	   /* or NULL */
 	const char *const *caller; /* the caller's variables, NULL-ended */
 	const char *const *given;  /* "NAME=value": set these inside */

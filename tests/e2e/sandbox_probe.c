@@ -44,6 +44,7 @@ enum option_name {
 	OPTION_PROTECT,
 	OPTION_WORKSPACE,
 	OPTION_WORKSPACE_READ,
+	OPTION_CHANGES,
 	OPTION_HOME,
 	OPTION_TIME,
 	OPTION_MEMORY,
@@ -64,6 +65,7 @@ static const struct option options[] = {
 	{"protect", required_argument, NULL, OPTION_PROTECT},
 	{"workspace", required_argument, NULL, OPTION_WORKSPACE},
 	{"workspace-read", no_argument, NULL, OPTION_WORKSPACE_READ},
+	{"changes", required_argument, NULL, OPTION_CHANGES},
 	{"home", required_argument, NULL, OPTION_HOME},
 	{"time", required_argument, NULL, OPTION_TIME},
 	{"memory", required_argument, NULL, OPTION_MEMORY},
@@ -168,6 +170,10 @@ static void take_option(struct request *request, int option)
 		break;
 	case OPTION_WORKSPACE_READ:
 		spec->workspace_mode = SANDBOX_READ;
+		break;
+	case OPTION_CHANGES:
+		spec->workspace_mode = SANDBOX_OVERLAY;
+		spec->changes = optarg;
 		break;
 	case OPTION_HOME:
 		spec->home = optarg;

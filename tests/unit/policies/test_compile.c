@@ -292,7 +292,7 @@ static const struct row {
 	{FILES("workspace: {path: ., mode: write}, read: [/usr], "
 	       "write: [~/.cache], hide: ['**/.env'], protect: [./x]"),
 	 NULL},
-	{FILES("workspace: {mode: overlay}"), "\"overlay\" is not supported"},
+	{FILES("workspace: {mode: overlaid}"), "\"overlay\"?"},
 	{FILES("workspace: {mode: rw}"), "this must be write or read"},
 	{FILES("ignore-files: [.x]"), "\"ignore-files\" is not supported yet"},
 	{FILES("read: [usr]"), "a path starts with"},
