@@ -115,12 +115,14 @@ run_ctest() {
 		--no-tests=error
 }
 
-# Short paths, as Unix sockets need; packs of 300 MB do not stay.
+# Files side by side, as they wait more than they compute. Short paths, as
+# Unix sockets need; packs of 300 MB do not stay.
 run_pytest() {
 	local place status=0
 	place=$(mktemp -d /tmp/sallyport-e2e.XXXXXX)
 	SALLYPORT_BUILD=$PWD/build/$1 PYTHONDONTWRITEBYTECODE=1 \
-		/usr/bin/python3 -m pytest -q --basetemp="$place/t" tests/e2e ||
+		/usr/bin/python3 -m pytest -q -n "$(nproc)" --dist loadfile \
+		--basetemp="$place/t" tests/e2e ||
 		status=$?
 	rm -rf "$place"
 	return "$status"
@@ -163,7 +165,6 @@ main() {
 		step "unit, contract, replay: dev" count_ctest run_ctest dev
 		step "unit, contract, replay: asan" count_ctest run_ctest asan
 		step "fuzz" count_last_line fuzz
-		# Both wait more than they compute.
 		begin "end to end: sanitized" run_pytest asan
 		begin "end to end: hardened" run_pytest release
 		finish "end to end: sanitized" count_pytest

@@ -154,6 +154,8 @@ class Work:
         if isinstance(content, str):
             content = content.encode()
         (self.path / name).write_bytes(content)
+        if len(content) > 1 << 20:  # random bytes; it would take long
+            self.git("config", "core.compression", "0")
         self.git("add", "-A")
         self.git("commit", "-q", "-m", message)
         return self.out("rev-parse", "HEAD")

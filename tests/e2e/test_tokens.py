@@ -222,9 +222,9 @@ def test_an_apps_token_is_for_one_repository_and_ends(gateway, session,
     assert token not in double.revoked
     gateway.end(second.id)
     wait_until(lambda: token in double.revoked)
-    assert "revoke" in [row["method"] for row in
-                        gateway.audit(kind="secret.changed")
-                        if row["host"] == "app"]
+    wait_until(lambda: "revoke" in [
+        row["method"] for row in gateway.audit(kind="secret.changed")
+        if row["host"] == "app"])
 
 
 def test_who_only_reads_gets_a_token_that_only_reads(session, double):
