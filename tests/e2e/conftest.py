@@ -21,6 +21,12 @@ ODD_HOSTS = {"metadata.example": "169.254.169.254",
              "private.example": "10.255.255.1",
              "loopback.example": "127.0.0.1"}
 
+LONGEST = [f"test_{name}.py" for name in (
+    "taint", "push", "attack_push", "crash", "upstream_failures", "http",
+    "attack_floods", "clients", "isolation", "remotes", "git_clients",
+    "push_content", "dns_upstream", "memory", "push_differential", "lease",
+    "door", "attack_http", "upstream_proxy_odd")]
+
 
 def pytest_configure(config):
     # Whoever was started with & in a script ignores these, and so would
@@ -30,6 +36,20 @@ def pytest_configure(config):
     for program in (PROGRAM, CLI):
         if not program.exists():
             raise pytest.UsageError(f"{program} is not built")
+
+
+def pytest_collection_modifyitems(items):
+    """The longest files first: none is begun when all others are done."""
+    rank = {name: at for at, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: rank.get(item.path.name, len(rank)))
+
+
+def pytest_make_parametrize_id(val, argname):
+    """Bytes that may be others in another process (a time, a random number)
+    name no test: pytest-xdist wants the same names in each."""
+    if isinstance(val, bytes) and not val.decode("latin-1").isprintable():
+        return argname
+    return None
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -114,7 +114,8 @@ def test_a_compressed_body_is_looked_into(looking, origin, body, passes):
 
 @pytest.mark.parametrize("body", [
     gzip.compress(GOOD)[:-6], gzip.compress(GOOD) + b"more",
-    gzip.compress(b'{"x":"' + bytes(1 << 24) + b'"}'), GOOD])
+    gzip.compress(b'{"x":"' + bytes(1 << 24) + b'"}'), GOOD],
+    ids=["cut short", "more behind", "too large", "not packed"])
 def test_what_cannot_be_unpacked_is_refused(looking, origin, body):
     session = looking(LOOK)
     with Nothing(origin):

@@ -1,4 +1,4 @@
-/* A tree that changes while it is walked. */
+/* A tree that changes while it is walked, and one that is too large. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -71,10 +71,33 @@ static void walk_goes_on_when_a_process_of_proc_ends(void **state)
 	assert_true(walk_child(false) > walk_child(true));
 }
 
+static void walk_says_that_not_all_entries_were_looked_at(void **state)
+{
+	const size_t most[] = {3, 0, 10000};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(most) / sizeof(*most); i++) {
+		struct seen seen = {0};
+		struct walk walk = {
+			.owner = &seen,
+			.on_entry = on_entry,
+			.depth_max = 1,
+			.entries_max = most[i],
+		};
+		struct err err;
+
+		assert_int_equal(walk_tree(&walk, "/dev", &err), 0);
+		assert_int_equal(walk.is_cut, most[i] < 10000);
+		if (walk.is_cut)
+			assert_int_equal(seen.entries, most[i]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(walk_goes_on_when_a_process_of_proc_ends),
+		cmocka_unit_test(walk_says_that_not_all_entries_were_looked_at),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
