@@ -11,6 +11,9 @@ import time
 import pytest
 
 from sandbox_tool import box  # noqa: F401 (a fixture)
+from waiting import wait_until
+
+FIRST_UID = 2000000  # of those that sandboxes of root get (identity.h)
 
 
 @pytest.mark.parametrize("script,code", [
@@ -59,14 +62,6 @@ def marked(mark):
     found = subprocess.run(["pgrep", "-f", mark], text=True,
                            capture_output=True, check=False)
     return found.stdout.split()
-
-
-def wait_until(condition):
-    for _ in range(100):
-        if condition():
-            return True
-        time.sleep(0.05)
-    return False
 
 
 def test_background_processes_end_with_the_command(box):
@@ -130,37 +125,44 @@ def test_memory_is_bounded(box):
 
 def test_nothing_is_left_behind(box):
     box.write("kept", "text")
-    before = box.view(), groups(), user_ids()
-    result = box.sh("true", options=["--memory", "100000000",
-                                     "--processes", "50",
-                                     "--hide", "kept", "--protect", "new"])
-    assert result.returncode == 0, result.stderr
-    assert (box.view(), groups(), user_ids()) == before
+    before = box.view()
+    child = box.start("/bin/cat", "/proc/self/uid_map", options=[
+        "--memory", "100000000", "--processes", "50", "--hide", "kept",
+        "--protect", "new"])
+    out, err = child.communicate(timeout=60)
+    assert child.returncode == 0, err
+    assert box.view() == before
+    assert not groups(child.pid)
+    # Another run of the tests may take the same one now, for a while.
+    uid = int(out.split()[1])
+    assert (uid >= FIRST_UID) == (box.user == "root")
+    wait_until(lambda: uid not in user_ids())
 
 
 def user_ids():
-    """The locks on the file of user ids, a byte each."""
+    """Those that are taken: by locks on the file of them, a byte each."""
     path = pathlib.Path("/run/sallyport/uids.lock")
     inode = f":{path.stat().st_ino} " if path.exists() else "(none)"
     with open("/proc/locks", encoding="ascii") as locks:
-        return {line.split(":", 1)[1] for line in locks if inode in line}
+        return {FIRST_UID + int(line.split()[-2]) for line in locks
+                if inode in line}
 
 
 def test_cgroups_of_killed_callers_are_removed_by_the_next(box):
     options = ["--memory", "100000000"]
-    before = groups()
     child = box.start("/bin/sh", "-c", "echo ready; sleep 60",
                       options=options)
     assert child.stdout.readline() == "ready\n"
     child.kill()
     child.communicate()
     assert wait_until(lambda: box.sh("true", options=options) and
-                      groups() <= before)
+                      not groups(child.pid))
 
 
-def groups():
-    return {path for path, _, _ in os.walk("/sys/fs/cgroup")
-            if "sallyport" in path}
+def groups(pid):
+    """The cgroups of the sandboxes that this process began."""
+    return [path for path, _, _ in os.walk("/sys/fs/cgroup")
+            if f"/sallyport-{pid}-" in path]
 
 
 def read_until(fd, pattern):
