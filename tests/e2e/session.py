@@ -20,7 +20,8 @@ class Answer:
         self.exit = done.returncode
         self.error = done.stderr
         self.body = body
-        heads = [head for head in done.stdout.split("\r\n\r\n") if head]
+        # Read as text: its lines end as Python's do.
+        heads = [head for head in done.stdout.split("\n\n") if head]
         self.head = heads[-1] if heads else ""
         self.heads = heads
         self.status = int(self.head.split()[1]) if self.head else 0
