@@ -25,11 +25,16 @@ static bool is_dots(const char *name)
 static int lift(int top, int from, const char *name, unsigned *serial)
 {
 	char place[NAME_BYTES];
+	int result;
 
-	(void)snprintf(place, sizeof(place), ".%u.removed", (*serial)++);
 	/* A directory can be moved only by who may write in it. */
 	(void)fchmodat(from, name, 0700, 0);
-	return renameat2(from, name, top, place, RENAME_NOREPLACE);
+	do {
+		(void)snprintf(place, sizeof(place), ".%u.removed",
+			       (*serial)++);
+		result = renameat2(from, name, top, place, RENAME_NOREPLACE);
+	} while (result < 0 && errno == EEXIST);
+	return result;
 }
 
 /* Empty one directory that stands in top; its directories go to top. */

@@ -20,6 +20,7 @@
 #define SANDBOX_HOST_DAEMON_DAEMON_H
 
 #include <limits.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "common/io.h"
@@ -90,6 +91,7 @@ struct daemon {
 	struct follow *follows;
 	size_t follow_count;
 	struct io_timer *follow_timer, *sweep_timer;
+	struct rlimit files; /* as we were given it */
 	bool is_draining;
 };
 
@@ -137,11 +139,10 @@ void keep_lost(struct entry *entry, const char *why);
 /* End the supervisor by force. */
 void keep_kill(struct entry *entry);
 
-/* ---- answers.c ---- */
+/* ---- answers.c: what may be asked; channel_owner is a struct asker ---- */
 
 extern const struct rpc_permit answers_permits[];
 extern const size_t answers_permit_count;
-/* A process of ours asks (or whoever channel_owner stands for). */
 
 /* ---- follow.c ---- */
 

@@ -301,14 +301,15 @@ static void end(struct daemon *daemon)
 }
 
 /* A sandbox is a few descriptors here. */
-static void raise_descriptor_limit(void)
+static void raise_descriptor_limit(struct daemon *daemon)
 {
 	struct rlimit limit;
 
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-		limit.rlim_cur = limit.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &limit);
-	}
+	if (getrlimit(RLIMIT_NOFILE, &daemon->files) < 0)
+		return;
+	limit = daemon->files;
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 int main(int argc, char **argv)
@@ -337,7 +338,7 @@ int main(int argc, char **argv)
 		(void)setenv("SALLYPORT_RUN", daemon.config.gateway, 1);
 	/* Nobody waits for a supervisor: its channel says that it ended. */
 	(void)signal(SIGCHLD, SIG_IGN);
-	raise_descriptor_limit();
+	raise_descriptor_limit(&daemon);
 	result = run(&daemon, &err);
 	if (result < 0)
 		(void)fprintf(stderr, "sallyport-host: %s\n", err.text);

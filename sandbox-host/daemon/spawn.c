@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -96,6 +97,8 @@ _Noreturn static void become_supervisor(const struct daemon *daemon,
 		argv[count++] = "--uids";
 		argv[count++] = uids;
 	}
+	/* Commands have the limit that was made for them. */
+	(void)setrlimit(RLIMIT_NOFILE, &daemon->files);
 	/* Its own session: what ends us does not end it. */
 	if (setsid() < 0 || place(fds) < 0)
 		_exit(126);

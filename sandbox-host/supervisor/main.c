@@ -4,6 +4,7 @@
  */
 #include <fcntl.h>
 #include <getopt.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -117,6 +118,17 @@ static int begin_inside(struct supervisor *supervisor, struct err *err)
 	return output < 0 ? -1 : exec_entrypoint(supervisor, output, err);
 }
 
+/* One that was killed before we listen would never find us. */
+static int check_daemon(struct err *err)
+{
+	struct pollfd daemon = {.fd = SUPERVISOR_CHANNEL};
+
+	if (poll(&daemon, 1, 0) > 0 && (daemon.revents & POLLHUP))
+		return err_set(err, ERR_TIMEOUT,
+			       "the daemon ended while it was built");
+	return 0;
+}
+
 /* Where it failed is said by whoever started us. */
 static const char *reason_of(const struct err *err)
 {
@@ -133,6 +145,8 @@ static void run(struct supervisor *supervisor)
 	struct err failed = {0};
 	int built = build(supervisor, &failed);
 
+	if (built == 0)
+		built = check_daemon(&failed);
 	if (begin(supervisor, &err) < 0) {
 		log_error("%s", err.text);
 		life_end(supervisor, HOST_FAILED, "not_built", err.text);

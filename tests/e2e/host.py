@@ -1,0 +1,154 @@
+"""The sandboxes' service of the tests' own: its daemon, its supervisors, its
+part of the command line."""
+import json
+import pathlib
+import signal
+import subprocess
+
+from gateway import BUILD, CLI, CRASH
+from waiting import wait_until
+
+PROGRAM = BUILD / "libexec/sallyport/sallyport-host"
+SUPERVISOR = "sallyport-supervisor"
+OVER = ("Terminated", "Failed")
+
+
+def fields_of(pid):
+    """(state, start) of a process, as /proc says; None: there is none."""
+    try:
+        text = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    rest = text[text.rindex(")") + 2:].split()
+    return rest[0], rest[19]
+
+
+class Host:
+    def __init__(self, gateway, directory, **config):
+        self.gateway = gateway
+        self.dir = pathlib.Path(directory)
+        self.works = self.dir / "works"
+        self.workspace = self.dir / "workspace"
+        self.workspace.mkdir()
+        self.process = None
+        self.config = self.dir / "host.yaml"
+        self.config.write_text(json.dumps(
+            {"run": str(self.dir / "host"), "workspaces": str(self.works),
+             "gateway": str(gateway.run_dir), **config}))
+
+    def env(self):
+        return self.gateway.env(
+            SALLYPORT_HOST=str(self.dir / "host/host.sock"))
+
+    # ---- the daemon ----
+
+    def start(self):
+        with open(self.dir / "log", "a") as log:
+            self.process = subprocess.Popen(
+                [PROGRAM, "-c", self.config], stdin=subprocess.DEVNULL,
+                stdout=log, stderr=log, env=self.env(), cwd="/",
+                start_new_session=True)
+        wait_until(self.is_ready)
+        return self
+
+    def is_ready(self):
+        assert self.process.poll() is None, self.log()[-3000:]
+        return self.run("list").returncode == 0
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self):
+        """End all sandboxes, then the daemon; nothing may be left."""
+        if self.process.poll() is not None:
+            self.start()
+        for box in self.list():
+            if box["state"] not in OVER:
+                self.run("kill", box["id"])
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(30)
+        wait_until(lambda: not self.supervisors())
+
+    def check(self):
+        crashes = [line for line in self.log().splitlines()
+                   if CRASH.search(line)]
+        assert not crashes, "\n".join(crashes[:20])
+        assert self.process.returncode == 0, self.log()[-2000:]
+        assert not list(self.works.iterdir())
+
+    def log(self):
+        return (self.dir / "log").read_text(errors="replace")
+
+    def supervisors(self):
+        """{id: pid} of ours that live."""
+        found = {}
+        for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                words = path.read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if words[0] == SUPERVISOR.encode() and \
+                    str(self.works).encode() in words:
+                pid = int(path.parent.name)
+                if (fields_of(pid) or "Z")[0] != "Z":
+                    found[words[2].decode()] = pid
+        return found
+
+    # ---- the command line ----
+
+    def command(self, verb, *words):
+        return [CLI, "sandbox", verb, *map(str, words)]
+
+    def run(self, verb, *words, **more):
+        more.setdefault("stdin", subprocess.DEVNULL)
+        return subprocess.run(
+            self.command(verb, *words), env=self.env(), cwd=self.workspace,
+            capture_output=True, text=True, timeout=120, **more)
+
+    def popen(self, verb, *words, **more):
+        more.setdefault("stdin", subprocess.DEVNULL)
+        more.setdefault("stdout", subprocess.PIPE)
+        more.setdefault("stderr", subprocess.PIPE)
+        return subprocess.Popen(self.command(verb, *words), env=self.env(),
+                                cwd=self.workspace, text=True, **more)
+
+    def ok(self, verb, *words, **more):
+        done = self.run(verb, *words, **more)
+        assert done.returncode == 0, (verb, words, done.stderr, self.log())
+        return done.stdout
+
+    def create(self, *words):
+        return self.ok("create", *words).strip()
+
+    def exec(self, box, *command, options=(), **more):
+        return self.run("exec", *options, box, "--", *command, **more)
+
+    def list(self):
+        return json.loads(self.ok("list", "-o", "json"))["sandboxes"]
+
+    def show(self, box):
+        return json.loads(self.ok("show", "-o", "json", box))
+
+    def state(self, box):
+        return self.show(box)["state"]
+
+    def events(self, box):
+        return [json.loads(line) for line in
+                self.ok("events", "-o", "json", box).splitlines()]
+
+    def groups(self, pid):
+        """The control groups that a supervisor made."""
+        return [path for path in pathlib.Path("/sys/fs/cgroup").glob(
+            f"**/sallyport-{pid}-*") if path.is_dir()]
+
+
+def is_alive(pid, start):
+    now = fields_of(pid)
+    return now is not None and now[0] != "Z" and now[1] == start
+
+
+def has_ended(pid):
+    """For wait_until: this process, not one that has its number later."""
+    start = fields_of(pid)
+    return lambda: start is None or not is_alive(pid, start[1])

@@ -1,0 +1,466 @@
+"""sallyport-host: many sandboxes, each with its supervisor; commands in them;
+ends of every kind, after which nothing is left."""
+import concurrent.futures
+import json
+import os
+import pathlib
+import pty
+import signal
+import subprocess
+import urllib.request
+
+import pytest
+from host import OVER, Host, has_ended
+from waiting import wait_until
+
+SERVER = """
+import http.server, socketserver
+socketserver.TCPServer.allow_reuse_address = True
+with socketserver.TCPServer(("127.0.0.1", 8123),
+                            http.server.SimpleHTTPRequestHandler) as server:
+    server.serve_forever()
+"""
+
+
+@pytest.fixture(scope="module")
+def host(gateway, tmp_path_factory):
+    host = Host(gateway, tmp_path_factory.mktemp("host")).start()
+    yield host
+    host.stop()
+    host.check()
+
+
+@pytest.fixture
+def own_host(gateway, tmp_path):
+    """For a test that kills or spoils what it consists of."""
+    host = Host(gateway, tmp_path).start()
+    yield host
+    host.stop()
+    host.check()
+
+
+@pytest.fixture(scope="module")
+def box(host):
+    """One that tests share which leave it as it was."""
+    return host.create("--name", "shared", "-e", "GREETING=hello")
+
+
+def sessions(host):
+    return [s["id"] for s in host.gateway.get("/v1/sessions")["sessions"]
+            if not s["revoked"]]
+
+
+# ---- commands ----
+
+def test_commands_give_their_output_and_exit_code(host, box):
+    done = host.exec(box, "sh", "-c",
+                     "echo $GREETING; echo no >&2; exit 7")
+    assert (done.returncode, done.stdout, done.stderr) == \
+        (7, "hello\n", "no\n")
+
+
+@pytest.mark.parametrize("command,code,words", [
+    (["true"], 0, ""),
+    (["sh", "-c", "kill -9 $$"], 137, ""),
+    (["/nonexistent"], 127, "No such file"),
+    (["/etc/passwd"], 126, "Permission denied"),
+])
+def test_ends_of_commands_are_told_apart(host, box, command, code, words):
+    done = host.exec(box, *command)
+    assert done.returncode == code
+    assert words in done.stderr
+
+
+def test_a_command_reads_what_it_is_given_and_nothing_else(host, box):
+    text = "x" * 300000
+    assert host.exec(box, "cat", options=["-i"], stdin=None,
+                     input=text).stdout == text
+    assert host.exec(box, "cat", stdin=None, input=text).stdout == ""
+
+
+def test_its_standard_files_can_be_opened_by_name(host, box, tmp_path):
+    with open(tmp_path / "out", "w") as out:
+        done = subprocess.run(
+            host.command("exec", box, "--", "sh", "-c",
+                         "echo out > /dev/stdout; echo err > /dev/stderr"),
+            env=host.env(), stdin=subprocess.DEVNULL, stdout=out,
+            stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (0, "err\n")
+    assert (tmp_path / "out").read_text() == "out\n"
+
+
+def test_a_command_has_no_descriptor_and_no_right_of_ours(host, box):
+    done = host.exec(box, "sh", "-c", """
+        ls /proc/self/fd | wc -l
+        grep -E 'CapEff|NoNewPrivs|^Seccomp:' /proc/self/status
+        mount -t tmpfs none /mnt 2>/dev/null || echo no mount
+        cat /proc/1/environ 2>/dev/null || echo no environ
+        kill -9 1; kill -9 -1; echo alive""")
+    assert done.stdout.split("\n") == [
+        "4", "CapEff:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2",
+        "no mount", "no environ", "alive", ""], done.stderr
+    assert host.exec(box, "true").returncode == 0
+
+
+def test_a_command_is_killed_when_its_time_is_over(host, box):
+    done = host.exec(box, "sh", "-c", "sleep 600; true",
+                     options=["--timeout", "1"])
+    assert done.returncode == 137
+    assert "timeout" in done.stderr
+
+
+def test_signals_reach_the_command(host, box):
+    child = host.popen("exec", box, "--", "sh", "-c",
+                       "trap 'echo got; exit 3' TERM; echo ready; "
+                       "while :; do sleep 0.05; done")
+    assert child.stdout.readline() == "ready\n"
+    child.send_signal(signal.SIGTERM)
+    assert child.communicate(timeout=60)[0] == "got\n"
+    assert child.returncode == 3
+
+
+def test_a_command_ends_with_whoever_asked_for_it(host, box):
+    name = "ends-with-its-asker"
+    child = host.popen("exec", box, "--", "bash", "-c",
+                       f"echo ready; exec -a {name} sleep 6000")
+    assert child.stdout.readline() == "ready\n"
+    child.kill()
+    child.communicate()
+    wait_until(lambda: name not in host.exec(
+        box, "sh", "-c", "cat /proc/[0-9]*/cmdline").stdout)
+
+
+def test_one_that_is_detached_goes_on(host, box):
+    done = host.exec(box, "sh", "-c", "sleep 0.3; echo done > detached",
+                     options=["--detach"])
+    assert done.returncode == 0
+    wait_until((host.workspace / "detached").exists)
+
+
+def test_a_command_gets_a_terminal_of_its_own(host, box):
+    """Not ours: what it does to it is not done to ours."""
+    master, slave = pty.openpty()
+    child = host.popen("exec", "-i", "-t", box, "--", "sh", "-c",
+                       "test -t 0 && tty; stty size; read line; "
+                       "echo got $line; exit 4",
+                       stdin=slave, stdout=slave, stderr=slave)
+    os.close(slave)
+    seen = b""
+    os.write(master, b"word\n")
+    while b"got word" not in seen:
+        seen += os.read(master, 4096)
+    assert child.wait(60) == 4
+    assert b"/dev/pts/" in seen
+    os.close(master)
+
+
+def test_a_terminal_needs_one(host, box):
+    assert host.exec(box, "true", options=["-t"]).returncode == 2
+
+
+def test_many_commands_at_once(host, box):
+    with concurrent.futures.ThreadPoolExecutor(10) as pool:
+        done = list(pool.map(
+            lambda n: host.exec(box, "sh", "-c", f"echo {n}").stdout,
+            range(30)))
+    assert done == [f"{n}\n" for n in range(30)]
+
+
+def test_what_is_denied_is_among_the_events(host, box):
+    assert host.exec(box, "sh", "-c", "echo x > /etc/passwd").returncode != 0
+    assert [e for e in host.events(box)
+            if e["kind"] == "filesystem" and "/etc/passwd" in e["text"]]
+
+
+def test_the_gateway_serves_a_sandbox_of_the_service(
+        host, policies, origin, tmp_path):
+    path = tmp_path / "policy.yaml"
+    path.write_text(json.dumps(policies.make([
+        policies.rule("plain.example")])))
+    open_box = host.create("--policy", path)
+    for name, code in ("plain.example", "200"), ("other.example", "403"):
+        done = host.exec(open_box, "curl", "-s", "-o", "/dev/null", "-w",
+                         "%{http_code}", origin.plain_url("/", name))
+        assert done.stdout == code, done.stderr
+    assert host.show(open_box)["session"] in sessions(host)
+    host.ok("kill", open_box)
+
+
+# ---- asked wrongly ----
+
+def test_what_is_not_there_and_what_can_not_be_is_refused_by_name(host):
+    missing = "sb-aaaaaaaaaaaaaaaaaaaaaaaaaa"
+    for words in (["show", missing], ["kill", missing], ["pause", missing],
+                  ["exec", missing, "true"], ["logs", missing],
+                  ["port", missing, "80"],
+                  ["renew", missing, "--timeout", "60"]):
+        done = host.run(*words)
+        assert done.returncode == 6, (words, done.stderr)
+        assert missing in done.stderr
+    box = host.create("--workspace", "-")
+    assert host.run("resume", box).returncode == 7
+    host.ok("pause", box)
+    for words in ["pause", box], ["exec", box, "true"], ["port", box, "80"]:
+        done = host.run(*words)
+        assert done.returncode == 7 and "Paused" in done.stderr
+    host.ok("kill", box)
+    for words in (["kill", box], ["pause", box], ["resume", box],
+                  ["exec", box, "true"], ["renew", box, "--timeout", "60"]):
+        assert host.run(*words).returncode == 7, words
+    assert host.state(box) == "Terminated"
+
+
+@pytest.mark.parametrize("words,code,says", [
+    (["--workspace", "/nonexistent"], 3, "no such directory"),
+    (["--policy", "/nonexistent"], 3, "nonexistent"),
+    (["--timeout", "0"], 2, "Usage"),
+    (["-e", "=x"], 2, "Usage"),
+    (["--", "/nonexistent"], 0, ""),
+])
+def test_creating_is_refused_with_a_reason(host, words, code, says):
+    done = host.run("create", *words)
+    assert done.returncode == code, done.stderr
+    assert says in done.stderr
+
+
+def test_a_policy_with_errors_makes_no_sandbox(host, tmp_path):
+    path = tmp_path / "policy.yaml"
+    path.write_text("version: 1\nname: p\nnetwerk: {}\n")
+    before = len(host.list())
+    done = host.run("create", "--policy", path)
+    assert done.returncode == 3 and "policy.yaml:3:1" in done.stderr
+    assert len(host.list()) == before
+
+
+# ---- life ----
+
+def test_an_entrypoint_ends_its_sandbox_and_its_words_stay(host):
+    box = host.create("--", "sh", "-c", "echo one; echo two >&2; exit 5")
+    wait_until(lambda: host.state(box) == "Terminated")
+    shown = host.show(box)
+    assert (shown["reason"], shown["exit_code"]) == ("exited", 5)
+    assert shown["entrypoint"][0] == "sh"
+    assert host.ok("logs", box) == "one\ntwo\n"
+
+
+def test_logs_are_followed_to_their_end(host):
+    box = host.create("--", "sh", "-c",
+                      "echo begin; while [ ! -e go-on ]; do sleep 0.05; "
+                      "done; echo end")
+    child = host.popen("logs", "--follow", box)
+    assert child.stdout.readline() == "begin\n"
+    (host.workspace / "go-on").touch()
+    assert child.communicate(timeout=60)[0] == "end\n"
+    assert child.returncode == 0
+
+
+def test_a_log_is_bounded(host):
+    box = host.create("--", "sh", "-c",
+                      "head -c 5000000 /dev/zero | tr '\\0' a; echo; echo end")
+    wait_until(lambda: host.state(box) == "Terminated")
+    text = host.ok("logs", box)
+    assert text.endswith("a\nend\n")
+    assert len(text) == 1 << 20
+    log = host.dir / "host/sandboxes" / box / "log"
+    assert log.stat().st_blocks * 512 < 2 << 20
+
+
+def test_pause_stops_what_runs_and_resume_lets_it_go_on(host):
+    box = host.create("--workspace", "-", "--", "sh", "-c",
+                      "while :; do echo tick; sleep 0.02; done")
+    wait_until(lambda: host.ok("logs", box))
+    host.ok("pause", box)
+    assert host.state(box) == "Paused"
+    size = len(host.ok("logs", box))
+    assert len(host.ok("logs", box)) == size
+    host.ok("resume", box)
+    wait_until(lambda: len(host.ok("logs", box)) > size)
+    host.ok("pause", box)
+    host.ok("kill", box)
+    assert host.state(box) == "Terminated"
+
+
+def test_a_sandbox_expires_even_while_it_rests(host):
+    box = host.create("--timeout", "2")
+    host.ok("pause", box)
+    wait_until(lambda: host.state(box) == "Terminated")
+    assert host.show(box)["reason"] == "expired"
+
+
+def test_a_renewed_one_lasts(host):
+    box = host.create("--timeout", "600")
+    before = host.show(box)["expires"]
+    host.ok("renew", box, "--timeout", "3600")
+    assert host.show(box)["expires"] > before
+    host.ok("renew", box, "--timeout", "0")
+    assert host.show(box)["expires"] is None
+    host.ok("renew", box, "--timeout", "1")
+    wait_until(lambda: host.state(box) == "Terminated")
+
+
+def test_a_port_inside_is_reached_from_the_host(host):
+    (host.workspace / "page").write_text("served from inside")
+    box = host.create("--", "/usr/bin/python3", "-c", SERVER)
+    address = host.ok("port", box, "8123").strip()
+    assert address == host.ok("port", box, "8123").strip()
+
+    def page():
+        try:
+            with urllib.request.urlopen(f"http://{address}/page",
+                                        timeout=20) as answer:
+                return answer.read()
+        except OSError:
+            return None
+    assert wait_until(page) == b"served from inside"
+    host.ok("kill", box)
+    with pytest.raises(OSError):
+        urllib.request.urlopen(f"http://{address}/page", timeout=20)
+
+
+def test_twenty_at_once_are_made_used_and_ended(host):
+    def life(number):
+        box = host.create("--workspace", "-", "--name", f"n{number}")
+        said = host.exec(box, "sh", "-c", f"echo {number} > f; cat f").stdout
+        kept = host.show(box)["workspace"]
+        host.ok("kill", box)
+        return said, pathlib.Path(kept).exists()
+    with concurrent.futures.ThreadPoolExecutor(20) as pool:
+        lives = list(pool.map(life, range(20)))
+    assert lives == [(f"{n}\n", False) for n in range(20)]
+
+
+# ---- killed processes ----
+
+def test_sandboxes_outlive_their_daemon(own_host):
+    boxes = [own_host.create("--workspace", "-", "--metadata", f"n={n}")
+             for n in range(3)]
+    own_host.exec(boxes[0], "sh", "-c", "echo kept > file")
+    own_host.ok("pause", boxes[1])
+    ended = own_host.create("--", "true")
+    wait_until(lambda: own_host.state(ended) == "Terminated")
+    before = {b["id"]: b for b in own_host.list()}
+    pids = own_host.supervisors()
+    assert set(pids) == set(boxes)
+    own_host.kill()
+    assert own_host.run("list").returncode == 4
+    own_host.start()
+    wait_until(lambda: {b["id"]: b for b in own_host.list()} == before)
+    assert own_host.supervisors() == pids
+    assert own_host.exec(boxes[0], "cat", "file").stdout == "kept\n"
+    own_host.ok("resume", boxes[1])
+    assert own_host.exec(boxes[1], "true").returncode == 0
+    assert [e["text"] for e in own_host.events(boxes[1])][:2] == \
+        ["Running", "Pausing"]
+
+
+def test_one_that_expires_without_a_daemon_is_found_over(own_host):
+    box = own_host.create("--timeout", "2", "--workspace", "-")
+    kept = pathlib.Path(own_host.show(box)["workspace"])
+    own_host.kill()
+    wait_until(lambda: not own_host.supervisors())
+    assert not kept.exists()
+    own_host.start()
+    shown = own_host.show(box)
+    assert (shown["state"], shown["reason"]) == ("Terminated", "expired")
+
+
+def test_a_killed_supervisor_takes_its_sandbox_along(own_host):
+    box = own_host.create("--workspace", "-")
+    shown = own_host.show(box)
+    kept = pathlib.Path(shown["workspace"])
+    pid = own_host.supervisors()[box]
+    inside = has_ended(shown["pid"])
+    child = own_host.popen("exec", box, "--", "sleep", "6000")
+    own_host.ok("pause", box)  # version 1's freezer keeps the dead
+    assert own_host.groups(pid)
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: own_host.state(box) == "Failed")
+    assert own_host.show(box)["reason"] == "supervisor_lost"
+    assert child.wait(60) == 125
+    child.communicate()
+    wait_until(inside)
+    wait_until(lambda: not own_host.groups(pid))
+    wait_until(lambda: not kept.exists())
+    wait_until(lambda: shown["session"] not in sessions(own_host))
+
+
+def test_daemon_and_supervisor_killed_leave_nothing(own_host):
+    box = own_host.create("--workspace", "-")
+    shown = own_host.show(box)
+    pid = own_host.supervisors()[box]
+    inside = has_ended(shown["pid"])
+    own_host.kill()
+    os.kill(pid, signal.SIGKILL)
+    wait_until(inside)
+    own_host.start()
+    assert own_host.show(box)["reason"] == "supervisor_lost"
+    wait_until(lambda: not pathlib.Path(shown["workspace"]).exists())
+    wait_until(lambda: not own_host.groups(pid))
+
+
+@pytest.mark.parametrize("damage", [b"", b"short", b"x" * 500])
+def test_a_damaged_record_does_not_orphan_its_sandbox(own_host, damage):
+    box = own_host.create()
+    own_host.kill()
+    (own_host.dir / "host/sandboxes" / box / "record").write_bytes(damage)
+    own_host.start()
+    wait_until(lambda: own_host.show(box)["session"])
+    assert own_host.exec(box, "true").returncode == 0
+    own_host.ok("kill", box)
+    assert own_host.state(box) == "Terminated"
+
+
+def test_without_a_gateway_nothing_is_made(own_gateway, tmp_path):
+    host = Host(own_gateway, tmp_path).start()
+    box = host.create()
+    own_gateway.stop()
+    done = host.run("create")
+    assert done.returncode == 4, done.stderr
+    # What runs goes on, and nothing leaves it.
+    wait_until(lambda: host.exec(
+        box, "curl", "-s", "http://sallyport.internal/policy").returncode
+        not in (0, 127))
+    assert host.exec(box, "echo", "here").stdout == "here\n"
+    own_gateway.start()
+    wait_until(lambda: [e for e in host.events(box)
+                        if e["kind"] == "gateway"])
+    assert all(b["state"] in OVER or b["id"] == box for b in host.list())
+    host.stop()
+    host.check()
+
+
+def test_only_its_own_user_may_ask(host):
+    if os.geteuid() != 0:
+        assert (host.dir / "host/host.sock").stat().st_mode & 0o777 == 0o600
+        return
+    done = subprocess.run(
+        ["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups",
+         *host.command("list")], env=host.env(), capture_output=True,
+        text=True)
+    assert done.returncode == 4, done.stderr
+
+
+def test_the_configuration_is_checked(tmp_path):
+    from host import PROGRAM
+    path = tmp_path / "host.yaml"
+    for text, code, says in (
+            ("limits: {sandboxes: 3}\nuid_range: 3000000-3000999\n", 0,
+             "valid"),
+            ("limits: {sandboxes: 0}\n", 3, "host.yaml:1:21"),
+            ("runn: /x\n", 3, "did you mean"),
+            ("uid_range: 5-10\n", 3, "user ids"),
+            ("workspaces: relative\n", 3, "absolute"),
+            ("pool: {}\n", 3, "not supported yet")):
+        path.write_text(text)
+        done = subprocess.run([PROGRAM, "-t", "-c", path], text=True,
+                              capture_output=True)
+        assert done.returncode == code, (text, done.stderr)
+        assert says in done.stdout + done.stderr, (text, done.stderr)
+
+
+def test_the_states_are_printed_for_graphviz():
+    from host import PROGRAM
+    text = subprocess.run([PROGRAM, "--dump-states"], text=True, check=True,
+                          capture_output=True).stdout
+    assert "Running -> Pausing" in text
+    assert "Terminated ->" not in text and "Failed ->" not in text

@@ -1,0 +1,142 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "sandbox-host/flow/sandbox_spec.h"
+
+#define WORD(text) {{(const uint8_t *)(text), sizeof(text) - 1}}
+
+static int open_exec(const struct exec_request *request)
+{
+	struct err err;
+	auto_fd int fd = exec_request_seal(request, &err);
+	struct request_memory memory;
+	struct exec_request taken;
+	int result;
+
+	assert_true(fd >= 0);
+	result = exec_request_open(fd, &memory, &taken, &err);
+	if (result == 0) {
+		assert_int_equal(taken.argv_count, request->argv_count);
+		request_release(&memory);
+	} else {
+		assert_int_equal(err.code, ERR_INVALID);
+		assert_int_equal(memory.mapping.len, 0);
+	}
+	return result;
+}
+
+static void a_command_that_can_be_run_is_taken(void **state)
+{
+	static const struct text_item argv[] = {WORD("echo"), WORD("\xff\n")};
+	static const struct text_item env[] = {WORD("A="), WORD("B=c=d")};
+	const struct exec_request request = {
+		.argv = argv,
+		.argv_count = ARRAY_SIZE(argv),
+		.env = env,
+		.env_count = ARRAY_SIZE(env),
+		.cwd = bytes_str("/tmp"),
+	};
+
+	(void)state;
+	assert_int_equal(open_exec(&request), 0);
+}
+
+static void a_command_that_would_be_another_is_refused(void **state)
+{
+	static const struct text_item good[] = {WORD("true")};
+	static const struct text_item empty[] = {WORD("")};
+	static const struct text_item cut[] = {WORD("true"), WORD("a\0b")};
+	static const struct text_item no_value[] = {WORD("A")};
+	static const struct text_item no_name[] = {WORD("=x")};
+	static const struct text_item nul[] = {WORD("A=b\0c")};
+	const struct exec_request table[] = {
+		{.argv = good, .argv_count = 0},
+		{.argv = empty, .argv_count = 1},
+		{.argv = cut, .argv_count = 2},
+		{.argv = good,
+		 .argv_count = 1,
+		 .env = no_value,
+		 .env_count = 1},
+		{.argv = good, .argv_count = 1, .env = no_name, .env_count = 1},
+		{.argv = good, .argv_count = 1, .env = nul, .env_count = 1},
+		{.argv = good, .argv_count = 1, .cwd = bytes_str("tmp")},
+		{.argv = good, .argv_count = 1, .cwd = bytes_from("/\0x", 3)},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
+		assert_int_equal(open_exec(&table[i]), -1);
+}
+
+static void a_sandbox_keeps_what_it_was_asked_for_with(void **state)
+{
+	static const struct text_item words[] = {WORD("sh"), WORD("-c")};
+	const struct sandbox_request request = {
+		.name = bytes_str("box"),
+		.policy = bytes_str("version: 1\n"),
+		.workspace = bytes_str("/work"),
+		.entrypoint = words,
+		.entrypoint_count = ARRAY_SIZE(words),
+		.expires_ms = 77,
+	};
+	struct err err;
+	auto_fd int fd = sandbox_request_seal(&request, &err);
+	struct request_memory memory;
+	struct sandbox_request taken;
+
+	(void)state;
+	assert_int_equal(sandbox_request_open(fd, &memory, &taken, &err), 0);
+	assert_true(bytes_is(taken.name, "box"));
+	assert_true(bytes_is(taken.policy, "version: 1\n"));
+	assert_true(bytes_is(taken.entrypoint[1].text, "-c"));
+	assert_int_equal(taken.expires_ms, 77);
+	request_release(&memory);
+}
+
+static void a_descriptor_that_may_change_is_refused(void **state)
+{
+	auto_fd int fd = memfd_create("open", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	auto_fd int null = dup(STDIN_FILENO);
+	struct request_memory memory;
+	struct sandbox_request request;
+	struct err err;
+
+	(void)state;
+	assert_int_equal(write(fd, "x", 1), 1);
+	assert_int_equal(sandbox_request_open(fd, &memory, &request, &err), -1);
+	assert_int_equal(sandbox_request_open(null, &memory, &request, &err),
+			 -1);
+}
+
+static void what_is_sealed_and_no_request_is_refused(void **state)
+{
+	struct err err;
+	auto_fd int fd = wire_memfd_seal("x", bytes_str("no request"), &err);
+	struct request_memory memory;
+	struct sandbox_request request;
+	struct exec_request exec;
+
+	(void)state;
+	assert_int_equal(sandbox_request_open(fd, &memory, &request, &err), -1);
+	assert_int_equal(exec_request_open(fd, &memory, &exec, &err), -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_command_that_can_be_run_is_taken),
+		cmocka_unit_test(a_command_that_would_be_another_is_refused),
+		cmocka_unit_test(a_sandbox_keeps_what_it_was_asked_for_with),
+		cmocka_unit_test(a_descriptor_that_may_change_is_refused),
+		cmocka_unit_test(what_is_sealed_and_no_request_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

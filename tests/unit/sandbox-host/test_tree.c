@@ -1,0 +1,122 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "sandbox-host/tree.h"
+
+#define DEPTH 3000 /* longer than a path may be */
+
+static int open_dir(int at, const char *name)
+{
+	int fd = openat(at, name, O_DIRECTORY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static void make_file(int at, const char *name)
+{
+	auto_fd int fd = openat(at, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+}
+
+/* A chain of directories, in each of which is a file as well. */
+static void make_deep(int top)
+{
+	int at = dup(top);
+
+	for (int i = 0; i < DEPTH; i++) {
+		int next;
+
+		make_file(at, "file");
+		assert_int_equal(mkdirat(at, "down", 0700), 0);
+		next = open_dir(at, "down");
+		(void)close(at);
+		at = next;
+	}
+	(void)close(at);
+}
+
+static void a_tree_of_any_depth_is_removed(void **state)
+{
+	char path[] = "/tmp/tree-XXXXXX";
+	int top;
+
+	(void)state;
+	assert_non_null(mkdtemp(path));
+	top = open_dir(AT_FDCWD, path);
+	make_deep(top);
+	/* Names like those that it gives itself. */
+	assert_int_equal(mkdirat(top, ".0.removed", 0700), 0);
+	assert_int_equal(mkdirat(top, ".0.removed/.1.removed", 0700), 0);
+	(void)close(top);
+	assert_int_equal(tree_remove(AT_FDCWD, path), 0);
+	assert_int_equal(access(path, F_OK), -1);
+}
+
+static void directories_without_any_right_are_removed(void **state)
+{
+	char path[] = "/tmp/tree-XXXXXX";
+	int top;
+
+	(void)state;
+	assert_non_null(mkdtemp(path));
+	top = open_dir(AT_FDCWD, path);
+	assert_int_equal(mkdirat(top, "a", 0700), 0);
+	assert_int_equal(mkdirat(top, "a/b", 0700), 0);
+	make_file(top, "a/b/c");
+	assert_int_equal(fchmodat(top, "a/b", 0, 0), 0);
+	assert_int_equal(fchmodat(top, "a", 0, 0), 0);
+	(void)close(top);
+	assert_int_equal(tree_remove(AT_FDCWD, path), 0);
+	assert_int_equal(access(path, F_OK), -1);
+}
+
+static void links_are_not_followed(void **state)
+{
+	char path[] = "/tmp/tree-XXXXXX";
+	char other[] = "/tmp/kept-XXXXXX";
+	int top, kept;
+
+	(void)state;
+	assert_non_null(mkdtemp(path));
+	assert_non_null(mkdtemp(other));
+	kept = open_dir(AT_FDCWD, other);
+	make_file(kept, "file");
+	top = open_dir(AT_FDCWD, path);
+	assert_int_equal(symlinkat(other, top, "link"), 0);
+	assert_int_equal(tree_remove(top, "link"), -1);
+	(void)close(top);
+	assert_int_equal(tree_remove(AT_FDCWD, path), 0);
+	assert_int_equal(faccessat(kept, "file", F_OK, 0), 0);
+	(void)close(kept);
+	assert_int_equal(tree_remove(AT_FDCWD, other), 0);
+}
+
+static void what_is_not_there_is_removed_already(void **state)
+{
+	(void)state;
+	assert_int_equal(tree_remove(AT_FDCWD, "/nonexistent/tree"), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_tree_of_any_depth_is_removed),
+		cmocka_unit_test(directories_without_any_right_are_removed),
+		cmocka_unit_test(links_are_not_followed),
+		cmocka_unit_test(what_is_not_there_is_removed_already),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
