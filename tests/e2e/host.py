@@ -14,13 +14,14 @@ OVER = ("Terminated", "Failed")
 
 
 def fields_of(pid):
-    """(state, start) of a process, as /proc says; None: there is none."""
+    """(state, parent, start) of a process, as /proc says; None: there is
+    none."""
     try:
         text = pathlib.Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return None
     rest = text[text.rindex(")") + 2:].split()
-    return rest[0], rest[19]
+    return rest[0], int(rest[1]), rest[19]
 
 
 class Host:
@@ -47,7 +48,7 @@ class Host:
             self.process = subprocess.Popen(
                 [PROGRAM, "-c", self.config], stdin=subprocess.DEVNULL,
                 stdout=log, stderr=log, env=self.env(), cwd="/",
-                start_new_session=True)
+                start_new_session=True, **self.gateway.as_user)
         wait_until(self.is_ready)
         return self
 
@@ -81,19 +82,21 @@ class Host:
         return (self.dir / "log").read_text(errors="replace")
 
     def supervisors(self):
-        """{id: pid} of ours that live."""
+        """{id: pid} of ours that live. What each has inside was forked from
+        it, and looks like it until it executes something."""
         found = {}
         for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
             try:
                 words = path.read_bytes().split(b"\0")
             except OSError:
                 continue
-            if words[0] == SUPERVISOR.encode() and \
-                    str(self.works).encode() in words:
-                pid = int(path.parent.name)
-                if (fields_of(pid) or "Z")[0] != "Z":
-                    found[words[2].decode()] = pid
-        return found
+            pid = int(path.parent.name)
+            fields = fields_of(pid)
+            if words[0] == SUPERVISOR.encode() and fields and \
+                    str(self.works).encode() in words and fields[0] != "Z":
+                found[pid] = words[2].decode(), fields[1]
+        return {name: pid for pid, (name, parent) in found.items()
+                if parent not in found}
 
     # ---- the command line ----
 
@@ -104,7 +107,8 @@ class Host:
         more.setdefault("stdin", subprocess.DEVNULL)
         return subprocess.run(
             self.command(verb, *words), env=self.env(), cwd=self.workspace,
-            capture_output=True, text=True, timeout=120, **more)
+            capture_output=True, text=True, timeout=120,
+            **{**self.gateway.as_user, **more})
 
     def popen(self, verb, *words, **more):
         more.setdefault("stdin", subprocess.DEVNULL)
@@ -145,10 +149,10 @@ class Host:
 
 def is_alive(pid, start):
     now = fields_of(pid)
-    return now is not None and now[0] != "Z" and now[1] == start
+    return now is not None and now[0] != "Z" and now[2] == start
 
 
 def has_ended(pid):
     """For wait_until: this process, not one that has its number later."""
     start = fields_of(pid)
-    return lambda: start is None or not is_alive(pid, start[1])
+    return lambda: start is None or not is_alive(pid, start[2])

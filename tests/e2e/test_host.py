@@ -5,12 +5,16 @@ import json
 import os
 import pathlib
 import pty
+import shutil
 import signal
 import subprocess
+import tempfile
 import urllib.request
 
 import pytest
-from host import OVER, Host, has_ended
+from gateway import Gateway
+from host import OVER, PROGRAM, Host, has_ended
+from sandbox_tool import ORDINARY_UID
 from waiting import wait_until
 
 SERVER = """
@@ -370,7 +374,9 @@ def test_a_killed_supervisor_takes_its_sandbox_along(own_host):
     kept = pathlib.Path(shown["workspace"])
     pid = own_host.supervisors()[box]
     inside = has_ended(shown["pid"])
-    child = own_host.popen("exec", box, "--", "sleep", "6000")
+    child = own_host.popen("exec", box, "--", "sh", "-c",
+                           "echo ready; exec sleep 6000")
+    assert child.stdout.readline() == "ready\n"
     own_host.ok("pause", box)  # version 1's freezer keeps the dead
     assert own_host.groups(pid)
     os.kill(pid, signal.SIGKILL)
@@ -429,19 +435,64 @@ def test_without_a_gateway_nothing_is_made(own_gateway, tmp_path):
     host.check()
 
 
+@pytest.fixture
+def ordinary_host(pki):
+    """Gateway and service of a user without any help from root."""
+    root = pathlib.Path(tempfile.mkdtemp(prefix="sp."))
+    root.chmod(0o755)
+    (root / "gw").mkdir()
+    (root / "host").mkdir()
+    gateway = Gateway(root / "gw", {}, pki[1])
+    host = Host(gateway, root / "host")
+    if os.geteuid() == 0:
+        gateway.as_user = {"user": ORDINARY_UID, "group": ORDINARY_UID,
+                           "extra_groups": []}
+        for path in [root, *root.rglob("*")]:
+            os.chown(path, ORDINARY_UID, ORDINARY_UID)
+    gateway.start()
+    yield host.start()
+    host.stop()
+    gateway.stop()
+    host.check()
+    gateway.check()
+    shutil.rmtree(root)
+
+
+def test_an_ordinary_user_has_the_service_as_well(ordinary_host):
+    host = ordinary_host
+    one, other = (host.create("--workspace", "-") for _ in range(2))
+    done = host.exec(one, "sh", "-c", "id -u; echo mine > file; "
+                                      "echo x > /dev/stderr")
+    assert done.returncode == 0, done.stderr
+    # Neither sees what the other has.
+    there = host.show(one)["workspace"]
+    assert host.exec(other, "ls", there).returncode != 0
+    assert host.exec(one, "cat", f"{there}/file").stdout == "mine\n"
+    if not host.groups(host.supervisors()[one]):
+        done = host.run("pause", one)
+        assert done.returncode == 1 and "freezer" in done.stderr
+        assert host.state(one) == "Running"
+    pids = host.supervisors()
+    host.kill()
+    host.start()
+    assert host.supervisors() == pids
+    assert host.exec(one, "true").returncode == 0
+    os.kill(pids[other], signal.SIGKILL)
+    wait_until(lambda: host.state(other) == "Failed")
+
+
 def test_only_its_own_user_may_ask(host):
     if os.geteuid() != 0:
         assert (host.dir / "host/host.sock").stat().st_mode & 0o777 == 0o600
         return
     done = subprocess.run(
-        ["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups",
-         *host.command("list")], env=host.env(), capture_output=True,
+        ["setpriv", f"--reuid={ORDINARY_UID}", f"--regid={ORDINARY_UID}",
+         "--clear-groups", *host.command("list")], env=host.env(), capture_output=True,
         text=True)
     assert done.returncode == 4, done.stderr
 
 
 def test_the_configuration_is_checked(tmp_path):
-    from host import PROGRAM
     path = tmp_path / "host.yaml"
     for text, code, says in (
             ("limits: {sandboxes: 3}\nuid_range: 3000000-3000999\n", 0,
@@ -459,7 +510,6 @@ def test_the_configuration_is_checked(tmp_path):
 
 
 def test_the_states_are_printed_for_graphviz():
-    from host import PROGRAM
     text = subprocess.run([PROGRAM, "--dump-states"], text=True, check=True,
                           capture_output=True).stdout
     assert "Running -> Pausing" in text
