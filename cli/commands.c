@@ -201,6 +201,7 @@ const struct command commands[] = {
 	 "FILE]...\n"
 	 "                             METHOD URL\n"
 	 "       sallyport policy test --policy FILE ... PUSH URL REF\n"
+	 "       sallyport policy test --policy FILE --command LINE\n"
 	 "\n"
 	 "Prints verdict, rule and trace. Exits 10 when it would be denied, "
 	 "or a\n"
@@ -211,10 +212,14 @@ const struct command commands[] = {
 	 "                    that runs\n"
 	 "  --secret FILE     also look for what is in it where a rule says "
 	 "`secrets: deny`\n"
+	 "  --command LINE    a command line, judged by `commands` of the "
+	 "policy\n"
 	 "\n"
-	 "Example:\n"
+	 "Examples:\n"
 	 "  sallyport policy test --policy agent.yaml GET "
-	 "https://api.github.com/zen\n"},
+	 "https://api.github.com/zen\n"
+	 "  sallyport policy test --policy agent.yaml --command 'git push "
+	 "--force'\n"},
 	{"policy", "learn", cmd_policy_other, "rules from what was done",
 	 "Usage: sallyport policy learn SESSION [--policy FILE] [--denied] [-o "
 	 "FILE]\n"

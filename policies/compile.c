@@ -12,7 +12,8 @@
 
 struct top_nodes {
 	const struct text_node *version, *name, *extends, *network,
-		*credentials, *git, *filesystem, *limits, *environment;
+		*credentials, *git, *filesystem, *commands, *limits,
+		*environment;
 };
 
 struct network_nodes {
@@ -76,6 +77,7 @@ static void compile_sections(struct compile *compile,
 	compile_rules(compile, network.rules, nodes->extends);
 	compile_bindings(compile, nodes->credentials);
 	compile_filesystem(compile, nodes->filesystem);
+	compile_commands(compile, nodes->commands);
 	compile_limits(compile, nodes->limits);
 	compile_environment(compile, nodes->environment);
 }
@@ -123,14 +125,13 @@ static void compile_top(struct compile *compile, const struct text_node *root)
 		{"git", reader_keep, offsetof(struct top_nodes, git)},
 		{"filesystem", reader_keep,
 		 offsetof(struct top_nodes, filesystem)},
+		{"commands", reader_keep, offsetof(struct top_nodes, commands)},
 		{"limits", reader_keep, offsetof(struct top_nodes, limits)},
 		{"environment", reader_keep,
 		 offsetof(struct top_nodes, environment)},
-		{"commands", NULL, 0},
 		{"guardrail", NULL, 0},
 	};
-	struct top_nodes nodes = {NULL, NULL, NULL, NULL, NULL,
-				  NULL, NULL, NULL, NULL};
+	struct top_nodes nodes = {0};
 
 	if (!reader_map(&compile->reader, root, fields, ARRAY_SIZE(fields),
 			&nodes))

@@ -67,6 +67,7 @@ void compile_lfs(struct compile *compile, const struct text_node *node,
 void compile_rules(struct compile *compile, const struct text_node *rules,
 		   const struct text_node *extends);
 void compile_filesystem(struct compile *compile, const struct text_node *node);
+void compile_commands(struct compile *compile, const struct text_node *node);
 void compile_limits(struct compile *compile, const struct text_node *node);
 void compile_environment(struct compile *compile, const struct text_node *node);
 

@@ -92,6 +92,10 @@
 	X(filesystem, 403, "the file system policy forbids it")                \
 	X(syscall, 403, "the system call is not open to a sandbox")            \
 	X(resource_limit, 403, "a limit of the sandbox was reached")           \
+	X(command_not_allowed, 403, "the policy does not allow this command")  \
+	X(command_risk, 403, "the command's risk is above what is allowed")    \
+	X(command_ambiguous, 403, "the command can be read in several ways")   \
+	X(limit_actions, 429, "the session runs commands too often")           \
 	X(internal, 500, "a part of the gateway is not available")
 
 enum constraint {

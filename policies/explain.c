@@ -377,7 +377,8 @@ int policy_explain(const struct policy *policy, struct buf *out)
 	    add_network(policy, out) < 0 || add_credentials(policy, out) < 0 ||
 	    add_git(policy, out) < 0 ||
 	    add_guardrail(policy->guardrail, out) < 0 ||
-	    add_filesystem(policy, out) < 0 || add_limits(policy, out) < 0 ||
+	    add_filesystem(policy, out) < 0 ||
+	    explain_commands(policy, out) < 0 || add_limits(policy, out) < 0 ||
 	    add_environment(policy, out) < 0)
 		return -1;
 	return add_help(policy, out);

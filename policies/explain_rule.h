@@ -13,6 +13,8 @@ int explain_rule(const struct policy_rule *rule, struct buf *out);
 int explain_list(struct buf *out, const struct policy_strings *list);
 /* What a push may hold, as lines below its repository. */
 int explain_push(const struct policy_repo *repo, struct buf *out);
+/* The section of `commands`; nothing where it is not set. */
+int explain_commands(const struct policy *policy, struct buf *out);
 /* "4 GiB". */
 int explain_bytes(struct buf *out, uint64_t bytes);
 /* "2 h". */

@@ -18,6 +18,7 @@
 #include "common/bytes.h"
 #include "common/err.h"
 #include "policies/network_limits.h"
+#include "policies/policy_commands.h"
 #include "policies/policy_credential.h"
 #include "policies/policy_rule.h"
 #include "policies/push_checks.h"
@@ -136,6 +137,7 @@ struct policy {
 	size_t repo_count;
 	struct policy_sign sign; /* of the repositories that sign */
 	struct policy_filesystem filesystem;
+	struct policy_commands commands;
 	struct policy_limits limits;
 	struct policy_environment environment;
 };

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/policy/command.h"
 #include "cli/policy/guardrail.h"
 #include "cli/policy/which.h"
 #include "cli/policy_file.h"
@@ -24,8 +25,9 @@
 
 struct policy_options {
 	struct policy_which which;
-	const char *body; /* a file, "-": stdin */
-	struct buf held;  /* what is in it */
+	const char *command; /* a line of a shell, instead of a request */
+	const char *body;    /* a file, "-": stdin */
+	struct buf held;     /* what is in it */
 	struct fields headers;
 	struct secret_prints *prints; /* of --secret; NULL: none */
 	bool is_push;
@@ -124,6 +126,7 @@ static int parse(struct cli *cli, struct policy_options *options)
 		{"header", required_argument, NULL, 'h'},
 		{"body", required_argument, NULL, 'd'},
 		{"secret", required_argument, NULL, 's'},
+		{"command", required_argument, NULL, 'l'},
 		{NULL, 0, NULL, 0},
 	};
 	int option;
@@ -134,12 +137,16 @@ static int parse(struct cli *cli, struct policy_options *options)
 			continue;
 		if (option == 'd')
 			options->body = optarg;
+		else if (option == 'l')
+			options->command = optarg;
 		else if (option == 'h'
 				 ? add_header(options, optarg) < 0
 				 : option != 's' ||
 					   add_secret(options, optarg) < 0)
 			return -1;
 	}
+	if (options->which.policy && options->command)
+		return optind == cli->argc ? 0 : -1;
 	if (!options->which.policy || cli->argc - optind < 2)
 		return -1;
 	options->is_push = !strcmp(cli->argv[optind], "PUSH");
@@ -449,6 +456,11 @@ int policy_test(struct cli *cli)
 	policy = policy_file_read(options.which.policy, &variables, &text);
 	if (!policy)
 		return EXIT_INVALID;
+	if (options.command) {
+		exit_code = policy_test_command(cli, policy, options.command);
+		policy_free(policy);
+		return exit_code;
+	}
 	of.policy = policy;
 	exit_code = guardrail_bind(&guardrail, options.which.guardrail,
 				   &variables, policy);

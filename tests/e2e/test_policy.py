@@ -15,7 +15,7 @@ network:
 WRONG = {
     "an unknown key": (GOOD.replace("hosts:", "host:"), ":5:7:", "hosts"),
     "a key that is not supported yet": (
-        GOOD + "commands: {allow: [git]}\n", ":8:1:", "not supported yet"),
+        GOOD + "guardrail: x.yaml\n", ":8:1:", "not supported yet"),
     "bad YAML": (GOOD.replace("[GET]", "[GET"), ":", ""),
     "an anchor": (GOOD.replace("[GET]", "&a [GET]"), ":6:", "anchor"),
     "a key twice": (GOOD + "version: 1\n", ":8:", ""),
@@ -145,3 +145,32 @@ def test_policy_test_looks_into_a_body(gateway, tmp_path, body, exit_code,
     assert done.returncode == exit_code
     assert word in done.stdout
     assert "body: looked into" in done.stdout
+
+
+COMMANDS = """\
+version: 1
+filesystem: {hide: ["**/.env"]}
+commands: {allow: [git], deny: [sudo]}
+"""
+
+
+@pytest.mark.parametrize("line, verdict, constraint", [
+    ("ls -l | wc -l", "allow", "none"),
+    ("git push --force", "allow", "none"),
+    ("rm -rf build", "ask", "approval_pending"),
+    ("ls; env X=1 sudo ls", "deny", "command_not_allowed"),
+    ("cat config/.env", "deny", "filesystem"),
+    ("cat 'x", "ask", "approval_pending"),
+])
+def test_a_command_line_is_judged(gateway, tmp_path, line, verdict,
+                                  constraint):
+    path = tmp_path / "p.yaml"
+    path.write_text(COMMANDS)
+    done = gateway.cli("policy", "test", "--policy", path, "-o", "json",
+                       "--command", line)
+    said = json.loads(done.stdout)
+    assert done.returncode == (0 if verdict == "allow" else 10)
+    assert (said["verdict"], said["constraint"]) == (verdict, constraint)
+    path.write_text("version: 1\n")
+    done = gateway.cli("policy", "test", "--policy", path, "--command", line)
+    assert done.returncode == 0 and "no line is judged" in done.stdout

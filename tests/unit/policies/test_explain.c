@@ -190,10 +190,42 @@ static void what_the_guardrail_lets_pass_is_told_beside_it(void **state)
 	}
 }
 
+static void commands_have_their_words(void **state)
+{
+	static const char *const words[] = {
+		"## Commands",
+		"A person is asked about what writes",
+		"- Allowed, whatever they do: `git`, `npm run`.",
+		"- Never: `sudo`.",
+		"- At most 200 commands within 1 h.",
+		"- High risk: `rm -r`, `sudo`",
+		NULL};
+	static const char *const only[] = {"Run only what reads", NULL};
+	static const char *const listed[] = {
+		"Nothing runs but what is allowed by name.", NULL};
+	static const char *const full[] = {
+		"What cannot be undone or told apart is\n  refused", NULL};
+	static const char *const none[] = {"## Commands", NULL};
+	static const char *const never[] = {"Allowed, whatever", NULL};
+
+	(void)state;
+	assert_says("version: 1\ncommands: {allow: [git, npm run], deny: "
+		    "[sudo], actions: 200/1h}\n",
+		    words, NULL);
+	assert_says("version: 1\ncommands: {autonomy: read-only, allow: "
+		    "[git]}\n",
+		    only, never);
+	assert_says("version: 1\ncommands: {allow: [git], deny: ['*']}\n",
+		    listed, NULL);
+	assert_says("version: 1\ncommands: {autonomy: full}\n", full, never);
+	assert_says("version: 1\n", NULL, none);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_policy_without_network_says_so),
+		cmocka_unit_test(commands_have_their_words),
 		cmocka_unit_test(every_section_has_its_words),
 		cmocka_unit_test(rules_are_told_with_their_conditions),
 		cmocka_unit_test(explanations_know_their_bound),
