@@ -31,6 +31,10 @@ struct bytes look_body(const struct conn *conn);
  * credential (NULL: none) puts its secret go into its swaps, any other one
  * is a refusal. 0, or -1. */
 int swaps_find(struct conn *conn, const struct policy_credential *credential);
+/* Refuse: the placeholder of a credential stands in `place`, where it means
+ * nothing. -1. */
+int swaps_refuse(struct conn *conn, const struct policy_credential *of,
+		 const char *place);
 /* Does the credential's own placeholder stand in the value, also as Basic? */
 bool swaps_hold(struct conn *conn, const struct policy_credential *credential,
 		struct bytes value);

@@ -12,6 +12,7 @@
 #include "gateway/edge/lfs_lane.h"
 #include "gateway/edge/look.h"
 #include "gateway/edge/opening.h"
+#include "gateway/edge/stray.h"
 #include "gateway/edge/verify.h"
 #include "gateway/edge/websocket_lane.h"
 #include "gateway/upstream/dial.h"
@@ -57,6 +58,7 @@ static void let_go(struct conn *conn)
 	lfs_work_release(conn);
 	websocket_release(conn);
 	look_release(conn);
+	stray_release(conn);
 	verify_release(conn);
 	approval_release(conn);
 	internal_release(conn);
@@ -249,6 +251,7 @@ void conn_reset_request(struct conn *conn)
 	lfs_work_release(conn);
 	websocket_release(conn);
 	look_release(conn);
+	stray_release(conn);
 	verify_release(conn);
 	rate_end(conn);
 	approval_release(conn);

@@ -28,8 +28,9 @@
 /* A client that says nothing for so long waits for the server's first word. */
 #define SILENCE_MS 300
 
-/* What changes a body on its way: bytes in, bytes appended to out. Filters
- * are the git lane's; state is theirs. */
+/* What changes a body on its way: at most so many bytes in at a time, bytes
+ * appended to out. State is its owner's. */
+#define FILTER_IN_MAX 4096
 struct filter {
 	int (*feed)(void *state, struct bytes in, struct buf *out,
 		    struct err *err);
@@ -44,6 +45,7 @@ struct look;	       /* look.h */
 struct verify;	       /* verify.h */
 struct approval;       /* approval.h */
 struct internal;       /* internal.h */
+struct stray;	       /* stray.h */
 
 struct conn {
 	struct edge *edge;
@@ -100,6 +102,7 @@ struct conn {
 	struct lfs_work *lfs;		  /* NULL: not LFS */
 	struct websocket_work *websocket; /* NULL: no handshake */
 	struct look *look;		  /* a body that is held; else NULL */
+	struct stray *stray;		  /* of one that streams; or NULL */
 	struct verify *verify;		  /* what upstream is asked first */
 	struct approval *approval;	  /* what a person is asked; or NULL */
 	struct internal *internal;	  /* a request to ourselves; or NULL */

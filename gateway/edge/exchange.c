@@ -2,9 +2,8 @@
 #include "gateway/edge/look.h"
 #include "gateway/http/trailers.h"
 
-/* A filter is fed this much at a time, and may make this much of it: a
- * gzip'd byte can become 1,032 (DEFLATE's own limit). */
-#define FILTER_IN_MAX  4096
+/* What a filter may make of FILTER_IN_MAX bytes: a gzip'd byte can become
+ * 1,032 (DEFLATE's own limit). */
 #define FILTER_OUT_MAX (5 * 1024 * 1024)
 
 /* ---- the request's body ---- */

@@ -3,7 +3,9 @@
  */
 #include "common/cleanup.h"
 #include "gateway/edge/git_lane.h"
+#include "gateway/edge/placeholders.h"
 #include "policies/inspect/prints.h"
+#include "policies/inspect/secrets.h"
 #include "policies/pattern.h"
 
 /* limit 0: none. */
@@ -58,13 +60,30 @@ static void add_commits(struct git_work *work,
 	work->proof.commits = work->commit_rules;
 }
 
+/* The session's placeholders. */
+static size_t add_exempt(const struct edge *edge,
+			 struct msg_pack_exempt exempt[PACK_EXEMPT_MAX])
+{
+	const struct placeholders *all = edge->placeholders;
+
+	_Static_assert(PACK_EXEMPT_MAX >= SECRET_EXEMPT_MAX &&
+			       PACK_EXEMPT_TEXT_MAX >= PLACEHOLDER_SIZE,
+		       "every placeholder fits");
+	for (size_t i = 0; i < all->texts_count; i++)
+		exempt[i].text = all->texts[i];
+	return all->texts_count;
+}
+
 /* The fingerprints of the session's own secrets, where it has any. */
 static int tell_secrets(struct conn *conn)
 {
 	const struct edge *edge = conn->edge;
+	struct msg_pack_exempt exempt[PACK_EXEMPT_MAX];
 	auto_type(buf_release) struct buf prints;
 	struct msg_pack_secrets message = {
 		.exempt_digest = bytes_from(edge->lease_hash, DIGEST_LEN),
+		.exempt = exempt,
+		.exempt_count = add_exempt(edge, exempt),
 	};
 	struct err err;
 

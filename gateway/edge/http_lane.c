@@ -12,6 +12,7 @@
 #include "gateway/edge/look.h"
 #include "gateway/edge/opening.h"
 #include "gateway/edge/script.h"
+#include "gateway/edge/stray.h"
 #include "gateway/edge/verify.h"
 #include "gateway/edge/websocket_lane.h"
 #include "gateway/session/lease.h"
@@ -485,7 +486,7 @@ static enum step step_permit(struct conn *conn, enum lane_event event)
 	}
 	if (conn->websocket && websocket_permit(conn) < 0)
 		return STEP_DENY;
-	if (attach_prepare(conn, false) < 0 ||
+	if (attach_prepare(conn, false) < 0 || stray_begin(conn) < 0 ||
 	    rate_begin(conn, conn->request.body_len) < 0 ||
 	    conn_record_request(conn, &conn->verdict) < 0)
 		return STEP_DENY;

@@ -6,6 +6,7 @@
 #include "common/cleanup.h"
 #include "common/digest.h"
 #include "gateway/edge/lfs_lane.h"
+#include "gateway/edge/placeholders.h"
 #include "policies/inspect/prints.h"
 #include "policies/inspect/secrets.h"
 
@@ -201,6 +202,9 @@ static int open_scan(struct conn *conn)
 	const struct edge *edge = conn->edge;
 	const struct secret_look look = {
 		.prints = edge->own.prints,
+		/* Worthless elsewhere, as the session's lease is. */
+		.exempt = edge->placeholders->texts,
+		.exempt_count = edge->placeholders->texts_count,
 		.exempt_digest = edge->lease_hash,
 	};
 	struct err err;

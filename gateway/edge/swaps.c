@@ -8,6 +8,7 @@
 #include "common/cleanup.h"
 #include "gateway/edge/attach.h"
 #include "gateway/edge/placeholders.h"
+#include "gateway/edge/stray.h"
 #include "policies/query.h"
 
 #define HOSTS_TOLD 4
@@ -111,8 +112,8 @@ static void advise(struct conn *conn, const struct policy_credential *of)
 			arena_copy(&conn->arena, buf_view(&out));
 }
 
-static int refuse(struct conn *conn, const struct policy_credential *of,
-		  const char *place)
+int swaps_refuse(struct conn *conn, const struct policy_credential *of,
+		 const char *place)
 {
 	conn_refuse(conn, CONSTRAINT_placeholder_not_allowed,
 		    "the placeholder of \"%.*s\" stands in the %s, where its "
@@ -159,8 +160,9 @@ static int look_for(struct finding *finding, const struct spot *spot,
 		if (at < 0)
 			return 0;
 		if (!may_stand(finding, placeholder, spot))
-			return refuse(finding->conn, placeholder->credential,
-				      spot->name);
+			return swaps_refuse(finding->conn,
+					    placeholder->credential,
+					    spot->name);
 		if (add(finding, spot, (size_t)at) < 0)
 			return -1;
 		from = (size_t)at + placeholder->text.len;
@@ -233,7 +235,7 @@ static int look_behind_escapes(struct finding *finding)
 		if ((holds(pair->name, one->text) ||
 		     holds(pair->value, one->text)) &&
 		    !holds(conn->request.query, one->text))
-			return refuse(conn, one->credential, "query");
+			return swaps_refuse(conn, one->credential, "query");
 	}
 	return 0;
 }
@@ -264,18 +266,30 @@ static int look_at_target(struct finding *finding)
 	return 0;
 }
 
+static struct bytes value_of(const struct fields *fields, const char *name)
+{
+	const struct field *field = fields_find(fields, name);
+
+	return field ? field->value : bytes_from(NULL, 0);
+}
+
+/* application/json, application/problem+json, text/x-json... */
+static bool names_json(struct bytes type)
+{
+	for (size_t i = 0; i + 4 <= type.len; i++)
+		if (bytes_is_nocase(bytes_slice(type, i, i + 4), "json"))
+			return true;
+	return false;
+}
+
 static enum leg_escape escape_of(const struct fields *fields)
 {
-	const struct field *field = fields_find(fields, "Content-Type");
-	struct bytes type = {NULL, 0};
+	struct bytes type = value_of(fields, "Content-Type");
 
-	if (field)
-		type = field->value;
 	if (bytes_is_nocase(bytes_slice(type, 0, 33),
 			    "application/x-www-form-urlencoded"))
 		return LEG_PERCENT;
-	return bytes_find_bytes(type, bytes_str("json"), 0) >= 0 ? LEG_JSON
-								 : LEG_PLAIN;
+	return names_json(type) ? LEG_JSON : LEG_PLAIN;
 }
 
 static int look_at_body(struct finding *finding)
@@ -289,7 +303,19 @@ static int look_at_body(struct finding *finding)
 		.name = "body",
 	};
 
-	return spot.text.len ? look_at(finding, &spot) : 0;
+	size_t before = finding->count;
+
+	if (spot.text.len == 0)
+		return 0;
+	if (look_at(finding, &spot) < 0)
+		return -1;
+	/* Where it may stand, it stands as it is. */
+	return finding->count > before
+		       ? 0
+		       : stray_check(conn, spot.text,
+				     value_of(&conn->request.fields,
+					      "Content-Encoding"),
+				     "body");
 }
 
 /* ---- all of it ---- */

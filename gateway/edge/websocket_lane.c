@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "common/cleanup.h"
-#include "gateway/edge/conn.h"
+#include "gateway/edge/stray.h"
 #include "gateway/websocket/frames.h"
 #include "gateway/websocket/handshake.h"
 #include "policies/pattern.h"
@@ -293,6 +293,9 @@ static enum step check_message(struct conn *conn)
 		conn->verdict.rule = rule->name;
 		return end_refused(conn, WEBSOCKET_POLICY);
 	}
+	if (stray_check(conn, buf_view(&from->message), bytes_from(NULL, 0),
+			"message") < 0)
+		return end_refused(conn, WEBSOCKET_POLICY);
 	return STEP_STAY;
 }
 

@@ -87,9 +87,17 @@ static const struct wire_field msg_pack_check_fields[] = {
 const struct wire_schema msg_pack_check_schema =
 	WIRE_SCHEMA("pack-check", struct msg_pack_check, msg_pack_check_fields);
 
+static const struct wire_field msg_pack_exempt_fields[] = {
+	WIRE_BYTES(struct msg_pack_exempt, text, PACK_EXEMPT_TEXT_MAX),
+};
+static const struct wire_schema msg_pack_exempt_schema = WIRE_SCHEMA(
+	"pack-exempt", struct msg_pack_exempt, msg_pack_exempt_fields);
+
 static const struct wire_field msg_pack_secrets_fields[] = {
 	WIRE_BYTES(struct msg_pack_secrets, prints, PRINTS_MESSAGE_MAX),
 	WIRE_BYTES(struct msg_pack_secrets, exempt_digest, DIGEST_LEN),
+	WIRE_LIST(struct msg_pack_secrets, exempt, PACK_EXEMPT_MAX,
+		  &msg_pack_exempt_schema),
 };
 const struct wire_schema msg_pack_secrets_schema = WIRE_SCHEMA(
 	"pack-secrets", struct msg_pack_secrets, msg_pack_secrets_fields);

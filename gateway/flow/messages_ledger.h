@@ -81,9 +81,16 @@ struct msg_pack_check {
 extern const struct wire_schema msg_pack_check_schema;
 
 /* What to look for, beside tokens of known kinds. */
+#define PACK_EXEMPT_MAX	     64
+#define PACK_EXEMPT_TEXT_MAX 192
+struct msg_pack_exempt {
+	struct bytes text; /* looks like a token, and is none */
+};
 struct msg_pack_secrets {
 	struct bytes prints;	    /* policies/inspect/prints.h; empty: none */
 	struct bytes exempt_digest; /* SHA-256 of what is no secret */
+	const struct msg_pack_exempt *exempt;
+	size_t exempt_count; /* <= PACK_EXEMPT_MAX */
 };
 extern const struct wire_schema msg_pack_secrets_schema;
 

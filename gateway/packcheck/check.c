@@ -351,6 +351,19 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+static void keep_exempt(struct pack_check *check,
+			const struct msg_pack_secrets *secrets)
+{
+	check->exempt_count = secrets->exempt_count;
+	for (size_t i = 0; i < secrets->exempt_count; i++) {
+		struct bytes text = secrets->exempt[i].text;
+
+		if (text.len)
+			memcpy(check->exempt_texts[i], text.data, text.len);
+		check->exempt[i] = bytes_from(check->exempt_texts[i], text.len);
+	}
+}
+
 void pack_check_secrets(struct pack_check *check,
 			const struct msg_pack_secrets *secrets)
 {
@@ -364,6 +377,7 @@ void pack_check_secrets(struct pack_check *check,
 	check->has_digest = digest.len == DIGEST_LEN;
 	if (check->has_digest)
 		memcpy(check->exempt_digest, digest.data, DIGEST_LEN);
+	keep_exempt(check, secrets);
 }
 
 static struct look_rules rules_of(struct pack_check *check,
@@ -373,6 +387,8 @@ static struct look_rules rules_of(struct pack_check *check,
 		.file_bytes_max = ask->file_bytes_max,
 		.deny_secrets = ask->deny_secrets,
 		.secrets = {.prints = check->prints,
+			    .exempt = check->exempt,
+			    .exempt_count = check->exempt_count,
 			    .exempt_digest = check->has_digest
 						     ? check->exempt_digest
 						     : NULL},

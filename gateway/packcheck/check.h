@@ -33,6 +33,10 @@ struct pack_check {
 	struct secret_prints *prints; /* NULL: none */
 	uint8_t exempt_digest[DIGEST_LEN];
 	bool has_digest;
+	/* What looks like a token, and is none. */
+	uint8_t exempt_texts[PACK_EXEMPT_MAX][PACK_EXEMPT_TEXT_MAX];
+	struct bytes exempt[PACK_EXEMPT_MAX];
+	size_t exempt_count;
 	bool is_deaf; /* what to look for could not be understood */
 	struct {
 		git_oid from, ancestor;

@@ -39,16 +39,22 @@ class Handler(http.server.BaseHTTPRequestHandler):
             length = int(self.headers.get("Content-Length", 0))
             body = self.rfile.read(length)
             if len(body) < length:
+                self.server.cut.append(body)
                 raise ConnectionError("the body was cut short")
             return body
         body = b""
         while True:
-            size = int(self.rfile.readline(), 16)
+            line = self.rfile.readline()
+            if not line:
+                self.server.cut.append(body)
+                raise ConnectionError("the body was cut short")
+            size = int(line, 16)
             piece = self.rfile.read(size)
             self.rfile.readline()
             if size == 0:
                 return body
             body += piece
+            self.server.come = body
 
     def _serve(self):
         seen = Seen(self, self._body())
@@ -73,6 +79,8 @@ class KeyedOrigin(http.server.ThreadingHTTPServer):
 
     def __init__(self, address, pem):
         self.seen = []
+        self.come = b""  # of a chunked body, so far
+        self.cut = []  # bodies that ended before their end
         self.keys = {}  # access key id: (secret, token); none: no signatures
         super().__init__((address, free_port(address)), Handler)
         self.port = self.server_address[1]

@@ -1,8 +1,10 @@
 """Credentials as headers, parameters and in the place of placeholders: what
 upstream gets, what is refused, and that nothing of it is ever inside."""
 import base64
+import gzip
 
 import pytest
+from gateway import wait_until
 from keyed_origin import KeyedOrigin
 
 HOST, OTHER = "good.example", "plain.example"
@@ -23,6 +25,7 @@ def web(make_session, policies, upstream, gateway):
     def make(attach, rule=(), other=(), **more):
         gateway.put_secret("key", KEY)
         upstream.seen.clear()
+        upstream.cut.clear()
         upstream.keys = {}
         policy = policies.make([
             policies.rule(HOST, ports=[upstream.port], credential="c",
@@ -203,6 +206,73 @@ def test_a_placeholder_in_a_body_that_a_rule_looks_at(web, upstream):
             "placeholder_not_allowed", "stands in the body")
     assert session.curl(session.url, *text, "nothing").status == 200
     assert upstream.seen.pop().body == b"nothing"
+
+
+def send(session, tmp_path, body, *options):
+    (tmp_path / "body").write_bytes(body)
+    return session.curl(session.url, "-H", "Content-Type: text/plain",
+                        "--data-binary", f"@{tmp_path}/body", *options)
+
+
+CHUNKED = ("-H", "Transfer-Encoding: chunked")
+GZIP = ("-H", "Content-Encoding: gzip")
+
+
+@pytest.mark.parametrize("coded, options", [
+    (bytes, ()), (bytes, CHUNKED), (gzip.compress, GZIP),
+    (gzip.compress, (*GZIP, *CHUNKED))],
+    ids=["length", "chunked", "gzip", "gzip-chunked"])
+def test_a_placeholder_in_a_body_that_streams(web, upstream, tmp_path, coded,
+                                              options):
+    session = web("placeholder", placeholder={"env": ["KEY"]})
+    worthless = session.placeholders["KEY"].encode()
+    before = bytes(i * 7 % 251 for i in range(300000))
+    refused(send(session, tmp_path, coded(before + worthless + b"behind"),
+                 *options),
+            "placeholder_not_allowed", "stands in the body")
+    assert not upstream.seen
+    assert worthless not in b"".join(upstream.cut)
+    # The twin: all but its last letter, of which nothing is lost.
+    body = coded(before + worthless[:-1])
+    assert send(session, tmp_path, body, *options).status == 200
+    assert upstream.seen.pop().body == body
+
+
+def test_no_byte_of_a_whole_placeholder_is_the_upstreams(web, upstream):
+    """Byte by byte, with a pause in which all that may go has gone."""
+    upstream.come = b""
+    session = web("placeholder", placeholder={"env": ["KEY"]})
+    worthless = session.placeholders["KEY"].encode()
+    stream = session.connect_tls(HOST, upstream.port)
+    stream.sendall(f"POST / HTTP/1.1\r\nHost: {HOST}:{upstream.port}\r\n"
+                   "Transfer-Encoding: chunked\r\n\r\n".encode())
+    for byte in b"text " + worthless[:-1]:
+        stream.sendall(b"1\r\n" + bytes([byte]) + b"\r\n")
+    wait_until(lambda: upstream.come == b"text ")
+    stream.sendall(b"1\r\n" + worthless[-1:] + b"\r\n")
+    stream.settimeout(30)
+    assert b"placeholder_not_allowed" in stream.recv(65536)
+    assert wait_until(lambda: upstream.cut) == [b"text "]
+
+
+def test_a_placeholder_in_a_body_that_is_held_and_compressed(web, upstream,
+                                                             tmp_path):
+    session = web("placeholder", placeholder={"env": ["KEY"], "in": ["body"]})
+    worthless = session.placeholders["KEY"].encode()
+    for body, status in ((worthless, 403), (worthless[:-1], 200)):
+        answer = send(session, tmp_path, gzip.compress(b"a " + body), *GZIP)
+        assert answer.status == status, answer.text
+    assert len(upstream.seen) == 1
+
+
+@pytest.mark.parametrize("kind", ["Application/JSON",
+                                  "application/problem+Json; charset=utf-8"])
+def test_types_of_json_are_so_in_any_case(web, upstream, gateway, kind):
+    session = web("placeholder", placeholder={"env": ["KEY"], "in": ["body"]})
+    gateway.put_secret("key", 'with "quotes"')
+    assert session.curl(session.url, "-H", f"Content-Type: {kind}", "-d",
+                        f'"{session.placeholders["KEY"]}"').status == 200
+    assert upstream.seen.pop().body == b'"with \\"quotes\\""'
 
 
 def test_each_session_has_placeholders_of_its_own(web, upstream):

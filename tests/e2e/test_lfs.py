@@ -11,6 +11,7 @@ from forge import Repo, git_env
 from gateway import Gateway
 from lfs_double import TRANSFER_TOKEN, TYPE, LfsDouble
 from pki import Authority
+from waiting import wait_until
 
 TOKEN = "ghp_thisIsTheRealOneOfTheForge0123456789"
 DATA = b"a large file\n" * 5000
@@ -539,6 +540,18 @@ def test_a_server_that_moved_is_not_followed(session, double, repo):
     double.spoil = lambda _: (301, b"", TYPE)
     message = refused(batch(session, repo), "response_malformed", 502)
     assert "the policy must name it there" in message
+
+
+def test_a_placeholder_in_an_object_is_no_secret(open_session, double, repo):
+    session = open_session(push={"secrets": "deny"}, credentials=[
+        {"name": "forge", "secret": "forge", "attach": "github",
+         "hosts": ["lfs.example"], "placeholder": {"env": ["TOKEN"]}}])
+    worthless = session.placeholders["TOKEN"]
+    data = f"text\nTOKEN={worthless}\n".encode()
+    objects = [{"oid": hashlib.sha256(data).hexdigest(), "size": len(data)}]
+    answer = wait_until(lambda: next((a for a in [send(session, action(batch(
+        session, repo, objects=objects)), data)] if a.status == 200), None))
+    assert answer and double.objects == {objects[0]["oid"]: data}
 
 
 def test_a_secret_in_an_object_is_found(open_session, double, repo):

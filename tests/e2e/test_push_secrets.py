@@ -176,3 +176,25 @@ def test_a_commit_of_nobody_is_refused(work_with, repo):
     commit = made(work, "commit", f"tree {tree}\nauthor <a@b> 1 +0000\n"
                   "committer C <a@b> 1 +0000\n\nx\n".encode())
     refused(work.push(f"{commit}:refs/heads/agent/1"), "push_object_unsound")
+
+
+def test_a_placeholder_is_no_secret(make_session, policies, repo):
+    """It looks like a token of GitHub, and is worth nothing."""
+    policy = policies.make(repo=repo, push={
+        "branches": ["${session.branch}", "ready/*"], "secrets": "deny"})
+    policy["credentials"][0]["placeholder"] = {"env": ["GITHUB_TOKEN"]}
+    session = make_session(policy, repo)
+    theirs = make_session(policy, repo).placeholders["GITHUB_TOKEN"]
+    worthless = session.placeholders["GITHUB_TOKEN"]
+    assert worthless.startswith("ghp_") and worthless != theirs
+    work = session.clone()
+    work.commit("nothing")
+    names = iter(range(1000))
+    wait_until(lambda: work.push(
+        f"HEAD:ready/{next(names)}").returncode == 0)
+    work.commit(name="env.txt", content=f"GITHUB_TOKEN={worthless}\n",
+                message=f"set {worthless}")
+    landed(work.push("HEAD:agent/1"))
+    # Another session's looks the same, and who is to know.
+    work.commit(name="env.txt", content=f"GITHUB_TOKEN={theirs}\n")
+    refused(work.push("HEAD:agent/1"), "push_secret")

@@ -186,6 +186,30 @@ def test_the_lease_is_no_secret(gateway, web, dial):
     assert client.receive() == (TEXT, session.lease.encode())
 
 
+def test_a_placeholder_ends_it(make_session, policies, gateway, dial, origin):
+    """By no rule of the policy: it stands where it means nothing."""
+    gateway.put_secret("own", OWN)
+    policy = policies.make([policies.rule(HOST, methods=["GET"],
+                                          paths=["/**"],
+                                          websocket={"binary": True})])
+    policy["credentials"] = [{"name": "own", "secret": "own",
+                              "attach": "bearer", "hosts": ["plain.example"],
+                              "placeholder": {"env": ["KEY"]}}]
+    session = make_session(policy)
+    worthless = session.placeholders["KEY"].encode()
+    for kind in (TEXT, BINARY):
+        mark, client = len(origin.tls.frames), dial(session)
+        client.send(kind, b"key: " + worthless[:-1])
+        assert client.receive()[1] == b"key: " + worthless[:-1]
+        client.send(kind, b"key: " + worthless)
+        opcode, data = client.receive()
+        assert opcode == CLOSE
+        assert data == struct.pack(">H", 1008) + \
+            b"egress denied: placeholder_not_allowed"
+        wait_until(lambda: frames(origin, mark)[1:])
+        assert worthless not in str(frames(origin, mark)).encode()
+
+
 def test_what_the_server_says_is_its_own_affair(gateway, web, dial, origin):
     client = dial(web(gateway, secrets="deny"), "/ws/early")
     assert client.receive() == (TEXT, b"hello")

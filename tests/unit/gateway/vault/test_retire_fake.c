@@ -120,7 +120,7 @@ static void a_token_is_revoked_once_who_has_it_has_sent_it(void **state)
 static void one_too_many_ends_the_oldest_at_once(void **state)
 {
 	struct rig *rig = *state;
-	char token[16];
+	char token[32];
 
 	for (int i = 0; i < RETIRED_MAX; i++) {
 		(void)snprintf(token, sizeof(token), "token-%d", i);
