@@ -141,27 +141,32 @@ static bool is_enough(const struct reflect_needle *needle, size_t at,
 	return place->chars >= enough || place->end - at > REFLECT_HELD_MAX;
 }
 
+/* How much is overwritten must not tell how far a guess was right that goes
+ * on behind what is enough: as much as the secret is long, whatever stands
+ * there. */
 static void take_found(struct scan *scan, size_t secret,
 		       const struct reflect_needle *needle, size_t at,
-		       const struct reflect_place *place)
+		       const struct reflect_place *equal)
 {
 	struct reflect *reflect = scan->reflect;
+	struct reflect_place place;
 
 	reflect->found = true;
 	if (!reflect->masks) {
 		scan->is_cut = true;
 		return;
 	}
-	reflect_mask(scan->data, at, place->end);
-	if (!place->is_open)
+	place = reflect_cover(needle, text_of(scan), equal->end, equal->chars);
+	reflect_mask(scan->data, at, place.end);
+	if (!place.is_open)
 		return;
-	scan->goes_on = place->end;
+	scan->goes_on = place.end;
 	reflect->tail.is_on = true;
 	reflect->tail.secret = secret;
 	reflect->tail.form = (uint8_t)needle->form;
 	reflect->tail.escapes = (uint8_t)needle->escapes;
-	reflect->tail.chars = place->chars;
-	hold_from(scan, place->end);
+	reflect->tail.chars = place.chars;
+	hold_from(scan, place.end);
 }
 
 static bool may_be_escaped(struct bytes text)
@@ -218,8 +223,7 @@ static void scan_tail(struct scan *scan, size_t at)
 	struct reflect_place place;
 
 	needle.escapes = reflect->tail.escapes;
-	place = reflect_compare(&needle, text_of(scan), at,
-				reflect->tail.chars);
+	place = reflect_cover(&needle, text_of(scan), at, reflect->tail.chars);
 	reflect_mask(scan->data, at, place.end);
 	reflect->tail.is_on = place.is_open;
 	reflect->tail.chars = place.chars;

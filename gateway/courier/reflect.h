@@ -9,8 +9,10 @@
  * characters. What is found is overwritten with as many '*', so that lengths
  * and chunk sizes stay true, or is a reason to stop (reflect_matches.h knows
  * the forms). Of a long secret half is enough, and at least
- * REFLECT_ENOUGH characters. A secret shorter than REFLECT_LEAST is not
- * looked for: it would be found everywhere.
+ * REFLECT_ENOUGH characters: from there on as much is overwritten as the
+ * whole of it would be, so that nobody learns where it began to differ. A
+ *secret shorter than REFLECT_LEAST is not looked for: it would be found
+ *everywhere.
  *
  * What is held back must tell nobody that it is a secret's beginning: else a
  * session finds the secret a character at a time, by whatever echoes its

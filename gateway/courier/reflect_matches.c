@@ -232,6 +232,32 @@ struct reflect_place reflect_compare(const struct reflect_needle *needle,
 	return place;
 }
 
+struct reflect_place reflect_cover(const struct reflect_needle *needle,
+				   struct bytes text, size_t at, size_t chars)
+{
+	struct reflect_place place = {.end = at, .chars = chars};
+	size_t len = reflect_form_len(needle);
+
+	while (place.chars < len) {
+		bool is_open = true;
+		size_t border = 0, used = 0;
+		uint8_t c;
+
+		if (at < text.len)
+			border = reflect_border(text, at, &is_open);
+		if (border == 0 && at < text.len && !is_open)
+			used = reflect_character(text, at, needle->escapes, &c);
+		if (border + used == 0) {
+			place.is_open = true;
+			break;
+		}
+		at += border + used;
+		place.chars += used > 0;
+	}
+	place.end = place.stop = at;
+	return place;
+}
+
 void reflect_mask(uint8_t *data, size_t from, size_t end)
 {
 	struct bytes text = bytes_from(data, end);
@@ -240,7 +266,7 @@ void reflect_mask(uint8_t *data, size_t from, size_t end)
 		bool is_open;
 		size_t border = reflect_border(text, from, &is_open);
 
-		if (border == 0)
+		if (border == 0 && data[from] != '\r' && data[from] != '\n')
 			data[from] = '*';
 		from += border > 0 ? border : 1;
 	}

@@ -58,7 +58,12 @@ struct reflect_place {
 struct reflect_place reflect_compare(const struct reflect_needle *needle,
 				     struct bytes text, size_t at,
 				     size_t chars);
-/* Overwrite all from `from` to end but the borders of chunks. */
+/* As many characters of the text as the form still has from `chars` on,
+ * whatever they are. */
+struct reflect_place reflect_cover(const struct reflect_needle *needle,
+				   struct bytes text, size_t at, size_t chars);
+/* Overwrite all from `from` to end but the borders of chunks and line
+ * ends. */
 void reflect_mask(uint8_t *data, size_t from, size_t end);
 
 #endif

@@ -236,6 +236,68 @@ static void half_of_a_long_credential_is_enough(void **state)
 	}
 }
 
+/* Who knows half of a long one learns nothing of the rest from what is
+ * overwritten: it is the same for every guess. */
+static void what_is_overwritten_tells_no_right_guess(void **state)
+{
+	char secret[401], text[2000], first[TEXT_MAX], out[TEXT_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < 400; i++)
+		secret[i] = (char)('a' + (i * i / 7 + i) % 26);
+	secret[400] = 0;
+	for (size_t size = 1; size < 900; size += size < 40 ? 7 : 61) {
+		for (int right = 200; right <= 400; right += 20) {
+			struct reflect reflect;
+			size_t len;
+
+			/* The same length, whatever of it is right. */
+			(void)snprintf(text, sizeof(text), "X: %.*s", right,
+				       secret);
+			len = strlen(text);
+			memset(text + len, '7', (size_t)(500 - right));
+			(void)snprintf(text + len + 500 - right, 100,
+				       "\r\n\r\nthe body\r\n0\r\n\r\n");
+			begin(&reflect, secret, true);
+			(void)feed(&reflect, text, size, out);
+			assert_true(reflect.found);
+			reflect_release(&reflect);
+			if (right == 200)
+				memcpy(first, out, sizeof(out));
+			assert_string_equal(out, first);
+			assert_non_null(strstr(
+				out, "777\r\n\r\nthe body\r\n0\r\n\r\n"));
+		}
+	}
+}
+
+/* In chunks, and where the text ends before the secret would. */
+static void what_is_overwritten_leaves_line_ends_and_borders(void **state)
+{
+	char secret[401], text[2000], wanted[2000], stars[200], out[TEXT_MAX];
+
+	(void)state;
+	memset(stars, '*', sizeof(stars));
+	for (size_t i = 0; i < 400; i++)
+		secret[i] = (char)('a' + (i * i / 7 + i) % 26);
+	secret[400] = 0;
+	(void)snprintf(text, sizeof(text),
+		       "c8\r\n%.200s\r\n6\r\nxy\r\nzw\r\n0\r\n\r\n", secret);
+	(void)snprintf(wanted, sizeof(wanted),
+		       "c8\r\n%.200s\r\n6\r\n**\r\n**\r\n0\r\n\r\n", stars);
+	for (size_t size = 1; size < 230; size += 19) {
+		struct reflect reflect;
+		ssize_t got;
+
+		begin(&reflect, secret, true);
+		got = feed(&reflect, text, size, out);
+		/* The last line end may be a border's beginning. */
+		assert_true(got >= (ssize_t)strlen(text) - 2);
+		assert_memory_equal(out + 104, wanted + 104, (size_t)got - 104);
+		reflect_release(&reflect);
+	}
+}
+
 static void what_only_begins_like_a_credential_passes(void **state)
 {
 	static const char *const texts[] = {
@@ -407,6 +469,9 @@ int main(void)
 			no_division_shows_more_than_its_least_beginning),
 		cmocka_unit_test(a_long_credential_is_overwritten_to_its_end),
 		cmocka_unit_test(half_of_a_long_credential_is_enough),
+		cmocka_unit_test(what_is_overwritten_tells_no_right_guess),
+		cmocka_unit_test(
+			what_is_overwritten_leaves_line_ends_and_borders),
 		cmocka_unit_test(what_only_begins_like_a_credential_passes),
 		cmocka_unit_test(the_end_that_may_be_a_beginning_is_held_back),
 		cmocka_unit_test(what_is_held_back_does_not_tell_a_right_guess),
