@@ -15,29 +15,6 @@
 
 /* ---- the heads ---- */
 
-/* Fields that are ours alone to write. */
-static bool is_ours(struct bytes name)
-{
-	static const char *const names[] = {
-		"host",
-		"content-length",
-		"transfer-encoding",
-		"connection",
-		"keep-alive",
-		"te",
-		"trailer",
-		"upgrade",
-		"expect",
-		"proxy-authorization",
-		"proxy-connection",
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (bytes_is_nocase(name, names[i]))
-			return true;
-	return upgrade_is_ours(name);
-}
-
 /* The answer comes whole and uncompressed, so that the credential would be
  * seen in it (security D15, D16). */
 static bool is_left_out(const struct leg *leg, struct bytes name)
@@ -49,7 +26,7 @@ static bool is_left_out(const struct leg *leg, struct bytes name)
 		"a-im",
 	};
 
-	if (is_ours(name))
+	if (write_is_own(name) || upgrade_is_ours(name))
 		return true;
 	for (size_t i = 0; !leg->is_certificate && i < ARRAY_SIZE(names); i++)
 		if (bytes_is_nocase(name, names[i]))

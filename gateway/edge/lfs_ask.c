@@ -3,6 +3,7 @@
  */
 #include "common/cleanup.h"
 #include "gateway/edge/lfs_lane.h"
+#include "gateway/edge/own_ask.h"
 
 /* ---- the question ---- */
 
@@ -184,42 +185,29 @@ static enum step answer(struct conn *conn)
 	return send_answer(conn, status == 204 ? 200 : status, buf_view(&out));
 }
 
+static int begin(struct conn *conn)
+{
+	return conn_get_upstream(conn, conn->verdict.credential);
+}
+
 /* What changes nothing may be asked again on another connection. */
-static int failed(struct conn *conn)
+static bool may_repeat(const struct conn *conn)
 {
 	enum lfs_endpoint endpoint = conn->lfs->endpoint;
 
-	if (upstream_was_stale(conn->up) && endpoint != LFS_LOCK &&
-	    endpoint != LFS_UNLOCK)
-		return conn_get_upstream(conn, conn->verdict.credential);
-	conn_refuse_upstream(conn);
-	return -1;
+	return endpoint != LFS_LOCK && endpoint != LFS_UNLOCK;
 }
 
 enum step lfs_step_ask(struct conn *conn, enum lane_event event)
 {
-	int result = 0;
+	static const struct own_ask ask = {
+		.begin = begin,
+		.send = send_question,
+		.head = check_head,
+		.body = hold_reply,
+		.end = answer,
+		.may_repeat = may_repeat,
+	};
 
-	switch ((unsigned)event) {
-	case EV_ENTER:
-		result = conn_get_upstream(conn, conn->verdict.credential);
-		break;
-	case EV_UP_READY:
-		result = send_question(conn);
-		break;
-	case EV_UP_HEAD:
-		result = check_head(conn);
-		break;
-	case EV_UP_BODY:
-		result = hold_reply(conn);
-		break;
-	case EV_UP_END:
-		return answer(conn);
-	case EV_UP_FAILED:
-		result = failed(conn);
-		break;
-	default:
-		break;
-	}
-	return result < 0 ? STEP_DENY : STEP_STAY;
+	return own_ask_step(conn, event, &ask);
 }

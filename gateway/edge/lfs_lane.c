@@ -7,6 +7,7 @@
 
 #include "common/cleanup.h"
 #include "common/digest.h"
+#include "gateway/edge/attach.h"
 #include "policies/guardrail.h"
 #include "policies/inspect/prints.h"
 #include "policies/inspect/secrets.h"
@@ -118,6 +119,19 @@ static bool is_ours(struct conn *conn)
 	return true;
 }
 
+/* The sandbox's own credentials; a placeholder in what is left means nothing:
+ * of a head next to nothing goes on. */
+static int drop_own(struct conn *conn)
+{
+	const struct policy_credential *credential = policy_credential_named(
+		conn->edge->policy, conn->verdict.credential);
+
+	(void)edit_request(&conn->request, true);
+	if (credential && credential->attach == ATTACH_HEADER)
+		edit_drop(&conn->request, credential->field);
+	return conn->edge->placeholders ? swaps_find(conn, NULL) : 0;
+}
+
 enum step lfs_step_begin(struct conn *conn, enum lane_event event)
 {
 	(void)event;
@@ -129,7 +143,7 @@ enum step lfs_step_begin(struct conn *conn, enum lane_event event)
 	}
 	conn->verdict = decide_endpoint(conn);
 	if (conn->verdict.kind == VERDICT_ALLOW)
-		return STEP_OTHER;
+		return drop_own(conn) < 0 ? STEP_DENY : STEP_OTHER;
 	conn_refuse(conn, conn->verdict.constraint, "%s",
 		    constraint_text(conn->verdict.constraint));
 	if (conn->verdict.constraint == CONSTRAINT_lfs_not_allowed)

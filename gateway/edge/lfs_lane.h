@@ -42,6 +42,7 @@ struct lfs_work {
 	struct digest_stream *digest;
 	struct secret_scan *scan;
 	struct secret_prints *prints; /* the edge may get others meanwhile */
+	uint64_t came; /* of an object that comes without a length */
 	int last; /* byte of the body, held until the digest is right; -1 */
 	struct filter check;
 };

@@ -124,8 +124,10 @@ static int decide_lock(struct conn *conn)
 		return -1;
 	if (lock.force) {
 		conn_refuse(conn, CONSTRAINT_lfs_not_allowed,
-			    "locks of others are not taken away: unlock "
-			    "without --force");
+			    "locks of others are not taken away, by any rule");
+		conn->refusal.try_instead = bytes_str(
+			"git lfs unlock without --force for a lock of one's "
+			"own, and ask a person for another's");
 		return -1;
 	}
 	buf_clear(&work->body);

@@ -243,6 +243,77 @@ static int check_upload(struct conn *conn)
 
 /* ---- what comes back ---- */
 
+static int refuse_length(struct conn *conn, uint64_t bytes)
+{
+	conn_refuse(conn, CONSTRAINT_response_malformed,
+		    "object %.12s has %llu bytes, and %s sends %llu",
+		    conn->lfs->object.oid,
+		    (unsigned long long)conn->lfs->object.size,
+		    conn->target.host, (unsigned long long)bytes);
+	return -1;
+}
+
+/* Of a body without a length. */
+static int count_feed(void *state, struct bytes in, struct buf *out,
+		      struct err *err)
+{
+	struct conn *conn = state;
+	struct lfs_work *work = conn->lfs;
+
+	if (in.len > work->object.size - work->came)
+		return err_set(err, ERR_TOO_LARGE,
+			       "the object goes on behind its end");
+	work->came += in.len;
+	return buf_add(out, in);
+}
+
+static int count_end(void *state, struct buf *out, struct err *err)
+{
+	const struct conn *conn = state;
+
+	(void)out;
+	if (conn->lfs->came == conn->lfs->object.size)
+		return 0;
+	return err_set(err, ERR_INVALID, "the object ends before its end");
+}
+
+/* Of a part (RFC 9110 14.4): "bytes FROM-TO/ALL". */
+static int check_part(struct conn *conn, const struct response *response)
+{
+	const struct field *range =
+		fields_find(&response->fields, "Content-Range");
+	struct bytes all = range ? range->value : bytes_from(NULL, 0);
+	struct bytes part;
+	uint64_t bytes;
+
+	if (!bytes_split(&all, '/', &part) ||
+	    bytes_to_u64(all, 19, &bytes) < 0 ||
+	    bytes == conn->lfs->object.size)
+		return 0;
+	return refuse_length(conn, bytes);
+}
+
+/* What is coded has another length than the object. */
+static int check_length(struct conn *conn, const struct response *response)
+{
+	struct lfs_work *work = conn->lfs;
+
+	if (!bytes_is(conn->request.method, "GET") ||
+	    fields_find(&response->fields, "Content-Encoding"))
+		return 0;
+	if (response->status == 206)
+		return check_part(conn, response);
+	if (response->status != 200)
+		return 0;
+	if (response->framing == FRAMING_LENGTH)
+		return response->body_len == work->object.size
+			       ? 0
+			       : refuse_length(conn, response->body_len);
+	work->check = (struct filter){count_feed, count_end, conn};
+	conn->filter_down = &work->check;
+	return 0;
+}
+
 static int check_reply(struct conn *conn)
 {
 	const struct response *response = upstream_response(conn->up);
@@ -255,7 +326,7 @@ static int check_reply(struct conn *conn)
 	}
 	if (response->status < 300 || response->status >= 400 ||
 	    response->status == 304)
-		return 0;
+		return check_length(conn, response);
 	conn_refuse(conn, CONSTRAINT_response_malformed,
 		    "%s sends the client elsewhere (%u): transfers are open "
 		    "where the LFS server said",

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "common/cleanup.h"
+#include "gateway/edge/own_ask.h"
 #include "gateway/edge/rate.h"
 #include "policies/nodes.h"
 
@@ -138,41 +139,23 @@ static int begin(struct conn *conn)
 	return conn_get_upstream(conn, conn->verdict.credential);
 }
 
-/* A question may be asked again: nothing comes of it. */
-static int on_failed(struct conn *conn)
+/* Nothing comes of it. */
+static bool may_repeat(const struct conn *conn)
 {
-	if (upstream_was_stale(conn->up))
-		return conn_get_upstream(conn, conn->verdict.credential);
-	conn_refuse_upstream(conn);
-	return -1;
+	(void)conn;
+	return true;
 }
 
 enum step verify_step(struct conn *conn, enum lane_event event)
 {
-	int result = 0;
+	static const struct own_ask ask = {
+		.begin = begin,
+		.send = send_question,
+		.head = check_head,
+		.body = take_reply,
+		.end = judge,
+		.may_repeat = may_repeat,
+	};
 
-	if (!conn->verify)
-		return STEP_NEXT;
-	switch ((unsigned)event) {
-	case EV_ENTER:
-		result = begin(conn);
-		break;
-	case EV_UP_READY:
-		result = send_question(conn);
-		break;
-	case EV_UP_HEAD:
-		result = check_head(conn);
-		break;
-	case EV_UP_BODY:
-		result = take_reply(conn);
-		break;
-	case EV_UP_END:
-		return judge(conn);
-	case EV_UP_FAILED:
-		result = on_failed(conn);
-		break;
-	default:
-		break;
-	}
-	return result < 0 ? STEP_DENY : STEP_STAY;
+	return conn->verify ? own_ask_step(conn, event, &ask) : STEP_NEXT;
 }

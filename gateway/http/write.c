@@ -1,5 +1,7 @@
 #include "gateway/http/write.h"
 
+#include "common/cleanup.h"
+
 #include <assert.h>
 
 #include "gateway/http/guard.h"
@@ -60,6 +62,28 @@ int write_request_line(struct buf *out, struct bytes method, struct bytes path,
 	if (add_line(out, method, path, bytes_from(NULL, 0), false) < 0)
 		return -1;
 	return add_host(out, target);
+}
+
+bool write_is_own(struct bytes name)
+{
+	static const char *const names[] = {
+		"host",
+		"content-length",
+		"transfer-encoding",
+		"connection",
+		"keep-alive",
+		"te",
+		"trailer",
+		"upgrade",
+		"expect",
+		"proxy-authorization",
+		"proxy-connection",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (bytes_is_nocase(name, names[i]))
+			return true;
+	return false;
 }
 
 int write_field(struct buf *out, struct bytes name, struct bytes value)

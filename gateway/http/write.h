@@ -19,6 +19,9 @@
  * it is not the scheme's own; IPv6 in brackets. path holds the query. */
 int write_request_line(struct buf *out, struct bytes method, struct bytes path,
 		       const struct target *target);
+/* Is it of the host, the body's framing, the connection or a proxy? Such
+ * fields are written by whoever writes a head, and never copied. */
+bool write_is_own(struct bytes name);
 /* "Name: value\r\n" */
 int write_field(struct buf *out, struct bytes name, struct bytes value);
 /* The field that delimits the body, if there is one. */

@@ -3,6 +3,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "gateway/http/guard.h"
+#include "gateway/http/write.h"
 #include "gateway/lfs/json.h"
 
 /* ---- one URL ---- */
@@ -59,30 +60,12 @@ int lfs_href_parse(struct bytes href, struct arena *arena,
 
 /* ---- one action ---- */
 
-/* Who carries a message says how it is delimited. */
+/* Who carries a message says how it is delimited and coded. */
 static bool is_ours(struct bytes name)
 {
-	static const char *const names[] = {
-		"host",
-		"content-length",
-		"transfer-encoding",
-		"connection",
-		"keep-alive",
-		"te",
-		"trailer",
-		"upgrade",
-		"expect",
-		"proxy-connection",
-		"proxy-authorization",
-		"accept-encoding",
-		"content-encoding",
-		"range",
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (bytes_is_nocase(name, names[i]))
-			return true;
-	return false;
+	return write_is_own(name) || bytes_is_nocase(name, "accept-encoding") ||
+	       bytes_is_nocase(name, "content-encoding") ||
+	       bytes_is_nocase(name, "range");
 }
 
 static int take_field(const char *key, const json_t *json, struct arena *arena,

@@ -225,6 +225,7 @@ def test_locks_are_taken_and_given_back(session, double):
     assert "already" in again.stderr + again.stdout
     forced = work.git("lfs", "unlock", "--force", "big.bin", check=False)
     assert "lfs_not_allowed" in forced.stderr + forced.stdout
+    assert "ask a person" in forced.stderr + forced.stdout
     work.git("lfs", "unlock", "big.bin")
     assert not double.locks
 
@@ -540,6 +541,27 @@ def test_a_server_that_moved_is_not_followed(session, double, repo):
     double.spoil = lambda _: (301, b"", TYPE)
     message = refused(batch(session, repo), "response_malformed", 502)
     assert "the policy must name it there" in message
+
+
+def test_a_download_has_the_length_of_its_object(session, double, repo):
+    double.objects[OID] = DATA
+    href = action(batch(session, repo, "download"), "download")
+    assert session.curl(href).body == DATA
+    for data in (DATA[:-1], DATA + b"x", b""):
+        double.objects[OID] = data
+        message = refused(session.curl(href), "response_malformed", 502)
+        assert f"sends {len(data)}" in message
+
+
+def test_without_a_length_a_download_is_counted(session, double, repo):
+    double.objects[OID], double.chunked = DATA, True
+    href = action(batch(session, repo, "download"), "download")
+    answer = session.curl(href)
+    assert (answer.exit, answer.body) == (0, DATA)
+    for data in (DATA[:-1], DATA + b"x"):
+        double.objects[OID] = data
+        answer = session.curl(href)
+        assert answer.exit != 0 and len(answer.body) <= len(DATA)
 
 
 def test_a_placeholder_in_an_object_is_no_secret(open_session, double, repo):
