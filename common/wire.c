@@ -137,6 +137,8 @@ static int check_view(const struct wire_schema *schema,
 		      const struct wire_field *field, struct bytes view,
 		      struct err *err)
 {
+	if (view.len == 0)
+		return 0;
 	if (view.len > field->bound)
 		return refuse(err, ERR_TOO_LARGE, schema, field, "too long");
 	if (field->kind == WIRE_KIND_TEXT && !wire_is_text(view))
@@ -239,6 +241,22 @@ static int put_integer(struct encoder *to, uint64_t value, size_t width)
 	return 0;
 }
 
+static int put_view(struct encoder *to, struct bytes view)
+{
+	uint32_t len = htole32((uint32_t)view.len);
+	size_t size = sizeof(len) + view.len;
+	uint8_t *at =
+		buf_room(to->out) >= size ? buf_reserve(to->out, size) : NULL;
+
+	if (!at)
+		return -1;
+	memcpy(at, &len, sizeof(len));
+	if (view.len)
+		memcpy(at + sizeof(len), view.data, view.len);
+	buf_commit(to->out, size);
+	return 0;
+}
+
 static int encode_list(struct encoder *to, const struct wire_schema *schema,
 		       const struct wire_field *field, const uint8_t *msg)
 {
@@ -281,7 +299,7 @@ static int encode_field(struct encoder *to, const struct wire_schema *schema,
 	memcpy(&view, msg + field->offset, sizeof(view));
 	if (check_view(schema, field, view, to->err) < 0)
 		return -1;
-	if (put_integer(to, view.len, 4) < 0 || buf_add(to->out, view) < 0)
+	if (put_view(to, view) < 0)
 		return refuse(to->err, ERR_TOO_LARGE, schema, field, "no room");
 	return 0;
 }
@@ -382,10 +400,14 @@ static int decode_view(struct decoder *from, const struct wire_schema *schema,
 		       const struct wire_field *field, uint8_t *to)
 {
 	struct bytes view;
-	uint64_t len;
+	uint32_t len;
 
-	if (take_integer(from, 4, &len) < 0)
+	if (from->rest.len < sizeof(len))
 		return refuse(from->err, ERR_INVALID, schema, field, "cut off");
+	memcpy(&len, from->rest.data, sizeof(len));
+	len = le32toh(len);
+	from->rest.data += sizeof(len);
+	from->rest.len -= sizeof(len);
 	if (len > field->bound)
 		return refuse(from->err, ERR_TOO_LARGE, schema, field,
 			      "too long");
