@@ -179,7 +179,7 @@ static int take_away(int dir, int fd, const char *name, unsigned long *last,
 	if (unlinkat(fd, name, 0) == 0 || unlinkat(fd, name, AT_REMOVEDIR) == 0)
 		return 0;
 	/* To move a directory its owner must be able to write in it. */
-	(void)fchmodat(fd, name, 0700, 0);
+	(void)!fchmodat(fd, name, 0700, 0);
 	waiting_name(waiting, ++*last);
 	if (renameat(fd, name, dir, waiting) < 0)
 		return err_system(err, "overlay: remove %s", name);

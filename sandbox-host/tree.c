@@ -28,7 +28,7 @@ static int lift(int top, int from, const char *name, unsigned *serial)
 	int result;
 
 	/* A directory can be moved only by who may write in it. */
-	(void)fchmodat(from, name, 0700, 0);
+	(void)!fchmodat(from, name, 0700, 0);
 	do {
 		(void)snprintf(place, sizeof(place), ".%u.removed",
 			       (*serial)++);
@@ -45,7 +45,7 @@ static int empty(int top, const char *name, unsigned *serial)
 	struct dirent *entry;
 	int result = 0;
 
-	(void)fchmodat(top, name, 0700, 0);
+	(void)!fchmodat(top, name, 0700, 0);
 	fd = openat(top, name, OPEN_FLAGS);
 	dir = fd < 0 ? NULL : fdopendir(fd);
 	if (!dir) {
