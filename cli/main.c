@@ -21,13 +21,15 @@ static void print_help(void)
 			     commands[i].summary);
 	(void)puts("\n"
 		   "Each has --help. -o json prints JSON, -o yaml YAML.\n"
-		   "SALLYPORT_RUN is the directory of the gateway's sockets.\n"
+		   "SALLYPORT_RUN is the directory of the gateway's sockets,\n"
+		   "SALLYPORT_HOST the socket of sallyport-host.\n"
 		   "\n"
 		   "Exit codes: 0 ok, 1 failed, 2 usage, 3 configuration or "
 		   "policy invalid,\n"
 		   "4 daemon unreachable, 5 not permitted, 6 not found, 7 "
 		   "conflict, 8 timed out,\n"
-		   "10 would be denied. `run` exits with the command's own.");
+		   "10 would be denied. `run` and `sandbox exec` exit with the "
+		   "command's own.");
 }
 
 /* The verbs of a noun. False: there is no such noun. */

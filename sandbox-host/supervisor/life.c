@@ -69,26 +69,36 @@ void life_enter(struct supervisor *supervisor, enum host_state state,
 
 /* ---- expiry ---- */
 
+static void wait_for_expiry(struct supervisor *supervisor)
+{
+	uint64_t now = clock_monotonic_ms();
+	uint64_t left =
+		supervisor->expiry_ms > now ? supervisor->expiry_ms - now : 1;
+
+	io_timer_set(supervisor->expiry,
+		     left < TIMER_MAX_MS ? (unsigned)left : TIMER_MAX_MS);
+}
+
+/* From here on the wall clock may be set as anybody likes. */
 static void arm_expiry(struct supervisor *supervisor)
 {
 	uint64_t now = clock_wall_ms();
-	uint64_t left;
+	uint64_t left =
+		supervisor->expires_ms > now ? supervisor->expires_ms - now : 0;
 
-	if (supervisor->expires_ms == 0) {
+	supervisor->expiry_ms = clock_monotonic_ms() + left;
+	if (supervisor->expires_ms == 0)
 		io_timer_set(supervisor->expiry, 0);
-		return;
-	}
-	left = supervisor->expires_ms > now ? supervisor->expires_ms - now : 1;
-	io_timer_set(supervisor->expiry,
-		     left < TIMER_MAX_MS ? (unsigned)left : TIMER_MAX_MS);
+	else
+		wait_for_expiry(supervisor);
 }
 
 static void on_expiry(void *owner)
 {
 	struct supervisor *supervisor = owner;
 
-	if (clock_wall_ms() < supervisor->expires_ms)
-		arm_expiry(supervisor);
+	if (clock_monotonic_ms() < supervisor->expiry_ms)
+		wait_for_expiry(supervisor);
 	else
 		life_end(supervisor, HOST_TERMINATED, "expired",
 			 "its time is over");

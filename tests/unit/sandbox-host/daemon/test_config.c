@@ -1,0 +1,104 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "sandbox-host/daemon/config.h"
+
+#define REPORT_MAX 8192
+
+static bool read_text(struct host_config *config, const char *text,
+		      struct buf *report)
+{
+	struct policy_errors errors = {.out = report, .file = "host.yaml"};
+	struct err err;
+
+	buf_init(report, REPORT_MAX);
+	assert_int_equal(host_config_defaults(config, &err), 0);
+	return host_config_read(config, bytes_str(text), &errors);
+}
+
+static void everything_that_can_be_set_is_read(void **state)
+{
+	auto_type(host_config_release) struct host_config config;
+	auto_type(buf_release) struct buf report;
+
+	(void)state;
+	assert_true(read_text(&config,
+			      "run: /a\n"
+			      "workspaces: /b\n"
+			      "gateway: /c\n"
+			      "default_policy: /d\n"
+			      "uid_range: 3000000-3000009\n"
+			      "limits: {sandboxes: 7}\n",
+			      &report));
+	assert_string_equal(config.run, "/a");
+	assert_string_equal(config.workspaces, "/b");
+	assert_string_equal(config.gateway, "/c");
+	assert_string_equal(config.default_policy, "/d");
+	assert_int_equal(config.uids.first, 3000000);
+	assert_int_equal(config.uids.count, 10);
+	assert_int_equal(config.sandboxes_max, 7);
+}
+
+static void what_is_not_said_has_a_default(void **state)
+{
+	auto_type(host_config_release) struct host_config config;
+	auto_type(buf_release) struct buf report;
+
+	(void)state;
+	assert_true(read_text(&config, "limits: {sandboxes: 1}\n", &report));
+	assert_int_equal(config.run[0], '/');
+	assert_int_equal(config.workspaces[0], '/');
+	assert_null(config.gateway);
+	assert_null(config.default_policy);
+	assert_int_equal(config.uids.count, 0);
+}
+
+static void what_makes_no_sense_is_told_with_its_place(void **state)
+{
+	static const struct {
+		const char *text, *says;
+	} table[] = {
+		{"run: here\n", "host.yaml:1:6"},
+		{"gateway: []\n", "host.yaml:1:10"},
+		{"limits: {sandboxes: 0}\n", "host.yaml:1:21"},
+		{"limits: {sandboxes: 10001}\n", "host.yaml:1:21"},
+		{"uid_range: 2000000\n", "user ids"},
+		{"uid_range: 9-2\n", "user ids"},
+		{"uid_range: 999-2000\n", "user ids"},
+		{"uid_range: 2000-1999\n", "user ids"},
+		{"uid_range: 2000-4294967295\n", "user ids"},
+		{"images: {}\n", "not supported yet"},
+		{"rum: /a\n", "did you mean"},
+		{"run: /a\nrun: /b\n", "host.yaml:2"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		auto_type(host_config_release) struct host_config config;
+		auto_type(buf_release) struct buf report;
+		auto_free char *text = NULL;
+
+		assert_false(read_text(&config, table[i].text, &report));
+		text = strndup((const char *)buf_view(&report).data,
+			       buf_len(&report));
+		assert_non_null(strstr(text, table[i].says));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(everything_that_can_be_set_is_read),
+		cmocka_unit_test(what_is_not_said_has_a_default),
+		cmocka_unit_test(what_makes_no_sense_is_told_with_its_place),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
