@@ -12,7 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/changes.h"
 #include "cli/commands.h"
 #include "cli/policy_file.h"
 #include "cli/teller.h"
@@ -20,6 +19,7 @@
 #include "gateway/flow/messages.h"
 #include "policies/policy.h"
 #include "sandbox-host/sandbox.h"
+#include "sandbox-host/session/changes.h"
 #include "sandbox-host/session/gateway.h"
 #include "sandbox-host/session/recorder.h"
 #include "sandbox-host/session/run_env.h"
@@ -338,13 +338,28 @@ static void end_session(struct run *run)
 			      err.text);
 }
 
+static void settle_changes(struct run *run)
+{
+	const char *id = json_text(run->session.json, "id");
+	size_t found;
+	struct err err;
+
+	if (changes_settle(run->changes, &found, &err) < 0)
+		(void)fprintf(stderr, "sallyport: changes %s: %s\n", id,
+			      err.text);
+	else if (found)
+		(void)fprintf(stderr,
+			      "sandbox: %zu change%s kept: sallyport sandbox "
+			      "diff %s\n",
+			      found, found == 1 ? " is" : "s are", id);
+}
+
 static void run_release(struct run *run)
 {
 	if (run->sandbox)
 		sandbox_free(run->sandbox);
 	if (run->changes[0])
-		changes_settle(json_text(run->session.json, "id"),
-			       run->changes);
+		settle_changes(run);
 	recorder_close(&run->recorder);
 	teller_stop(&run->teller);
 	if (run->events)

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "cli/arguments.h"
-#include "cli/changes.h"
 #include "cli/commands.h"
 #include "cli/text_diff.h"
 #include "common/base64.h"
@@ -19,6 +18,7 @@
 #include "common/clock.h"
 #include "common/utf8.h"
 #include "sandbox-host/overlay.h"
+#include "sandbox-host/session/changes.h"
 
 #define DIFF_BYTES_MAX (64 * 1024 * 1024)
 

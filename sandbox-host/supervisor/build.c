@@ -3,12 +3,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
 #include "gateway/flow/messages.h"
+#include "sandbox-host/session/changes.h"
 #include "sandbox-host/session/spec.h"
 #include "sandbox-host/supervisor/agent.h"
 #include "sandbox-host/supervisor/parts.h"
@@ -122,8 +124,24 @@ static int find_workspace(struct supervisor *supervisor, struct err *err)
 	return supervisor->workspace ? 0 : no_memory(err);
 }
 
+static void settle_changes(struct supervisor *supervisor)
+{
+	char text[HOST_EVENT_MAX];
+	size_t found;
+	struct err err;
+
+	if (changes_settle(supervisor->changes, &found, &err) < 0)
+		(void)snprintf(text, sizeof(text), "its changes: %s", err.text);
+	else
+		(void)snprintf(text, sizeof(text), "%zu changes are kept",
+			       found);
+	events_add(supervisor, "filesystem", text);
+}
+
 void build_remove_workspace(struct supervisor *supervisor)
 {
+	if (supervisor->changes[0])
+		settle_changes(supervisor);
 	if (supervisor->owns_workspace)
 		tree_remove(AT_FDCWD, supervisor->workspace);
 }
@@ -222,6 +240,20 @@ static uint64_t narrower(uint64_t one, uint64_t other)
 	return one < other ? one : other;
 }
 
+/* By the sandbox's id: `sandbox diff` finds them once it has ended. */
+static int set_changes(struct supervisor *supervisor, struct err *err)
+{
+	enum policy_workspace_mode mode =
+		supervisor->policy->filesystem.workspace_mode;
+
+	if (mode != WORKSPACE_OVERLAY)
+		return 0;
+	if (supervisor->owns_workspace)
+		return err_set(err, ERR_INVALID,
+			       "an overlay needs a workspace that stays");
+	return changes_path(supervisor->options.id, supervisor->changes, err);
+}
+
 static int make_spec(struct supervisor *supervisor, struct sandbox_spec *spec,
 		     struct err *err)
 {
@@ -234,6 +266,7 @@ static int make_spec(struct supervisor *supervisor, struct sandbox_spec *spec,
 		.policy_path = request->policy_path.len ? policy_path : NULL,
 		.session = supervisor->session.json,
 		.workspace = supervisor->workspace,
+		.changes = supervisor->changes,
 		.home = request->home.len ? home : NULL,
 		.caller = strings_of(arena, request->caller,
 				     request->caller_count),
@@ -243,7 +276,8 @@ static int make_spec(struct supervisor *supervisor, struct sandbox_spec *spec,
 
 	if (!home || !policy_path || !from.caller || !from.given)
 		return no_memory(err);
-	if (session_spec_make(&from, arena, spec, err) < 0)
+	if (set_changes(supervisor, err) < 0 ||
+	    session_spec_make(&from, arena, spec, err) < 0)
 		return -1;
 	spec->limits.memory_bytes =
 		narrower(spec->limits.memory_bytes, request->memory_bytes);

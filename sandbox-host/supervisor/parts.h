@@ -10,7 +10,7 @@
 
 /* Everything up to a sandbox that serves. 0, or -1. */
 int build(struct supervisor *supervisor, struct err *err);
-/* Remove a workspace that we made. */
+/* Remove a workspace that we made; keep what changed in an overlay. */
 void build_remove_workspace(struct supervisor *supervisor);
 
 /* ---- life.c ---- */

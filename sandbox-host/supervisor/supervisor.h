@@ -20,6 +20,8 @@
 #ifndef SANDBOX_HOST_SUPERVISOR_SUPERVISOR_H
 #define SANDBOX_HOST_SUPERVISOR_SUPERVISOR_H
 
+#include <limits.h>
+
 #include "common/io.h"
 #include "policies/policy.h"
 #include "sandbox-host/flow/files.h"
@@ -79,6 +81,7 @@ struct supervisor {
 	struct reply session;
 	const char *workspace;
 	bool owns_workspace;
+	char changes[PATH_MAX]; /* of an overlay; empty: there is none */
 	struct sandbox *sandbox;
 
 	/* life */

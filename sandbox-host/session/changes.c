@@ -1,11 +1,10 @@
-#include "cli/changes.h"
+#include "sandbox-host/session/changes.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli/cli.h"
 #include "sandbox-host/overlay.h"
 #include "sandbox-host/session/dirs.h"
 
@@ -68,23 +67,17 @@ count(void *owner, const struct overlay_change *change, struct err *err)
 	return OVERLAY_GO_ON;
 }
 
-void changes_settle(const char *id, const char *dir)
+int changes_settle(const char *dir, size_t *found, struct err *err)
 {
-	struct err err = {0};
-	struct overlay *overlay = overlay_open(dir, OVERLAY_OWN, &err);
-	size_t found = 0;
+	struct overlay *overlay;
 
-	if (overlay && overlay_each(overlay, count, &found, &err) == 0 &&
-	    found == 0)
-		(void)overlay_discard(overlay, &err);
-	else if (found)
-		(void)fprintf(stderr,
-			      "sandbox: %zu change%s kept: sallyport sandbox "
-			      "diff %s\n",
-			      found, found == 1 ? " is" : "s are", id);
-	/* What never began has no record. */
-	if (err.code && err.code != ERR_MISSING)
-		(void)fprintf(stderr, "sallyport: changes %s: %s\n", id,
-			      err.text);
+	*err = (struct err){0};
+	*found = 0;
+	overlay = overlay_open(dir, OVERLAY_OWN, err);
+	if (overlay && overlay_each(overlay, count, found, err) == 0 &&
+	    *found == 0)
+		(void)overlay_discard(overlay, err);
 	overlay_close(overlay);
+	/* What never began has no record. */
+	return err->code && err->code != ERR_MISSING ? -1 : 0;
 }
