@@ -111,7 +111,8 @@ bool shell_redirect(struct shell_scan *scan, struct shell_redirect *redirect)
 
 	if (!take_sign(scan, redirect, &drops_tabs))
 		return false;
-	is_out = scan->text.data[scan->pos - 2] == '>';
+	is_out = redirect->kind == REDIRECT_COPY &&
+		 scan->text.data[scan->pos - 2] == '>';
 	shell_blanks(scan);
 	if (!shell_word(scan, &redirect->target))
 		return false;

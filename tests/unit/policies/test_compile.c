@@ -292,7 +292,7 @@ static const struct row {
 	       "write: [~/.cache], hide: ['**/.env'], protect: [./x]"),
 	 NULL},
 	{FILES("workspace: {mode: overlaid}"), "\"overlay\"?"},
-	{FILES("workspace: {mode: rw}"), "this must be write or read"},
+	{FILES("workspace: {mode: rw}"), "this must be write, read or overlay"},
 	{FILES("ignore-files: [.x]"), "\"ignore-files\" is not supported yet"},
 	{FILES("read: [usr]"), "a path starts with"},
 	{FILES("read: [~root/x]"), "a path starts with"},
