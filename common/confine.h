@@ -46,6 +46,12 @@ struct confine_spec {
 /* Apply it all. Irreversible. 0, or -1 (the process must then exit). */
 int confine(const struct confine_spec *spec, struct err *err);
 
+/* Refuse these calls (NULL-ended, as libseccomp knows them; unknown ones are
+ * left out) with EPERM to this process and all it starts, and leave the
+ * others: for programs that are not ours. no_new_privs is set already. 0, or
+ * -1. */
+int confine_deny_calls(const char *const *names, struct err *err);
+
 /* The Landlock ABI of this kernel; 0 when there is none. */
 int confine_landlock_abi(void);
 

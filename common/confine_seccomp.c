@@ -138,3 +138,24 @@ int confine_seccomp(const struct confine_spec *spec, struct err *err)
 	seccomp_release(filter);
 	return done;
 }
+
+int confine_deny_calls(const char *const *names, struct err *err)
+{
+	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+	int done = 0;
+
+	if (!filter)
+		return err_set(err, ERR_SYSTEM,
+			       "filter system calls: no memory");
+	for (; *names && done == 0; names++) {
+		int call = seccomp_syscall_resolve_name(*names);
+
+		if (call != __NR_SCMP_ERROR)
+			done = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM),
+						call, 0);
+	}
+	if (done == 0)
+		done = seccomp_load(filter);
+	seccomp_release(filter);
+	return done < 0 ? failed(done, err, "deny") : 0;
+}

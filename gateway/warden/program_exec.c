@@ -9,6 +9,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "common/confine.h"
+
 #define PROGRAM_CPU_S	   20
 #define PROGRAM_FILES	   256
 #define PROGRAM_FILE_BYTES (16 << 20)
@@ -21,8 +23,48 @@ static void limit(int resource, rlim_t value)
 		_exit(126);
 }
 
+/* No helper needs them, and each is a way into another process, the kernel
+ * or the host's mounts. An allow-list would break what helpers are: programs
+ * of any kind, with files and network of their own. */
+static const char *const denied_calls[] = {
+	"ptrace",
+	"process_vm_readv",
+	"process_vm_writev",
+	"process_madvise",
+	"kcmp",
+	"pidfd_getfd",
+	"bpf",
+	"perf_event_open",
+	"userfaultfd",
+	"kexec_load",
+	"kexec_file_load",
+	"init_module",
+	"finit_module",
+	"delete_module",
+	"open_by_handle_at",
+	"mount",
+	"umount2",
+	"move_mount",
+	"open_tree",
+	"fsopen",
+	"fspick",
+	"fsmount",
+	"mount_setattr",
+	"pivot_root",
+	"swapon",
+	"swapoff",
+	"reboot",
+	"settimeofday",
+	"clock_settime",
+	"acct",
+	"quotactl",
+	NULL,
+};
+
 static void confine_program(uid_t uid)
 {
+	struct err err;
+
 	limit(RLIMIT_CORE, 0);
 	limit(RLIMIT_CPU, PROGRAM_CPU_S);
 	limit(RLIMIT_NOFILE, PROGRAM_FILES);
@@ -31,7 +73,8 @@ static void confine_program(uid_t uid)
 		    setresuid(uid, uid, uid) < 0))
 		_exit(126);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
-	    prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+	    prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ||
+	    confine_deny_calls(denied_calls, &err) < 0)
 		_exit(126);
 }
 

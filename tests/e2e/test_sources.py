@@ -21,6 +21,12 @@ SCRIPTS = {
            "\"$(env | cut -d= -f1 | sort | tr '\\n' .)\" "
            "\"$(readlink /proc/$$/fd/* | grep -v /who$ | "
            "sed 's/:.*//' | sort -u | tr '\\n' .)\"",
+    "calls": "exec /usr/bin/python3 -c 'import ctypes, os, subprocess; "
+             "libc = ctypes.CDLL(None, use_errno=True); "
+             "traced = libc.ptrace(0, 0, 0, 0), ctypes.get_errno(); "
+             "mounted = libc.umount2(b\"/none\", 0), ctypes.get_errno(); "
+             "child = subprocess.run([\"/bin/true\"]).returncode; "
+             "print(traced, mounted, child, sep=\"-\")' | tr -d ' '",
     "fails": "echo a-value; exit 3",
     "late": "echo a-value; sleep 60",
     "large": "head -c 20000 /dev/zero | tr '\\0' x",
@@ -162,6 +168,11 @@ def test_a_program_has_nothing_of_ours(session, double):
         "CREDENTIALS" not in said
     if os.getuid() == 0:
         assert not said.startswith("uid-0-")
+
+
+def test_a_program_gets_into_no_other_process(session, double):
+    """Neither ptrace nor mounts, by whatever user; and it may start others."""
+    assert carried(session("calls"), double, "/calls") == "(-1,1)-(-1,1)-0"
 
 
 @pytest.mark.parametrize("name, words", [
