@@ -290,7 +290,9 @@ static int add_filesystem(const struct policy *policy, struct buf *out)
 	}
 	if (add_paths(out, "- You may also write to ", &filesystem->write) <
 		    0 ||
-	    add_paths(out, "- Hidden: ", &filesystem->hide) < 0)
+	    add_paths(out, "- Hidden: ", &filesystem->hide) < 0 ||
+	    add_paths(out, "- Hidden is also what is named in the files ",
+		      &filesystem->ignore_files) < 0)
 		return -1;
 	return add_paths(out, "- Never writable: ", &filesystem->protect);
 }

@@ -73,7 +73,9 @@ struct policy_filesystem {
 	struct bytes workspace; /* path, "." by default */
 	enum policy_workspace_mode workspace_mode;
 	bool has_read; /* `read` was given: an allow-list */
-	struct policy_strings read, write, hide, protect;
+	struct policy_strings read, write;
+	struct policy_strings hide, protect; /* globs (glob.h) */
+	struct policy_strings ignore_files;  /* names */
 };
 
 struct policy_limits {

@@ -184,12 +184,11 @@ static int put_passed(struct list *list, const struct environment *from,
 	for (size_t i = 0; i < from->pass.count; i++) {
 		const char *name = from->pass.items[i];
 
-		if (environment_is_secret(name))
-			return err_set(err, ERR_INVALID,
-				       "environment: %s looks like a "
-				       "credential: put it into the vault and "
-				       "bind it, it does not pass",
-				       name);
+		if (environment_is_secret(name)) {
+			if (from->on_dropped && value_of(from->caller, name))
+				from->on_dropped(from->owner, name);
+			continue;
+		}
 		if (put_named(list, from->caller, name, err) < 0)
 			return -1;
 	}

@@ -15,12 +15,15 @@ struct environment {
 	const struct sandbox_variable *set; /* these win over all others */
 	size_t set_count;
 	bool has_ca; /* as in the spec of the sandbox */
+	void (*on_dropped)(void *owner, const char *name); /* or NULL */
+	void *owner;
 };
 
 /* Make the list for struct sandbox_spec in arena; strings of *from are
  * borrowed. Later names win; each name stands once. A name in `pass` that
- * looks like a credential's is an error: those belong into the vault, and a
- * placeholder into `set`. 0, or -1. */
+ * looks like a credential's is left out, and told by on_dropped if the caller
+ * has it: those belong into the vault, and a placeholder into `set`. 0, or
+ * -1. */
 int environment_make(const struct environment *from, struct arena *arena,
 		     const struct sandbox_variable **list, size_t *count,
 		     struct err *err);

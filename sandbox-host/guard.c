@@ -5,56 +5,90 @@
 
 #include "sandbox-host/plan_parts.h"
 
+/* Which list a step belongs to; NULL: none. */
+static struct guard_list *list_of(struct guard *guard,
+				  const struct plan_step *step)
+{
+	if (step->kind == PLAN_GUARD)
+		return &guard->kept;
+	return step->kind == PLAN_VEIL ? &guard->veiled : NULL;
+}
+
 static int take_step(struct guard *guard, const struct plan_step *step,
 		     struct err *err)
 {
+	struct guard_list *list = list_of(guard, step);
+
 	if (step->kind == PLAN_SOCKET)
 		guard->sockets[guard->socket_count++] = step->target;
-	if (step->kind != PLAN_GUARD)
+	if (!list)
 		return 0;
-	if (!pattern_is_glob(step->target)) {
-		guard->names[guard->name_count++] = step->target;
+	if (!(step->flags & PLAN_GLOB)) {
+		list->names[list->name_count++] = step->target;
 		return 0;
 	}
-	return pattern_parse(&guard->patterns[guard->pattern_count++],
+	return pattern_parse(&list->patterns[list->pattern_count++],
 			     step->target, err);
+}
+
+static bool make_list(struct guard_list *list, size_t names, size_t patterns)
+{
+	list->names = calloc(names + 1, sizeof(*list->names));
+	list->patterns = calloc(patterns + 1, sizeof(*list->patterns));
+	return list->names && list->patterns;
+}
+
+/* Room for all steps of each kind. */
+static int make_room(struct guard *guard, const struct plan *plan,
+		     struct err *err)
+{
+	size_t names[2] = {0, 0};
+	size_t patterns[2] = {0, 0};
+	size_t sockets = 0;
+
+	for (size_t i = 0; i < plan->step_count; i++) {
+		const struct plan_step *step = &plan->steps[i];
+		bool is_veil = step->kind == PLAN_VEIL;
+
+		sockets += step->kind == PLAN_SOCKET;
+		if (!list_of(guard, step))
+			continue;
+		if (step->flags & PLAN_GLOB)
+			patterns[is_veil]++;
+		else
+			names[is_veil]++;
+	}
+	guard->sockets = calloc(sockets + 1, sizeof(*guard->sockets));
+	if (!guard->sockets ||
+	    !make_list(&guard->kept, names[0], patterns[0]) ||
+	    !make_list(&guard->veiled, names[1], patterns[1]))
+		return err_set(err, ERR_TOO_LARGE, "guard: no memory");
+	return 0;
 }
 
 int guard_open(struct guard *guard, const struct plan *plan, struct err *err)
 {
-	size_t names = 0;
-	size_t patterns = 0;
-	size_t sockets = 0;
+	int rc;
 
-	*guard = (struct guard){0};
-	for (size_t i = 0; i < plan->step_count; i++) {
-		const struct plan_step *step = &plan->steps[i];
-
-		sockets += step->kind == PLAN_SOCKET;
-		names += step->kind == PLAN_GUARD;
-		patterns += step->kind == PLAN_GUARD &&
-			    pattern_is_glob(step->target);
-	}
-	guard->names = calloc(names + 1, sizeof(*guard->names));
-	guard->patterns = calloc(patterns + 1, sizeof(*guard->patterns));
-	guard->sockets = calloc(sockets + 1, sizeof(*guard->sockets));
-	if (!guard->names || !guard->patterns || !guard->sockets) {
+	*guard = (struct guard){.ignore = plan->ignore};
+	rc = make_room(guard, plan, err);
+	for (size_t i = 0; rc == 0 && i < plan->step_count; i++)
+		rc = take_step(guard, &plan->steps[i], err);
+	if (rc < 0)
 		guard_close(guard);
-		return err_set(err, ERR_TOO_LARGE, "guard: no memory");
-	}
-	for (size_t i = 0; i < plan->step_count; i++) {
-		if (take_step(guard, &plan->steps[i], err) < 0) {
-			guard_close(guard);
-			return -1;
-		}
-	}
-	return 0;
+	return rc;
+}
+
+static void release_list(struct guard_list *list)
+{
+	free(list->names);
+	free(list->patterns);
 }
 
 void guard_close(struct guard *guard)
 {
-	free(guard->names);
-	free(guard->patterns);
+	release_list(&guard->kept);
+	release_list(&guard->veiled);
 	free(guard->sockets);
 	*guard = (struct guard){0};
 }
@@ -80,21 +114,34 @@ static bool pattern_covers(const struct pattern *pattern, const char *path)
 	return false;
 }
 
-bool guard_covers(const struct guard *guard, const char *path)
+static bool list_covers(const struct guard_list *list, const char *path)
 {
-	for (size_t i = 0; i < guard->name_count; i++)
-		if (plan_is_within(path, guard->names[i]))
+	for (size_t i = 0; i < list->name_count; i++)
+		if (plan_is_within(path, list->names[i]))
 			return true;
-	for (size_t i = 0; i < guard->pattern_count; i++)
-		if (pattern_covers(&guard->patterns[i], path))
+	for (size_t i = 0; i < list->pattern_count; i++)
+		if (pattern_covers(&list->patterns[i], path))
 			return true;
 	return false;
 }
 
+bool guard_veils(const struct guard *guard, const char *path, bool is_directory)
+{
+	return list_covers(&guard->veiled, path) ||
+	       (guard->ignore &&
+		ignore_covers(guard->ignore, path, is_directory));
+}
+
+bool guard_covers(const struct guard *guard, const char *path)
+{
+	return list_covers(&guard->kept, path) ||
+	       guard_veils(guard, path, false);
+}
+
 bool guard_is_above(const struct guard *guard, const char *path)
 {
-	for (size_t i = 0; i < guard->name_count; i++)
-		if (plan_is_within(guard->names[i], path))
+	for (size_t i = 0; i < guard->kept.name_count; i++)
+		if (plan_is_within(guard->kept.names[i], path))
 			return true;
 	return false;
 }

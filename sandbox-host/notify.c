@@ -25,6 +25,7 @@
 #define ANSWER_GO_ON	 0
 #define REASON_READ_ONLY "read-only"
 #define REASON_PROTECTED "protected"
+#define REASON_HIDDEN	 "hidden"
 
 enum act {
 	ACT_OPEN,   /* write to, by flags */
@@ -32,6 +33,7 @@ enum act {
 	ACT_WRITE,  /* truncate */
 	ACT_MAKE,   /* a new name: directory, node, hard link */
 	ACT_LINK,   /* a new symbolic link: may stand in for a directory */
+	ACT_NAME,   /* give what is there another name */
 	ACT_REMOVE,
 	ACT_MOVE_FROM,
 	ACT_MOVE_TO,
@@ -60,6 +62,7 @@ static const struct notify_path paths[] = {
 	{__NR_mknodat, ACT_MAKE, 0, 1, NONE},
 	{__NR_renameat2, ACT_MOVE_FROM, 0, 1, NONE},
 	{__NR_renameat2, ACT_MOVE_TO, 2, 3, NONE},
+	{__NR_linkat, ACT_NAME, 0, 1, 4},
 	{__NR_linkat, ACT_MAKE, 2, 3, NONE},
 	{__NR_symlinkat, ACT_LINK, 1, 2, NONE},
 	{__NR_unlinkat, ACT_REMOVE, 0, 1, NONE},
@@ -75,17 +78,18 @@ static const struct notify_path paths[] = {
 		LEGACY(mknod, ACT_MAKE, NONE, 0, NONE) LEGACY(
 			rename, ACT_MOVE_FROM, NONE, 0,
 			NONE) LEGACY(rename, ACT_MOVE_TO, NONE, 1,
-				     NONE) LEGACY(link, ACT_MAKE, NONE, 1, NONE)
-			LEGACY(symlink, ACT_LINK, NONE, 1,
-			       NONE) LEGACY(unlink, ACT_REMOVE, NONE, 0, NONE)
+				     NONE) LEGACY(link, ACT_NAME, NONE, 0, NONE)
+			LEGACY(link, ACT_MAKE, NONE, 1, NONE) LEGACY(
+				symlink, ACT_LINK, NONE, 1,
+				NONE) LEGACY(unlink, ACT_REMOVE, NONE, 0, NONE)
 				LEGACY(rmdir, ACT_REMOVE, NONE, 0, NONE)};
 
 static const char *const verbs[] = {
-	[ACT_OPEN] = "write to",      [ACT_CREATE] = "write to",
-	[ACT_WRITE] = "write to",     [ACT_MAKE] = "creation of",
-	[ACT_LINK] = "creation of",   [ACT_REMOVE] = "removal of",
-	[ACT_MOVE_FROM] = "move of",  [ACT_MOVE_TO] = "move to",
-	[ACT_CONNECT] = "connect to",
+	[ACT_OPEN] = "write to",	 [ACT_CREATE] = "write to",
+	[ACT_WRITE] = "write to",	 [ACT_MAKE] = "creation of",
+	[ACT_LINK] = "creation of",	 [ACT_REMOVE] = "removal of",
+	[ACT_NAME] = "another name for", [ACT_MOVE_FROM] = "move of",
+	[ACT_MOVE_TO] = "move to",	 [ACT_CONNECT] = "connect to",
 };
 
 /* One path of one call, while it is judged. */
@@ -124,6 +128,7 @@ static bool is_making(const struct question *question)
 	case ACT_LINK:
 	case ACT_MOVE_TO:
 		return true;
+	case ACT_NAME:
 	case ACT_WRITE:
 	case ACT_REMOVE:
 	case ACT_MOVE_FROM:
@@ -156,6 +161,7 @@ static bool is_changing(const struct question *question)
 		return place->exists;
 	case ACT_MOVE_TO:
 		return true;
+	case ACT_NAME:
 	case ACT_CONNECT:
 		return false;
 	}
@@ -176,13 +182,39 @@ static bool is_guarded(const struct notify *notify,
 	       guard_is_above(&notify->guard, path);
 }
 
+static bool is_veiled(const struct notify *notify,
+		      const struct question *question)
+{
+	const struct place *place = &question->place;
+
+	return guard_veils(&notify->guard, place->path,
+			   place->exists && S_ISDIR(place->mode));
+}
+
+static void say_hidden(struct notify *notify, const struct question *question)
+{
+	bool is_read = question->row->act == ACT_OPEN && !is_changing(question);
+
+	if (is_valid(notify))
+		report_say(notify->report, CONSTRAINT_filesystem,
+			   "%s %s denied by filesystem (" REASON_HIDDEN ")",
+			   is_read ? "read of" : verbs[question->row->act],
+			   question->place.path);
+}
+
 /* Judge a path that was found. What to answer: 0 to let the kernel decide,
  * or a negative errno. */
 static int judge_write(struct notify *notify, const struct question *question)
 {
 	const struct place *place = &question->place;
 
-	if (place->is_handle || !is_changing(question))
+	if (place->is_handle)
+		return ANSWER_GO_ON;
+	if (is_veiled(notify, question)) {
+		say_hidden(notify, question);
+		return -EACCES;
+	}
+	if (!is_changing(question))
 		return ANSWER_GO_ON;
 	if (is_guarded(notify, question)) {
 		say(notify, question, REASON_PROTECTED);
@@ -227,7 +259,7 @@ static void read_flags(struct question *question)
 {
 	if (question->row->act == ACT_CREATE)
 		question->flags = O_CREAT | O_WRONLY | O_TRUNC;
-	if (question->row->act == ACT_OPEN)
+	if (question->row->flags != NONE)
 		question->flags = question->args[question->row->flags];
 }
 
@@ -238,6 +270,8 @@ static bool follows(const struct question *question)
 
 	if (act == ACT_WRITE || act == ACT_CONNECT || act == ACT_CREATE)
 		return true;
+	if (act == ACT_NAME)
+		return flags & AT_SYMLINK_FOLLOW;
 	if (act != ACT_OPEN)
 		return false;
 	return !(flags & O_NOFOLLOW) &&
@@ -275,6 +309,9 @@ static int judge(struct notify *notify, struct question *question)
 	if (rc < 0)
 		return rc;
 	read_flags(question);
+	/* Nothing else of such a file's other name is ours to judge. */
+	if (row->act == ACT_NAME && !notify->plan->watches_reads)
+		return ANSWER_GO_ON;
 	if (!strcmp(path, "/dev/null"))
 		return ANSWER_GO_ON;
 	rc = place_find(&question->place, notify->root, question->pid, dir,
@@ -373,7 +410,8 @@ int notify_open(struct notify *notify, int fd, int root,
 	struct seccomp_notif_sizes sizes;
 	unsigned long sync = SYNC_WAKE_UP;
 
-	*notify = (struct notify){.fd = fd, .root = root, .report = report};
+	*notify = (struct notify){
+		.fd = fd, .root = root, .plan = plan, .report = report};
 	if (syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes) < 0) {
 		err_system(err, "notify: ask for sizes");
 		notify_close(notify);

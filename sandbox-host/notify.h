@@ -9,6 +9,10 @@
  * look at a path in the memory of the program, which can change it under
  * us: they stop the honest and the clumsy, and sandbox.h says so.
  *
+ * Where the policy hides names, it is shown every open: one of a name that
+ * was hidden and has appeared since, or was put in another's place, is
+ * refused; no mount covers that. The same race is to be won there.
+ *
  * A path that can not be followed here is refused with the error that
  * following it gave: never waved through.
  */
@@ -25,6 +29,7 @@ struct seccomp_notif_resp;
 struct notify {
 	int fd;
 	int root; /* "/" inside, O_PATH */
+	const struct plan *plan;
 	struct guard guard;
 	struct report *report;
 	struct seccomp_notif *request;

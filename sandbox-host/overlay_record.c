@@ -13,7 +13,6 @@
 #include "common/buf.h"
 #include "common/bytes.h"
 #include "common/cleanup.h"
-#include "sandbox-host/pattern.h"
 #include "sandbox-host/plan_parts.h"
 
 #define RECORD		 "record"
@@ -69,23 +68,30 @@ static int put(struct buf *out, const char *key, const char *format, ...)
 		       : 0;
 }
 
-static bool is_guard(const struct plan *plan, const struct plan_step *step)
+/* What the sandbox could not write there, the commit does not either. */
+static const char *key_of(const struct plan *plan, const struct plan_step *step)
 {
-	if (step->kind == PLAN_GUARD && pattern_is_glob(step->target))
-		return true;
-	return (step->kind == PLAN_GUARD || step->kind == PLAN_PROTECT ||
-		step->kind == PLAN_HIDE) &&
-	       plan_is_within(step->target, plan->workspace);
+	switch ((int)step->kind) {
+	case PLAN_GUARD:
+	case PLAN_VEIL:
+	case PLAN_PROTECT:
+	case PLAN_HIDE:
+		break;
+	default:
+		return NULL;
+	}
+	if (step->flags & PLAN_GLOB)
+		return "glob";
+	return plan_is_within(step->target, plan->workspace) ? "guard" : NULL;
 }
 
-/* What the sandbox could not write there, the commit does not either. */
 static int put_steps(struct buf *out, const struct plan *plan)
 {
 	for (size_t i = 0; i < plan->step_count; i++) {
 		const struct plan_step *step = &plan->steps[i];
+		const char *key = key_of(plan, step);
 
-		if (is_guard(plan, step) &&
-		    put(out, "guard", "%s", step->target) < 0)
+		if (key && put(out, key, "%s", step->target) < 0)
 			return -1;
 	}
 	return 0;
@@ -201,9 +207,11 @@ static bool take(struct overlay_record *record, const char *key,
 		record->workspace = value;
 	else if (!strcmp(key, "boot"))
 		record->boot = value;
-	else if (!strcmp(key, "guard"))
-		record->steps[record->step_count++] =
-			(struct plan_step){.kind = PLAN_GUARD, .target = value};
+	else if (!strcmp(key, "guard") || !strcmp(key, "glob"))
+		record->steps[record->step_count++] = (struct plan_step){
+			.kind = PLAN_GUARD,
+			.flags = key[1] == 'l' ? PLAN_GLOB : 0,
+			.target = value};
 	else if (!strcmp(key, "uid") && take_number(value, &number))
 		record->uid = (uid_t)number;
 	else if (!strcmp(key, "gid") && take_number(value, &number))

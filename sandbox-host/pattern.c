@@ -2,72 +2,72 @@
 
 #include <string.h>
 
-#include "policies/path.h"
 #include "sandbox-host/walk.h"
 
 #define EXPAND_ENTRIES_MAX 1000000
 
 bool pattern_is_glob(const char *path)
 {
-	return strchr(path, '*') != NULL;
+	return glob_is_one(bytes_str(path));
 }
 
-static unsigned count_of(const char *text, char c)
+/* Where the first component with a pattern in it begins. */
+static size_t base_len(struct bytes glob)
 {
-	unsigned count = 0;
+	size_t start = 1;
 
-	for (; *text; text++)
-		count += *text == c;
-	return count;
-}
-
-/* Leave out "/" followed by a double star, as often as it is a whole
- * component. */
-static void shorten(const char *rest, char *out)
-{
-	while (*rest) {
-		if (!strncmp(rest, "/**/", 4)) {
-			rest += 3;
+	for (size_t i = 1; i <= glob.len; i++) {
+		if (i < glob.len && glob.data[i] != '/')
 			continue;
-		}
-		*out++ = *rest++;
+		if (glob_is_one(bytes_slice(glob, start, i)))
+			return start;
+		start = i + 1;
 	}
-	*out = '\0';
+	return start < glob.len ? start : glob.len;
+}
+
+static unsigned depth_of(struct bytes rest)
+{
+	unsigned slashes = 0;
+
+	for (size_t i = 0; i < rest.len; i++) {
+		slashes += rest.data[i] == '/';
+		if (i && rest.data[i] == '*' && rest.data[i - 1] == '*')
+			return WALK_DEPTH_MAX;
+	}
+	return slashes;
 }
 
 int pattern_parse(struct pattern *pattern, const char *glob, struct err *err)
 {
-	size_t len = strlen(glob);
-	size_t base = strcspn(glob, "*");
+	struct bytes text = bytes_str(glob);
+	struct glob_fault fault;
+	struct bytes rest;
+	size_t base;
 
-	if (glob[0] != '/' || len >= sizeof(pattern->rest))
+	if (glob[0] != '/' || text.len >= sizeof(pattern->base))
 		return err_set(err, ERR_INVALID, "pattern %.128s: not a path",
 			       glob);
-	while (glob[base] && base > 0 && glob[base] != '/')
-		base--;
-	memcpy(pattern->base, base ? glob : "/", base ? base : 1);
-	pattern->base[base ? base : 1] = '\0';
-	memcpy(pattern->rest, glob + base, len - base + 1);
-	shorten(pattern->rest, pattern->short_rest);
-	pattern->depth_max = strstr(pattern->rest, "**")
-				     ? WALK_DEPTH_MAX
-				     : count_of(pattern->rest, '/') - 1;
+	base = base_len(text);
+	rest = bytes_slice(text, base, text.len);
+	if (glob_parse(&pattern->rest, rest, GLOB_POLICY, &fault) < 0)
+		return err_set(err, ERR_INVALID, "pattern %.128s: %s", glob,
+			       fault.why);
+	glob_unescape(bytes_slice(text, 0, base > 1 ? base - 1 : 1),
+		      pattern->base);
+	pattern->depth_max = depth_of(rest);
 	return 0;
 }
 
 bool pattern_matches(const struct pattern *pattern, const char *path)
 {
 	size_t len = strlen(pattern->base);
-	struct bytes rest;
 
 	if (len == 1)
 		len = 0;
-	if (strncmp(path, pattern->base, len) != 0 ||
-	    (path[len] != '/' && path[len] != '\0'))
+	if (strncmp(path, pattern->base, len) != 0 || path[len] != '/')
 		return false;
-	rest = bytes_str(path + len);
-	return path_matches(bytes_str(pattern->rest), rest) ||
-	       path_matches(bytes_str(pattern->short_rest), rest);
+	return glob_matches(&pattern->rest, bytes_str(path + len + 1));
 }
 
 struct expansion {
@@ -86,9 +86,8 @@ static enum walk_answer on_entry(void *owner, const struct walk_entry *entry,
 		return WALK_INTO;
 	if (expansion->found++ == PATTERN_FOUND_MAX) {
 		err_set(err, ERR_TOO_LARGE,
-			"pattern %.128s%.128s: stands for more than %d paths",
-			expansion->pattern->base, expansion->pattern->rest,
-			PATTERN_FOUND_MAX);
+			"pattern in %.256s: stands for more than %d paths",
+			expansion->pattern->base, PATTERN_FOUND_MAX);
 		return WALK_FAIL;
 	}
 	if (expansion->on_path(expansion->owner, entry->path, err) < 0)
@@ -114,8 +113,8 @@ int pattern_expand(const struct pattern *pattern,
 	/* A shallow pattern is cut by its own depth, and misses nothing. */
 	if (walk.is_cut && pattern->depth_max == WALK_DEPTH_MAX)
 		return err_set(err, ERR_TOO_LARGE,
-			       "pattern %.128s%.128s: the tree is too large "
-			       "to be looked through",
-			       pattern->base, pattern->rest);
+			       "pattern in %.256s: the tree is too large to be "
+			       "looked through",
+			       pattern->base);
 	return 0;
 }

@@ -1,7 +1,7 @@
 /*
  * A glob of a policy's file lists: a directory that is looked through, and
- * what is compared with the rest of each path below it. '*' stays within a
- * component; a double star as a component stands for none or more of them.
+ * what is compared with the rest of each path below it (policies/glob.h; the
+ * braces are expanded before).
  */
 #ifndef SANDBOX_HOST_PATTERN_H
 #define SANDBOX_HOST_PATTERN_H
@@ -10,16 +10,17 @@
 #include <stdbool.h>
 
 #include "common/err.h"
+#include "policies/glob.h"
 
 #define PATTERN_FOUND_MAX 4096 /* paths that one glob may stand for */
 
 struct pattern {
-	char base[PATH_MAX];	   /* no '*' in it */
-	char rest[PATH_MAX];	   /* "/" and what follows the base, or "" */
-	char short_rest[PATH_MAX]; /* the same, double stars for nothing */
-	unsigned depth_max;	   /* how deep below base a match can be */
+	char base[PATH_MAX]; /* no pattern in it */
+	struct glob rest;    /* of what follows the base and a '/' */
+	unsigned depth_max;  /* how deep below base a match can be */
 };
 
+/* Does an absolute path with escapes mean more than one name? */
 bool pattern_is_glob(const char *path);
 /* Take an absolute glob apart. 0, or -1. */
 int pattern_parse(struct pattern *pattern, const char *glob, struct err *err);

@@ -103,6 +103,31 @@ static int path_of(int fd, char out[PATH_MAX])
 	return read_link(link, out);
 }
 
+/* What rest means below the program's own entry in /proc, where no magic
+ * link may be on the way. */
+static int find_own(struct place *place, pid_t pid, const char *rest,
+		    const char *path)
+{
+	struct open_how how = {
+		.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
+	};
+	char entry[64];
+	auto_fd int dir = -1;
+	auto_fd int fd = -1;
+
+	snprintf(entry, sizeof(entry), "/proc/%d", (int)pid);
+	dir = open(entry, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	fd = dir < 0 ? -1
+		     : (int)syscall(SYS_openat2, dir, rest, &how, sizeof(how));
+	if (fd < 0)
+		return errno == ENOENT ? -ENOENT : -EACCES;
+	place->is_read_only = true;
+	place->exists = true;
+	memcpy(place->path, path, strlen(path) + 1);
+	return 0;
+}
+
 /* /proc/self means somebody else here: follow what is after it by the
  * program's own entry. 1: path was replaced; 0: not of this kind. */
 static int expand_self(struct place *place, pid_t pid, char path[PATH_MAX])
@@ -113,6 +138,7 @@ static int expand_self(struct place *place, pid_t pid, char path[PATH_MAX])
 	char base[PATH_MAX];
 	char *rest = NULL;
 	char *after;
+	int rc;
 
 	for (size_t i = 0; !rest && i < ARRAY_SIZE(selves); i++)
 		if (!strncmp(path, selves[i], strlen(selves[i])))
@@ -133,7 +159,12 @@ static int expand_self(struct place *place, pid_t pid, char path[PATH_MAX])
 	}
 	*after++ = '\0';
 	snprintf(link, sizeof(link), "/proc/%d/%s", (int)pid, rest);
-	if (read_link(link, base) < 0 || base[0] != '/')
+	rc = read_link(link, base);
+	if (rc == -EINVAL) { /* no link: what is below it is of /proc */
+		*--after = '/';
+		return find_own(place, pid, rest, path);
+	}
+	if (rc < 0 || base[0] != '/')
 		return -EACCES;
 	return join(path, base, after) < 0 ? -ENAMETOOLONG : 1;
 }

@@ -136,7 +136,20 @@ static struct bytes trimmed(const char *text)
 	return bytes_from(text, len);
 }
 
-const char *plan_path(struct plan *plan, const char *text, struct err *err)
+/* base, escaped if a glob is to be put behind it. */
+static const char *base_of(struct plan *plan, const char *base, bool is_glob,
+			   struct err *err)
+{
+	char text[2 * PATH_MAX + 1];
+
+	if (!is_glob)
+		return base;
+	glob_escape(bytes_str(base), text);
+	return plan_format(plan, err, "%s", text);
+}
+
+static const char *resolve(struct plan *plan, const char *text, bool is_glob,
+			   struct err *err)
 {
 	struct bytes path = trimmed(text);
 	const char *base = plan->workspace;
@@ -157,9 +170,60 @@ const char *plan_path(struct plan *plan, const char *text, struct err *err)
 		base = plan->home;
 		path = bytes_slice(path, 2, path.len);
 	}
-	if (path.len == 0)
+	base = base_of(plan, base, is_glob, err);
+	if (path.len == 0 || !base)
 		return base;
 	return plan_format(plan, err, "%s/%.*s", base, BYTES_ARGS(path));
+}
+
+const char *plan_path(struct plan *plan, const char *text, struct err *err)
+{
+	return resolve(plan, text, false, err);
+}
+
+struct entries {
+	struct plan *plan;
+	plan_on_entry *on_entry;
+	struct err *err;
+};
+
+static int on_expanded(void *owner, struct bytes text)
+{
+	const struct entries *entries = owner;
+	struct plan *plan = entries->plan;
+	const char *path = arena_str(&plan->arena, text);
+	char *plain;
+
+	if (!path)
+		return err_set(entries->err, ERR_TOO_LARGE, "plan: no memory"),
+		       1;
+	path = resolve(plan, path, true, entries->err);
+	if (!path)
+		return 1;
+	if (glob_is_one(bytes_str(path)))
+		return entries->on_entry(plan, path, true, entries->err) < 0;
+	plain = arena_alloc(&plan->arena, strlen(path) + 1);
+	if (!plain)
+		return err_set(entries->err, ERR_TOO_LARGE, "plan: no memory"),
+		       1;
+	glob_unescape(bytes_str(path), plain);
+	return entries->on_entry(plan, plain, false, entries->err) < 0;
+}
+
+int plan_each(struct plan *plan, const char *text, plan_on_entry *on_entry,
+	      struct err *err)
+{
+	struct entries entries = {plan, on_entry, err};
+	struct glob_fault fault = {0, NULL};
+	int rc = glob_check(bytes_str(text), &fault);
+
+	if (rc == 0)
+		rc = glob_expand(bytes_str(text), on_expanded, &entries,
+				 &fault);
+	if (fault.why)
+		return err_set(err, ERR_INVALID, "pattern %.128s: %s", text,
+			       fault.why);
+	return rc ? -1 : 0;
 }
 
 const char *plan_real(struct plan *plan, const char *path, bool *failed,
@@ -231,8 +295,9 @@ static int plan_places(struct plan *plan, const struct sandbox_spec *spec,
 
 static int plan_check(const struct sandbox_spec *spec, struct err *err)
 {
-	const struct sandbox_paths *lists[] = {&spec->read, &spec->write,
-					       &spec->hide, &spec->protect};
+	const struct sandbox_paths *lists[] = {
+		&spec->read, &spec->write,   &spec->hide,
+		&spec->ours, &spec->protect, &spec->ignore_files};
 
 	if (!spec->is_service &&
 	    (!spec->argv || !spec->argv[0] || !spec->argv[0][0]))
@@ -354,8 +419,10 @@ int sandbox_plan(const struct sandbox_spec *spec, struct plan *plan,
 	    plan_files(plan, spec, err) < 0 ||
 	    plan_trees(plan, spec, err) < 0 ||
 	    plan_hides(plan, spec, err) < 0 ||
+	    plan_ignores(plan, spec, err) < 0 ||
 	    plan_sockets(plan, spec, err) < 0 ||
-	    plan_protections(plan, spec, err) < 0 || plan_end(plan, err) < 0 ||
+	    plan_protections(plan, spec, err) < 0 ||
+	    plan_links(plan, err) < 0 || plan_end(plan, err) < 0 ||
 	    plan_confinement(plan, spec, err) < 0) {
 		plan_release(plan);
 		return -1;
@@ -365,6 +432,8 @@ int sandbox_plan(const struct sandbox_spec *spec, struct plan *plan,
 
 void plan_release(struct plan *plan)
 {
+	if (plan->ignore)
+		ignore_release(plan->ignore);
 	arena_release(&plan->arena);
 	*plan = (struct plan){.arena = plan->arena};
 }

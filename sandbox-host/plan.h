@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "common/arena.h"
+#include "sandbox-host/ignore.h"
 #include "sandbox-host/sandbox.h"
 
 #define PLAN_STEPS_MAX 16384
@@ -45,6 +46,7 @@
 	X(LISTEN, INIT, "listen")                                              \
 	X(DETACH, INIT, "detach")                                              \
 	X(GUARD, CALLER, "guard")                                              \
+	X(VEIL, CALLER, "veil")                                                \
 	X(SOCKET, CALLER, "socket")                                            \
 	X(CAPABILITIES, COMMAND, "capabilities")                               \
 	X(LANDLOCK, COMMAND, "landlock")                                       \
@@ -65,10 +67,11 @@ enum plan_flags {		   /* bits */
 		  PLAN_INSIDE = 2, /* bind: the source is already inside */
 		  PLAN_OPENED =
 			  4, /* bind: the caller opened the source (.tree) */
-		  PLAN_IDMAP = 8,   /* tree: id-mapped to the session's user */
-		  PLAN_DEVICE = 16, /* bind: device nodes stay usable */
-		  PLAN_OVERLAY = 32 /* bind: the source under layers of ours;
+		  PLAN_IDMAP = 8,    /* tree: id-mapped to the session's user */
+		  PLAN_DEVICE = 16,  /* bind: device nodes stay usable */
+		  PLAN_OVERLAY = 32, /* bind: the source under layers of ours;
 				       their tree is .tree + 1 */
+		  PLAN_GLOB = 64     /* guard, veil: the target is a glob */
 };
 
 struct plan_step {
@@ -97,6 +100,9 @@ struct plan {
 	const char *workspace, *cwd, *home; /* real; home may be NULL */
 	/* The git directory that the workspace is a worktree of, or NULL. */
 	const char *repository;
+	struct ignore
+		*ignore;    /* what ignore files hide; NULL: none asked for */
+	bool watches_reads; /* names that are hidden may appear */
 	const char *layers; /* of the overlay; real, or NULL: there is none */
 	size_t tree_count;
 	const char *notes[PLAN_NOTES_MAX];

@@ -106,8 +106,7 @@ static int add_hide(struct plan *plan, const char *path, struct err *err)
 			err);
 }
 
-/* Hide what path leads to, if that is a thing of the host's inside. */
-static int hide_real(struct plan *plan, const char *path, struct err *err)
+int plan_hide_real(struct plan *plan, const char *path, struct err *err)
 {
 	bool failed;
 	const char *real = plan_real(plan, path, &failed, err);
@@ -124,24 +123,53 @@ static int hide_real(struct plan *plan, const char *path, struct err *err)
 
 static int on_path(void *owner, const char *path, struct err *err)
 {
-	return hide_real(owner, path, err);
+	return plan_hide_real(owner, path, err);
 }
 
-static int hide(struct plan *plan, const char *path, struct err *err)
+static int expand(struct plan *plan, const char *glob, struct err *err)
 {
-	struct pattern *pattern;
+	struct pattern *pattern = malloc(sizeof(*pattern));
 	int rc;
 
-	if (!pattern_is_glob(path))
-		return hide_real(plan, path, err);
-	pattern = malloc(sizeof(*pattern));
 	if (!pattern)
 		return err_set(err, ERR_TOO_LARGE, "hide: no memory");
-	rc = pattern_parse(pattern, path, err);
+	rc = pattern_parse(pattern, glob, err);
 	if (rc == 0)
 		rc = pattern_expand(pattern, on_path, plan, err);
 	free(pattern);
 	return rc;
+}
+
+static int hide(struct plan *plan, const char *path, struct err *err)
+{
+	return pattern_is_glob(path) ? expand(plan, path, err)
+				     : plan_hide_real(plan, path, err);
+}
+
+/* What exists is hidden by a mount; what appears later, or in its place, is
+ * the reporter's. */
+static int hide_entry(struct plan *plan, const char *path, bool is_glob,
+		      struct err *err)
+{
+	const struct plan_step veil = {.kind = PLAN_VEIL,
+				       .flags = is_glob ? PLAN_GLOB : 0,
+				       .target = path};
+	bool failed = false;
+	const char *real = NULL;
+
+	if ((is_glob ? expand(plan, path, err)
+		     : plan_hide_real(plan, path, err)) < 0)
+		return -1;
+	if (!is_glob)
+		real = plan_real(plan, path, &failed, err);
+	if (failed || plan_add(plan, veil, err) < 0)
+		return -1;
+	plan->watches_reads = true;
+	if (!real || !strcmp(real, path))
+		return 0;
+	return plan_add(plan,
+			(struct plan_step){.kind = PLAN_VEIL, .target = real},
+			err);
 }
 
 /* /proc inside is a new one: its files are hidden without looking. */
@@ -162,7 +190,8 @@ static int hide_known(struct plan *plan, struct err *err)
 
 		if (len < 0 || (size_t)len >= sizeof(path))
 			return err_set(err, ERR_TOO_LARGE, "hide: long home");
-		if (plan_is_bound(plan, path) && hide_real(plan, path, err) < 0)
+		if (plan_is_bound(plan, path) &&
+		    plan_hide_real(plan, path, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -173,12 +202,12 @@ int plan_hides(struct plan *plan, const struct sandbox_spec *spec,
 {
 	if (hide_known(plan, err) < 0)
 		return -1;
-	for (size_t i = 0; i < spec->hide.count; i++) {
-		const char *path = plan_path(plan, spec->hide.items[i], err);
-
-		if (!path || hide(plan, path, err) < 0)
+	for (size_t i = 0; i < spec->ours.count; i++)
+		if (plan_hide_real(plan, spec->ours.items[i], err) < 0)
 			return -1;
-	}
+	for (size_t i = 0; i < spec->hide.count; i++)
+		if (plan_each(plan, spec->hide.items[i], hide_entry, err) < 0)
+			return -1;
 	return 0;
 }
 

@@ -28,6 +28,12 @@ bool plan_is_writable(const struct plan *plan, const char *path);
 /* An absolute path from one of a list: '~' and relative ones resolved,
  * nothing looked up, no "." or ".." accepted. NULL with err set. */
 const char *plan_path(struct plan *plan, const char *text, struct err *err);
+/* Call on_entry for each thing that an entry of a list with globs stands
+ * for: an absolute glob with escapes, or a plain path. 0, or -1. */
+typedef int plan_on_entry(struct plan *plan, const char *path, bool is_glob,
+			  struct err *err);
+int plan_each(struct plan *plan, const char *text, plan_on_entry *on_entry,
+	      struct err *err);
 /* The real path of an existing one; NULL when it does not exist (err
  * untouched) or with err set (*failed). */
 const char *plan_real(struct plan *plan, const char *path, bool *failed,
@@ -52,8 +58,14 @@ int plan_trees(struct plan *plan, const struct sandbox_spec *spec,
 	       struct err *err);
 int plan_hides(struct plan *plan, const struct sandbox_spec *spec,
 	       struct err *err);
+/* Hide a path if it is a thing of the host's inside. */
+int plan_hide_real(struct plan *plan, const char *path, struct err *err);
+int plan_ignores(struct plan *plan, const struct sandbox_spec *spec,
+		 struct err *err);
 int plan_sockets(struct plan *plan, const struct sandbox_spec *spec,
 		 struct err *err);
+/* Cover the other names of what is hidden or protected by now. */
+int plan_links(struct plan *plan, struct err *err);
 int plan_protections(struct plan *plan, const struct sandbox_spec *spec,
 		     struct err *err);
 

@@ -6,6 +6,7 @@
  */
 #include "sandbox-host/plan_parts.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -95,6 +96,44 @@ static bool is_directory(const char *path)
 	return lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+static bool is_pinned(const struct plan *plan, const char *path)
+{
+	for (size_t i = 0; i < plan->step_count; i++)
+		if ((plan->steps[i].kind == PLAN_PIN ||
+		     plan->steps[i].kind == PLAN_PROTECT) &&
+		    !strcmp(plan->steps[i].target, path))
+			return true;
+	return false;
+}
+
+/* Directories between what is mounted and a thing that is protected become
+ * mounts of their own: one that is a mount can not be moved away and made
+ * anew, with another thing in it. */
+static int pin_above(struct plan *plan, const char *path, struct err *err)
+{
+	const struct plan_step *mount = plan_covering(plan, path);
+	size_t start = mount ? strlen(mount->target) : 0;
+
+	for (size_t i = start + 1; path[i]; i++) {
+		const char *above;
+
+		if (path[i] != '/')
+			continue;
+		above = plan_format(plan, err, "%.*s", (int)i, path);
+		if (!above || (!is_pinned(plan, above) &&
+			       add_path(plan, PLAN_PIN, above, err) < 0))
+			return -1;
+	}
+	return 0;
+}
+
+static int add_protect(struct plan *plan, const char *path, struct err *err)
+{
+	return pin_above(plan, path, err) < 0
+		       ? -1
+		       : add_path(plan, PLAN_PROTECT, path, err);
+}
+
 /* Protect one absolute name. A link is guarded as a name, and what it leads
  * to is protected if it could be written. */
 static int protect(struct plan *plan, const char *path, struct err *err)
@@ -110,13 +149,13 @@ static int protect(struct plan *plan, const char *path, struct err *err)
 	if (lstat(path, &st) < 0)
 		return 0;
 	if (!S_ISLNK(st.st_mode))
-		return add_path(plan, PLAN_PROTECT, path, err);
+		return add_protect(plan, path, err);
 	real = plan_real(plan, path, &failed, err);
 	if (!real)
 		return failed ? -1 : 0;
 	if (!plan_is_writable(plan, real) || is_hidden(plan, real))
 		return 0;
-	return add_path(plan, PLAN_PROTECT, real, err);
+	return add_protect(plan, real, err);
 }
 
 static int protect_in(struct plan *plan, const char *tree, const char *name,
@@ -127,8 +166,7 @@ static int protect_in(struct plan *plan, const char *tree, const char *name,
 	return path ? protect(plan, path, err) : -1;
 }
 
-/* Directories above a protected name become mounts of their own: one that
- * is a mount can not be moved away and made anew. */
+/* Those above names that do not exist yet as well. */
 static int pin_parents(struct plan *plan, const char *tree, struct err *err)
 {
 	static const char *const parents[] = {".config", ".local"};
@@ -151,7 +189,8 @@ static int protect_git(struct plan *plan, const char *git, struct err *err)
 {
 	if (!is_directory(git) || !plan_is_writable(plan, git))
 		return 0;
-	if (add_path(plan, PLAN_PIN, git, err) < 0)
+	if (pin_above(plan, git, err) < 0 ||
+	    add_path(plan, PLAN_PIN, git, err) < 0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_SIZE(git_names); i++)
 		if (protect_in(plan, git, git_names[i], err) < 0)
@@ -301,12 +340,13 @@ static int on_path(void *owner, const char *path, struct err *err)
 }
 
 /* One entry of the policy's list. A glob also guards what it would match. */
-static int protect_named(struct plan *plan, const char *path, struct err *err)
+static int protect_named(struct plan *plan, const char *path, bool is_glob,
+			 struct err *err)
 {
 	struct pattern *pattern;
 	int rc;
 
-	if (!pattern_is_glob(path))
+	if (!is_glob)
 		return protect(plan, path, err);
 	pattern = malloc(sizeof(*pattern));
 	if (!pattern)
@@ -315,7 +355,30 @@ static int protect_named(struct plan *plan, const char *path, struct err *err)
 	if (rc == 0)
 		rc = pattern_expand(pattern, on_path, plan, err);
 	free(pattern);
-	return rc < 0 ? -1 : add_path(plan, PLAN_GUARD, path, err);
+	return rc < 0 ? -1
+		      : plan_add(plan,
+				 (struct plan_step){.kind = PLAN_GUARD,
+						    .flags = PLAN_GLOB,
+						    .target = path},
+				 err);
+}
+
+/* The next sandbox reads them: they say what it may not. */
+static int protect_ignore_files(struct plan *plan,
+				const struct sandbox_spec *spec,
+				struct err *err)
+{
+	for (size_t i = 0; i < spec->ignore_files.count; i++) {
+		const char *name = spec->ignore_files.items[i];
+		char escaped[2 * NAME_MAX + 1];
+		const char *glob;
+
+		glob_escape(bytes_str(name), escaped);
+		glob = plan_format(plan, err, "**/%s", escaped);
+		if (!glob || plan_each(plan, glob, protect_named, err) < 0)
+			return -1;
+	}
+	return 0;
 }
 
 int plan_protections(struct plan *plan, const struct sandbox_spec *spec,
@@ -338,10 +401,9 @@ int plan_protections(struct plan *plan, const struct sandbox_spec *spec,
 	    protect_nested(plan, git, err) < 0)
 		return -1;
 	for (size_t i = 0; i < spec->protect.count; i++) {
-		const char *path = plan_path(plan, spec->protect.items[i], err);
-
-		if (!path || protect_named(plan, path, err) < 0)
+		if (plan_each(plan, spec->protect.items[i], protect_named,
+			      err) < 0)
 			return -1;
 	}
-	return 0;
+	return protect_ignore_files(plan, spec, err);
 }

@@ -139,13 +139,14 @@ void sandbox_prepare(void)
 
 	/* If it fails it is tried again, and said, when it is needed. */
 	if (!prepared.code)
-		(void)seccomp_compile(&prepared, &err);
+		(void)seccomp_compile(&prepared, false, &err);
 }
 
-static int take_program(struct seccomp_program *program, struct err *err)
+static int take_program(struct seccomp_program *program, bool watches_reads,
+			struct err *err)
 {
-	if (!prepared.code)
-		return seccomp_compile(program, err);
+	if (!prepared.code || watches_reads)
+		return seccomp_compile(program, watches_reads, err);
 	*program = prepared;
 	prepared = (struct seccomp_program){0};
 	return 0;
@@ -175,7 +176,8 @@ static int start(struct sandbox *sandbox, const struct sandbox_spec *spec,
 	    overlay_begin(&sandbox->plan, &sandbox->changes, err) < 0 ||
 	    identity_take(&sandbox->identity, &sandbox->plan.identity,
 			  spec->uids, err) < 0 ||
-	    take_program(&sandbox->program, err) < 0 ||
+	    take_program(&sandbox->program, sandbox->plan.watches_reads, err) <
+		    0 ||
 	    control_pair(ends, err) < 0)
 		return -1;
 	limits_prepare(&sandbox->limits, &spec->limits, spec->is_service);

@@ -121,8 +121,11 @@ struct sandbox_spec {
 	 * host's root read-only, less what nobody should read. */
 	bool has_read;
 	struct sandbox_paths read, write;
-	struct sandbox_paths hide;    /* globs: '*', and "**" across '/' */
+	struct sandbox_paths hide;    /* globs (policies/glob.h) */
+	struct sandbox_paths ours;    /* hidden as well; no globs */
 	struct sandbox_paths protect; /* beside the built-in list; globs */
+	/* Names of files in the workspace with more to hide (ignore.h). */
+	struct sandbox_paths ignore_files;
 	struct sandbox_limits limits;
 	struct sandbox_uids uids;
 	const char *hostname; /* NULL: SANDBOX_HOSTNAME */

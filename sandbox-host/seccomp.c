@@ -100,7 +100,8 @@ static int take_program(scmp_filter_ctx filter, struct seccomp_program *program,
 	return 0;
 }
 
-int seccomp_compile(struct seccomp_program *program, struct err *err)
+int seccomp_compile(struct seccomp_program *program, bool watches_reads,
+		    struct err *err)
 {
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
 	int rc = -1;
@@ -111,7 +112,9 @@ int seccomp_compile(struct seccomp_program *program, struct err *err)
 	(void)seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH,
 			       SCMP_ACT_KILL_PROCESS);
 	(void)seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
-	if (load_rules(filter, seccomp_rules, seccomp_rule_count, err) == 0)
+	if (load_rules(filter, seccomp_rules, seccomp_rule_count, err) == 0 &&
+	    (!watches_reads || load_rules(filter, seccomp_read_rules,
+					  seccomp_read_rule_count, err) == 0))
 		rc = take_program(filter, program, err);
 	seccomp_release(filter);
 	return rc;

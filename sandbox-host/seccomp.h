@@ -9,6 +9,7 @@
 #define SANDBOX_HOST_SECCOMP_H
 
 #include <linux/filter.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/err.h"
@@ -18,8 +19,10 @@ struct seccomp_program {
 	unsigned short len; /* instructions */
 };
 
-/* Compile it. 0, or -1. seccomp_release_program() it. */
-int seccomp_compile(struct seccomp_program *program, struct err *err);
+/* Compile it; watches_reads: opens to read are shown as well. 0, or -1.
+ * seccomp_release_program() it. */
+int seccomp_compile(struct seccomp_program *program, bool watches_reads,
+		    struct err *err);
 void seccomp_release_program(struct seccomp_program *program);
 /* Put it on the calling process, for ever. The notification descriptor, or
  * -1. no_new_privs must be set. */

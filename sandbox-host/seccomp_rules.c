@@ -239,3 +239,11 @@ const struct seccomp_rule seccomp_rules[] = {
 };
 
 const size_t seccomp_rule_count = ARRAY_SIZE(seccomp_rules);
+
+const struct seccomp_rule seccomp_read_rules[] = {
+	IF("open", SCMP_ACT_NOTIFY, 1, SCMP_CMP_MASKED_EQ, O_ACCMODE, O_RDONLY),
+	IF("openat", SCMP_ACT_NOTIFY, 2, SCMP_CMP_MASKED_EQ, O_ACCMODE,
+	   O_RDONLY),
+};
+
+const size_t seccomp_read_rule_count = ARRAY_SIZE(seccomp_read_rules);

@@ -1,5 +1,6 @@
 #include "sandbox-host/session/run_env.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -193,6 +194,19 @@ static const char *const *strings_of(struct arena *arena,
 	return items;
 }
 
+static void say_dropped(void *owner, const char *name)
+{
+	char text[256];
+	const struct sandbox_event event = {CONSTRAINT_none, text};
+
+	(void)owner;
+	snprintf(text, sizeof(text),
+		 "variable %.128s is not passed: it looks like a credential: "
+		 "put it into the vault",
+		 name);
+	sandbox_event_print(NULL, &event);
+}
+
 int run_env_make(const struct run_env *from, struct arena *arena,
 		 struct sandbox_spec *spec, struct err *err)
 {
@@ -201,6 +215,7 @@ int run_env_make(const struct run_env *from, struct arena *arena,
 		.caller = from->caller,
 		.pass = {strings_of(arena, &policy->pass), policy->pass.count},
 		.has_ca = spec->ca_pem.len > 0,
+		.on_dropped = say_dropped,
 	};
 	struct set set = {.size = SANDBOX_ENV_MAX};
 

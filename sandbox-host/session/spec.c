@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "policies/glob.h"
 #include "sandbox-host/session/client.h"
 #include "sandbox-host/session/dirs.h"
 #include "sandbox-host/session/run_env.h"
@@ -36,43 +37,39 @@ static struct sandbox_paths protected_of(const struct session_spec *from,
 	const char *policy = from->policy_path;
 	const char **items =
 		arena_array(arena, listed->count + 1, sizeof(*items));
-	char path[PATH_MAX];
+	char path[PATH_MAX], escaped[2 * PATH_MAX];
 	size_t count = 0;
 
 	for (size_t i = 0; items && i < listed->count; i++)
 		items[count++] = arena_str(arena, listed->items[i]);
-	if (items && policy && realpath(policy, path) && !strpbrk(path, "*?["))
-		items[count++] = arena_str(arena, bytes_str(path));
+	if (items && policy && realpath(policy, path)) {
+		glob_escape(bytes_str(path), escaped);
+		items[count++] = arena_str(arena, bytes_str(escaped));
+	}
 	return (struct sandbox_paths){items, count};
 }
 
-/* The policy's, and the gateway's own directories: where it runs as the user
- * who runs the sandbox, only this keeps the vault's key from the command,
- * and the sockets that a gateway started later would make. */
-static int set_hidden(const struct session_spec *from, struct arena *arena,
-		      struct sandbox_spec *spec, struct err *err)
+/* The gateway's own directories: where it runs as the user who runs the
+ * sandbox, only this keeps the vault's key from the command, and the sockets
+ * that a gateway started later would make. */
+static int set_ours(const struct session_spec *from, struct arena *arena,
+		    struct sandbox_spec *spec, struct err *err)
 {
-	const struct policy_strings *hide = &from->policy->filesystem.hide;
 	const char *state = json_text(from->session, "state");
-	const char **items =
-		arena_array(arena, hide->count + 3, sizeof(*items));
+	const char **items = arena_array(arena, 3, sizeof(*items));
 	char sockets[PATH_MAX], real[PATH_MAX];
 	size_t count = 0;
 
-	if (!items || state[0] != '/' || strpbrk(state, "*?["))
+	if (!items || state[0] != '/')
 		return err_set(err, ERR_INVALID,
 			       "hide the gateway's directory '%s'", state);
-	while (count < hide->count) {
-		items[count] = arena_str(arena, hide->items[count]);
-		count++;
-	}
 	items[count++] = state;
 	if (from->changes && from->changes[0])
 		items[count++] = from->changes;
 	if (session_run_dir(sockets, sizeof(sockets)) == 0 &&
-	    realpath(sockets, real) && !strpbrk(real, "*?["))
+	    realpath(sockets, real))
 		items[count++] = arena_str(arena, bytes_str(real));
-	spec->hide = (struct sandbox_paths){items, count};
+	spec->ours = (struct sandbox_paths){items, count};
 	return 0;
 }
 
@@ -104,12 +101,14 @@ int session_spec_make(const struct session_spec *from, struct arena *arena,
 		.has_read = files->has_read,
 		.read = paths_of(arena, &files->read),
 		.write = paths_of(arena, &files->write),
+		.hide = paths_of(arena, &files->hide),
+		.ignore_files = paths_of(arena, &files->ignore_files),
 		.protect = protected_of(from, arena),
 		.limits = {limits->memory_bytes, limits->processes,
 			   limits->time_ms},
 		.ca_pem = bytes_str(json_text(from->session, "ca_pem")),
 	};
-	if (set_hidden(from, arena, spec, err) < 0)
+	if (set_ours(from, arena, spec, err) < 0)
 		return -1;
 	if (json_is_object(signing) &&
 	    signing_files(signing, arena, spec, err) < 0)

@@ -42,6 +42,7 @@ enum option_name {
 	OPTION_WRITE,
 	OPTION_HIDE,
 	OPTION_PROTECT,
+	OPTION_IGNORE,
 	OPTION_WORKSPACE,
 	OPTION_WORKSPACE_READ,
 	OPTION_CHANGES,
@@ -63,6 +64,7 @@ static const struct option options[] = {
 	{"write", required_argument, NULL, OPTION_WRITE},
 	{"hide", required_argument, NULL, OPTION_HIDE},
 	{"protect", required_argument, NULL, OPTION_PROTECT},
+	{"ignore", required_argument, NULL, OPTION_IGNORE},
 	{"workspace", required_argument, NULL, OPTION_WORKSPACE},
 	{"workspace-read", no_argument, NULL, OPTION_WORKSPACE_READ},
 	{"changes", required_argument, NULL, OPTION_CHANGES},
@@ -83,7 +85,7 @@ struct list {
 
 struct request {
 	struct sandbox_spec spec;
-	struct list read, write, hide, protect;
+	struct list read, write, hide, protect, ignore;
 	struct sandbox_variable env[LIST_MAX];
 	const char *accept;
 	bool wants_plan;
@@ -137,6 +139,8 @@ static void take_list(struct request *request, int option, const char *text)
 		add(&request->write, text);
 	else if (option == OPTION_HIDE)
 		add(&request->hide, text);
+	else if (option == OPTION_IGNORE)
+		add(&request->ignore, text);
 	else
 		add(&request->protect, text);
 }
@@ -159,6 +163,7 @@ static void take_option(struct request *request, int option)
 	case OPTION_WRITE:
 	case OPTION_HIDE:
 	case OPTION_PROTECT:
+	case OPTION_IGNORE:
 		take_list(request, option, optarg);
 		spec->has_read = spec->has_read || option == OPTION_READ;
 		break;
@@ -333,6 +338,7 @@ int main(int argc, char **argv)
 	request.spec.read = paths_of(&request.read);
 	request.spec.write = paths_of(&request.write);
 	request.spec.hide = paths_of(&request.hide);
+	request.spec.ignore_files = paths_of(&request.ignore);
 	request.spec.protect = paths_of(&request.protect);
 	if (request.wants_plan)
 		return print_plan(&request.spec);

@@ -12,7 +12,10 @@ static struct guard guard_of(void)
 	static struct plan_step steps[] = {
 		{.kind = PLAN_GUARD, .target = "/w/.bashrc"},
 		{.kind = PLAN_GUARD, .target = "/w/.config/git"},
-		{.kind = PLAN_GUARD, .target = "/w/**/hooks"},
+		{.kind = PLAN_GUARD,
+		 .flags = PLAN_GLOB,
+		 .target = "/w/**/hooks"},
+		{.kind = PLAN_VEIL, .flags = PLAN_GLOB, .target = "/w/**/.env"},
 		{.kind = PLAN_SOCKET, .target = "/run/agent"},
 		{.kind = PLAN_HIDE, .target = "/w/hidden"},
 	};
@@ -37,7 +40,7 @@ static void guard_covers_a_name_and_what_is_below(void **state)
 		{"/w/.config/git/conf", true}, {"/w/hooks", true},
 		{"/w/a/b/hooks", true},	       {"/w/a/b/hooks/x", true},
 		{"/w/a/b/hooked", false},      {"/x/hooks", false},
-		{"/w/hidden", false},
+		{"/w/hidden", false},	       {"/w/a/.env", true},
 	};
 	struct guard guard = guard_of();
 

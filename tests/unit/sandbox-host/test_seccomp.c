@@ -278,7 +278,7 @@ static int setup(void **state)
 	struct err err;
 
 	(void)state;
-	return seccomp_compile(&program, &err);
+	return seccomp_compile(&program, false, &err);
 }
 
 static int teardown(void **state)

@@ -1,0 +1,287 @@
+"""Names that are hidden: by globs, by ignore files, and when they appear
+after the start; other names of what is hidden or protected."""
+import os
+import random
+import subprocess
+
+import pytest
+
+from sandbox_tool import box, host_view  # noqa: F401 (a fixture)
+
+GIT = {"PATH": os.environ["PATH"], "HOME": "/nonexistent",
+       "GIT_CONFIG_NOSYSTEM": "1"}
+
+
+@pytest.mark.parametrize("glob,hidden", [
+    ("**/.env", {".env", "a/.env", "a/b/.env"}),
+    ("./.env", {".env"}),
+    ("./a/*", {"a/.env", "a/x.pem", "a/b"}),
+    ("**/*.{pem,key}", {"a/x.pem", "a/b/y.key"}),
+    ("./a/**/?.[kp]e*", {"a/x.pem", "a/b/y.key"}),
+    ("**/[!a-x].key", {"a/b/y.key"}),
+    (r"./\[odd\]", {"[odd]"}),
+])
+def test_globs_hide_what_they_say(box, glob, hidden):
+    for name in (".env", "a/.env", "a/b/.env", "a/x.pem", "a/b/y.key",
+                 "[odd]", "o"):
+        box.write(name, "text")
+    result = box.sh("find . -type f ! -readable; find . -type d ! -readable",
+                    options=["--hide", glob])
+    assert {line[2:] for line in result.stdout.split()} == hidden, \
+        result.stderr
+
+
+def test_a_workspace_with_a_pattern_in_its_name_is_itself(box):
+    box.workspace = box.root / "w[ab]{c,d}*"
+    box.workspace.mkdir()
+    box.write(".env", "SECRET")
+    box.write("fine", "fine")
+    result = box.sh("cat .env fine", options=["--hide", "**/.env"])
+    assert result.stdout == "fine", result.stderr
+
+
+@pytest.mark.parametrize("glob", ["./[a", "./a**", "./{a,b", "./a\\"])
+def test_what_can_not_be_enforced_does_not_start(box, glob):
+    result = box.sh("echo started", options=["--hide", glob])
+    assert result.returncode == 125 and result.stdout == ""
+    assert "pattern" in result.stderr
+
+
+# ---- after the start ----
+
+WAIT = "echo ready; read line; "
+
+
+def meanwhile(box, change, script, options):
+    """Run change on the host once the sandbox runs, then script inside."""
+    child = box.start("/bin/sh", "-c", WAIT + script, options=options,
+                      stdin=subprocess.PIPE)
+    assert child.stdout.readline() == "ready\n"
+    change()
+    if os.geteuid() == 0:
+        box.give()
+    out, err = child.communicate("go\n", timeout=60)
+    return out, err
+
+
+READS = ("cat .env; cat a/.env; cat ./a/../.env; cat link; cp .env copy; "
+         "ln .env other && cat other; mv .env moved && cat moved; "
+         "cat /proc/self/cwd/.env; cat < .env; "
+         "python3 -c 'print(open(\".env\").read())' 2>/dev/null; echo end")
+
+
+def appear(box):
+    box.write(".env", "SECRET")
+    box.write("a/.env", "SECRET")
+
+
+def test_what_appears_under_a_hidden_name_is_not_read(box):
+    box.write("fine", "fine\n")
+    box.write("a/fine", "")
+    (box.workspace / "link").symlink_to(".env")
+    out, err = meanwhile(box, lambda: appear(box), "cat fine; " + READS,
+                         ["--hide", "**/.env"])
+    assert out == "fine\nend\n", err
+    assert f"read of {box.workspace}/.env denied by filesystem (hidden)" \
+        in err
+    assert (box.workspace / ".env").read_text() == "SECRET"
+
+
+def test_without_the_hide_it_is(box):
+    out, err = meanwhile(box, lambda: appear(box), "cat .env", [])
+    assert out == "SECRET", err
+
+
+def test_what_takes_the_place_of_a_hidden_file_is_not_read(box):
+    """An editor saves by renaming, which takes the mount away."""
+    box.write(".env", "old SECRET")
+
+    def save():
+        box.write("new", "SECRET")
+        os.rename(box.workspace / "new", box.workspace / ".env")
+    out, err = meanwhile(box, save, READS, ["--hide", "./.env"])
+    assert out == "end\n", err
+
+
+def test_hidden_names_are_not_made_inside(box):
+    result = box.sh("echo x > .env; mkdir d; echo x > d/.env; "
+                    "echo x > t; mv t .env; ls -A",
+                    options=["--hide", "**/.env"])
+    assert result.stdout.split() == ["d", "t"], result.stderr
+
+
+def test_what_reads_much_still_works(box):
+    result = box.sh("cat /proc/self/status | head -1; ls /proc/self/fd; "
+                    "cat /proc/self/task/*/comm; cat /dev/null; "
+                    "head -c1 /dev/zero | wc -c; python3 -c 'import json'; "
+                    "git --version; echo x > f; cat < f",
+                    options=["--hide", "**/.env"])
+    assert result.returncode == 0 and "denied" not in result.stderr, \
+        result.stderr
+    assert result.stdout.startswith("Name:")
+    assert result.stdout.endswith("\nx\n")
+
+
+# ---- ignore files ----
+
+def test_ignore_files_hide_what_they_name(box):
+    box.write(".agentignore", "*.key\n!fine.key\n/top\nbuild/\n# no\n\\#yes\n")
+    box.write("sub/.cursorignore", "local\n")
+    for name in ("a.key", "fine.key", "top", "sub/top", "build/out",
+                 "sub/build", "#yes", "local", "sub/local", "sub/b.key"):
+        box.write(name, "text")
+    result = box.sh("find . -type f ! -readable; find . -type d ! -readable",
+                    options=["--ignore", ".agentignore", "--ignore",
+                             ".cursorignore"])
+    assert set(result.stdout.split()) == {
+        "./a.key", "./top", "./build", "./#yes", "./sub/local",
+        "./sub/b.key"}, result.stderr
+
+
+def test_ignore_files_are_not_written_and_cover_what_comes(box):
+    box.write(".agentignore", "*.key\n")
+    box.write("sub/f", "")
+    out, err = meanwhile(
+        box, lambda: box.write("sub/new.key", "SECRET"),
+        "cat sub/new.key; echo '!*' > .agentignore; rm -f .agentignore; "
+        "echo '!*' > sub/.agentignore; mv .agentignore x; echo end",
+        ["--ignore", ".agentignore"])
+    assert out == "end\n", err
+    assert (box.workspace / ".agentignore").read_text() == "*.key\n"
+    assert not (box.workspace / "sub/.agentignore").exists()
+
+
+NAMES = ["a", "b", "ab", "a.c", "b.c", "foo", "foo.bar", "x y", "[", "a]",
+         "abc", "-", ".h", "é"]
+ATOMS = ["a", "b", "*", "?", "**", "/", "[ab]", "[!a]", "[^b]", "[a-c]",
+         "foo", ".c", "\\*", "[]-]", "[[:alpha:]]", "**/", "/**", "/**/",
+         ".", "x\\ y", "é", "[", "\\"]
+FIXED = ["*", "**", "/", "!", "/*", "a/", "/a/", "a/b", "/a/b", "a/**",
+         "**/a", "a/**/b", "*.c", "!*.c", "foo*", "#a", "\\#a", "\\!a", "a ",
+         "x\\ y", "a\\ ", "[", "[a", "a/*", "*/a", "*/*/a", "/**/a", "**/",
+         "a**", "**a", "a**b", "/a", "a/b/", "?", "??", "[a-c]*", "a\r",
+         "[[:nope:]]", "[[:alpha:]]", "[!a]", "[]]", "[a-]", "\\a", "é"]
+
+
+def random_rules(chance):
+    lines = ["".join(chance.choices(ATOMS, k=chance.randint(1, 4)))
+             for _ in range(chance.randint(1, 3))]
+    return "\n".join(("!" if chance.random() < 0.25 else "") + line
+                     for line in lines) + "\n"
+
+
+def test_ignore_files_mean_what_git_says(box, tmp_path):
+    """Hundreds of rules against a tree of names, beside git check-ignore."""
+    chance = random.Random(5)
+    for one in NAMES:
+        box.write(f"{one}/leaf", "")
+        for two in chance.sample(NAMES, 4):
+            box.write(f"{one}/{two}/leaf", "")
+            box.write(f"{one}/{two}/foo", "")
+    for one in ("c.c", "d", "foo.c"):
+        box.write(one, "")
+    box.write("a/b.d/a", "")
+    paths = sorted(str(path.relative_to(box.workspace))
+                   for path in box.workspace.rglob("*"))
+    subprocess.run(["git", "init", "-q", "--bare", tmp_path / "g"], check=True,
+                   env=GIT)
+    rules = [text + "\n" for text in FIXED]
+    rules += [f"*\n!{text}\n" for text in FIXED]
+    rules += [random_rules(chance) for _ in range(160)]
+    for text in rules:
+        box.write(".gitignore", text)
+        found = subprocess.run(
+            ["git", f"--git-dir={tmp_path}/g", f"--work-tree={box.workspace}",
+             "-c", "core.bare=false", "check-ignore", "--no-index", "-z",
+             "--stdin"], input="\0".join(paths), capture_output=True,
+            text=True, cwd=box.workspace, env=GIT)
+        assert found.returncode in (0, 1), found.stderr
+        expected = set(filter(None, found.stdout.split("\0")))
+        plan = box.run("true", options=["--plan", "--ignore", ".gitignore"])
+        assert plan.returncode == 0, (text, plan.stderr)
+        mark = f"hide {box.workspace}/"
+        hidden = {line[len(mark):] for line in plan.stdout.splitlines()
+                  if line.startswith(mark)}
+        ours = {path for path in paths
+                if any(path == one or path.startswith(one + "/")
+                       for one in hidden)}
+        assert ours == expected - {".gitignore"}, (text, ours ^ expected)
+
+
+# ---- other names ----
+
+def test_another_name_of_a_protected_file_is_protected(box):
+    box.write(".git/HEAD", "ref: refs/heads/main\n")
+    box.write(".git/config", "[core]\n")
+    box.write(".git/hooks/pre-commit", "true\n")
+    box.write("deep/f", "")
+    os.link(box.workspace / ".git/config", box.workspace / "deep/conf")
+    os.link(box.workspace / ".git/hooks/pre-commit", box.workspace / "hook")
+    before = box.view()
+    result = box.sh("echo evil > deep/conf; echo evil >> hook; "
+                    "chmod 755 hook; truncate -s 0 deep/conf")
+    assert box.view() == before, result.stderr
+
+
+def test_another_name_of_a_hidden_file_is_hidden(box):
+    box.write(".env", "SECRET")
+    box.write("d/f", "fine")
+    os.link(box.workspace / ".env", box.workspace / "d/same")
+    result = box.sh("cat d/same d/f", options=["--hide", "./.env"])
+    assert result.stdout == "fine", result.stderr
+
+
+def test_other_hard_links_are_left_alone(box):
+    box.write("f", "fine")
+    os.link(box.workspace / "f", box.workspace / "g")
+    assert box.sh("echo more >> g; cat f").stdout == "finemore\n"
+
+
+@pytest.mark.parametrize("name", ["sub/repo/.git/config", "ci/x/deploy.yml"])
+def test_directories_above_are_no_way_round(box, name):
+    """By another thread's luck, not only past the reporter: they are
+    mounts."""
+    box.write(name, "theirs\n")
+    box.write("sub/repo/.git/HEAD", "ref: refs/heads/main\n")
+    top = name.split("/", maxsplit=1)[0]
+    plan = box.run("true", options=["--plan", "--protect",
+                                    "ci/x/deploy.yml"]).stdout.splitlines()
+    parts = name.split("/")
+    for i in range(1, len(parts) - 1):
+        assert f"pin {box.workspace}/{'/'.join(parts[:i])}" in plan
+    result = box.sh(f"mv {top} moved; mkdir -p {os.path.dirname(name)}; "
+                    f"echo evil > {name}; ls",
+                    options=["--protect", "ci/x/deploy.yml"])
+    assert (box.workspace / name).read_text() == "theirs\n", result.stderr
+    assert not (box.workspace / "moved").exists()
+
+
+def test_links_in_the_place_of_protected_names(box):
+    """A name that is a link: neither it nor what it leads to changes."""
+    box.write("conf/tasks.json", "{}")
+    box.write("rc", "true\n")
+    (box.workspace / ".vscode").symlink_to("conf")
+    (box.workspace / ".bashrc").symlink_to("rc")
+    (box.workspace / ".envrc").symlink_to("missing")
+    before = box.view()
+    result = box.sh("echo x > conf/tasks.json; echo x > .vscode/new; "
+                    "echo x > rc; echo x > .bashrc; rm .bashrc; "
+                    "ln -sf evil .vscode; mv conf other")
+    assert box.view() == before, result.stderr
+    assert host_view(box.workspace).keys() >= {".vscode", "conf"}
+
+
+def test_a_submodules_settings_are_protected(box):
+    """.git is a file there, and its directory below the outer one's."""
+    box.write("mod/.git", "gitdir: ../.git/modules/mod\n")
+    box.write(".git/HEAD", "ref: refs/heads/main\n")
+    for name in ("HEAD", "config", "hooks/post-checkout"):
+        box.write(f".git/modules/mod/{name}", "theirs\n")
+    before = box.view()
+    result = box.sh("echo 'gitdir: ../evil' > mod/.git; rm -f mod/.git; "
+                    "mv mod mod2; for f in config hooks/post-checkout "
+                    "hooks/new commondir config.worktree; "
+                    "do echo evil > .git/modules/mod/$f; done; "
+                    "mv .git/modules/mod .git/modules/m; "
+                    "mv .git/modules .git/m")
+    assert box.view() == before, result.stderr
