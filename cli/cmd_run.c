@@ -313,7 +313,8 @@ static int run_all(struct run *run, int *exit_code, struct err *err)
 	request.policy = buf_view(&run->policy_text);
 	if (gateway_ask_create(&run->client, &request, err) < 0)
 		return -1;
-	sandbox_prepare();
+	sandbox_prepare(run->policy->filesystem.hide.count ||
+			run->policy->filesystem.ignore_files.count);
 	if (gateway_take_created(&run->client, &run->session, err) < 0)
 		return -1;
 	run->has_session = true;

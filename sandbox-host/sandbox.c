@@ -24,6 +24,7 @@
 
 /* What sandbox_prepare() made, until a sandbox takes it. */
 static struct seccomp_program prepared;
+static bool prepared_watches_reads;
 
 /* A tree that the privileged caller opens for the command. */
 static int open_tree_for(const struct plan_step *step, int user_namespace,
@@ -133,19 +134,21 @@ static int check_standard(struct err *err)
 	return 0;
 }
 
-void sandbox_prepare(void)
+void sandbox_prepare(bool watches_reads)
 {
 	struct err err;
 
+	if (prepared.code)
+		return;
 	/* If it fails it is tried again, and said, when it is needed. */
-	if (!prepared.code)
-		(void)seccomp_compile(&prepared, false, &err);
+	(void)seccomp_compile(&prepared, watches_reads, &err);
+	prepared_watches_reads = watches_reads;
 }
 
 static int take_program(struct seccomp_program *program, bool watches_reads,
 			struct err *err)
 {
-	if (!prepared.code || watches_reads)
+	if (!prepared.code || prepared_watches_reads != watches_reads)
 		return seccomp_compile(program, watches_reads, err);
 	*program = prepared;
 	prepared = (struct seccomp_program){0};

@@ -4,7 +4,7 @@
  * at our listeners. Nothing inside is a secret; the only way out is a
  * socket that belongs to the gateway.
  *
- *	sandbox_prepare();                     // while nothing is known yet
+ *	sandbox_prepare(watches_reads);        // while nothing is known yet
  *	struct sandbox *sandbox = sandbox_start(&spec, &err);
  *	sandbox_ready(sandbox, &listeners, &err);
  *	... hand the listeners to the gateway ...
@@ -21,12 +21,11 @@
  * notification), which says why they are about to be denied.
  *
  * What only the reporter stops: names that must not appear (protected ones
- * that do not exist yet), connects to a host's socket made after the start
- * on a read-only mount, and moving away a directory above a protected name
- * in a nested repository. That check reads the path from the caller's
- * memory, which another thread may change before the kernel reads it again:
- * a determined program can win this race. It can not win against anything
- * that existed at the start.
+ * that do not exist yet), hidden ones that appear after the start, and
+ * connects to a host's socket made after the start on a read-only mount.
+ * That check reads the path from the caller's memory, which another thread
+ * may change before the kernel reads it again: a determined program can win
+ * this race. It can not win against anything that existed at the start.
  *
  * A handle belongs to one thread. The calling process must have no other
  * threads at sandbox_start(). If it dies, everything inside dies.
@@ -152,8 +151,9 @@ struct sandbox_listeners {
 
 struct sandbox;
 
-/* Do now what needs no spec and would take sandbox_start() its time. */
-void sandbox_prepare(void);
+/* Do now what needs no spec and would take sandbox_start() its time.
+ * watches_reads: will the spec have `hide` or `ignore_files`? */
+void sandbox_prepare(bool watches_reads);
 /* Begin to build everything but the command, in a process of its own. NULL
  * with the step's name in err: nothing was left behind then. */
 struct sandbox *sandbox_start(const struct sandbox_spec *spec, struct err *err);

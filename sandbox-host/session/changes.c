@@ -77,7 +77,13 @@ int changes_settle(const char *dir, size_t *found, struct err *err)
 	if (overlay && overlay_each(overlay, count, found, err) == 0 &&
 	    *found == 0)
 		(void)overlay_discard(overlay, err);
-	overlay_close(overlay);
 	/* What never began has no record. */
+	if (!overlay && err->code == ERR_MISSING) {
+		*err = (struct err){0};
+		overlay = overlay_open(dir, OVERLAY_DROP, err);
+		if (overlay)
+			(void)overlay_discard(overlay, err);
+	}
+	overlay_close(overlay);
 	return err->code && err->code != ERR_MISSING ? -1 : 0;
 }

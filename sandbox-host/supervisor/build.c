@@ -170,7 +170,8 @@ static int make_session(struct supervisor *supervisor, struct bytes policy,
 		return -1;
 	result = gateway_ask_create(&client, &wanted, err);
 	/* While control is at it. */
-	sandbox_prepare();
+	sandbox_prepare(supervisor->policy->filesystem.hide.count ||
+			supervisor->policy->filesystem.ignore_files.count);
 	if (result == 0)
 		result = gateway_take_created(&client, &supervisor->session,
 					      err);

@@ -12,7 +12,8 @@ import pytest
 
 from gateway import BUILD, CLI, wait_until
 
-COMMANDS = ["run", "session create", "session list", "session show",
+COMMANDS = ["run", "sandbox diff", "sandbox commit", "sandbox discard",
+            "session create", "session list", "session show",
             "session renew", "session revoke", "policy check", "policy test",
             "policy explain", "policy diff", "policy learn", "secret put",
             "secret list", "secret rotate", "secret rm", "approval list", "approval approve",
@@ -122,6 +123,45 @@ def test_a_policy_with_a_long_path_in_another_directory(gateway, tmp_path):
                        "pwd; echo x > made", cwd=work)
     assert (done.returncode, done.stdout) == (0, f"{work}\n"), done.stderr
     assert (work / "made").exists()
+
+
+def test_variables_that_look_like_credentials_are_dropped_and_named(
+        gateway, tmp_path):
+    (tmp_path / "p.yaml").write_text(
+        "version: 1\nname: p\nenvironment: {pass: [MY_TOKEN, MY_WORD]}\n")
+    done = gateway.cli("run", "--policy", "p.yaml", "--", "sh", "-c",
+                       "echo $MY_TOKEN,$MY_WORD", cwd=tmp_path,
+                       MY_TOKEN="real", MY_WORD="fine")
+    assert (done.returncode, done.stdout) == (0, ",fine\n"), done.stderr
+    assert "variable MY_TOKEN is not passed" in done.stderr
+    assert "MY_WORD" not in done.stderr
+
+
+def test_an_overlay_keeps_what_a_run_changed(gateway, tmp_path):
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "a").write_text("one\n")
+    (work / ".agentignore").write_text("*.key\n")
+    (work / "my.key").write_text("SECRET")
+    policy = ("version: 1\nname: p\nfilesystem:\n"
+              "  workspace: {mode: overlay}\n"
+              "  ignore-files: [.agentignore]\n")
+    (tmp_path / "p.yaml").write_text(policy)
+    run = ["run", "--policy", tmp_path / "p.yaml", "--", "sh", "-c"]
+    done = gateway.cli(*run, "echo more >> a; cat a my.key", cwd=work)
+    assert done.stdout == "one\nmore\n", done.stderr
+    assert (work / "a").read_text() == "one\n"
+    told = re.search("1 change is kept: sallyport sandbox diff (s-.*)\n",
+                     done.stderr)
+    assert told, done.stderr
+    assert "+more\n" in gateway.cli("sandbox", "diff", told[1]).stdout
+    assert gateway.cli("sandbox", "commit", told[1]).returncode == 0
+    assert (work / "a").read_text() == "one\nmore\n"
+    # Nothing changed, nothing is kept.
+    done = gateway.cli(*run, "cat a", cwd=work)
+    assert done.stdout == "one\nmore\n" and "kept" not in done.stderr
+    kept = json.loads(gateway.cli("sandbox", "diff", "-o", "json").stdout)
+    assert kept == {"kept": []}
 
 
 def test_the_policy_is_not_the_commands_to_change(gateway, tmp_path):
