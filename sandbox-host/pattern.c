@@ -45,7 +45,8 @@ int pattern_parse(struct pattern *pattern, const char *glob, struct err *err)
 	struct bytes rest;
 	size_t base;
 
-	if (glob[0] != '/' || text.len >= sizeof(pattern->base))
+	if (text.len == 0 || text.data[0] != '/' ||
+	    text.len >= sizeof(pattern->base))
 		return err_set(err, ERR_INVALID, "pattern %.128s: not a path",
 			       glob);
 	base = base_len(text);
