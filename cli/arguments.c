@@ -58,7 +58,7 @@ static bool writes_a_file(const struct command *command)
 /* A word behind its options may be another command's. */
 static bool ends_with_a_command(const struct command *command)
 {
-	return !strcmp(command->noun, "run") ||
+	return !strcmp(command->noun, "run") || !strcmp(command->noun, "srt") ||
 	       (command->verb && !strcmp(command->verb, "exec"));
 }
 

@@ -14,10 +14,13 @@
 
 #include "cli/commands.h"
 #include "cli/policy_file.h"
+#include "cli/run.h"
+#include "cli/settings_file.h"
 #include "cli/teller.h"
 #include "common/cleanup.h"
 #include "gateway/flow/messages.h"
 #include "policies/policy.h"
+#include "policies/settings/settings.h"
 #include "sandbox-host/sandbox.h"
 #include "sandbox-host/session/changes.h"
 #include "sandbox-host/session/gateway.h"
@@ -26,18 +29,6 @@
 #include "sandbox-host/session/spec.h"
 
 #define RUN_ARENA_MAX (8 * 1024 * 1024)
-
-struct run_options {
-	const char *policy;
-	const char *repo;
-	const char *branch;
-	const char *workspace;
-	const char *events;
-	const char *env[RUN_ENV_MAX];
-	size_t env_count;
-	char **command;
-	bool wants_help;
-};
 
 /* One run: what it needs, in the order it is made. */
 struct run {
@@ -63,6 +54,10 @@ static int set_option(struct run_options *options, int option)
 	switch (option) {
 	case 'p':
 		options->policy = optarg;
+		return 0;
+	case 's':
+		options->settings = optarg;
+		options->has_settings = true;
 		return 0;
 	case 'r':
 		options->repo = optarg;
@@ -97,6 +92,7 @@ static int parse(struct cli *cli, struct run_options *options)
 {
 	static const struct option table[] = {
 		{"policy", required_argument, NULL, 'p'},
+		{"settings", required_argument, NULL, 's'},
 		{"repo", required_argument, NULL, 'r'},
 		{"branch", required_argument, NULL, 'b'},
 		{"workspace", required_argument, NULL, 'w'},
@@ -112,10 +108,38 @@ static int parse(struct cli *cli, struct run_options *options)
 		if (set_option(options, option) < 0)
 			return -1;
 	options->command = cli->argv + optind;
+	if (options->policy && options->settings)
+		return -1;
 	return options->wants_help || options->command[0] ? 0 : -1;
 }
 
 /* ---- what is known before there is a session ---- */
+
+/* The policy that settings of sandbox-runtime stand for. */
+static int load_settings(struct run *run, const struct policy_variables *values)
+{
+	const char *path = run->options.settings;
+	auto_type(buf_release) struct buf notes;
+	auto_type(buf_release) struct buf report;
+	struct policy_errors errors = {
+		.out = &report, .file = path ? path : "default settings"};
+	int result;
+
+	buf_init(&notes, SETTINGS_NOTES_MAX);
+	buf_init(&report, SETTINGS_NOTES_MAX);
+	buf_init(&run->policy_text, POLICY_TEXT_MAX + 1);
+	result = settings_file_read(path, &run->policy_text, &notes);
+	(void)fprintf(stderr, "%.*s", BYTES_ARGS(buf_view(&notes)));
+	if (run->options.shows_policy)
+		(void)fprintf(stderr, "%.*s",
+			      BYTES_ARGS(buf_view(&run->policy_text)));
+	if (result < 0)
+		return -1;
+	run->policy =
+		policy_compile(buf_view(&run->policy_text), values, &errors);
+	(void)fprintf(stderr, "%.*s", BYTES_ARGS(buf_view(&report)));
+	return run->policy ? 0 : -1;
+}
 
 static int load_policy(struct run *run, struct err *err)
 {
@@ -127,7 +151,9 @@ static int load_policy(struct run *run, struct err *err)
 	};
 	struct policy_errors errors = {.file = "default"};
 
-	if (path) {
+	if (run->options.has_settings) {
+		(void)load_settings(run, &variables);
+	} else if (path) {
 		run->policy =
 			policy_file_read(path, &variables, &run->policy_text);
 	} else {
@@ -199,7 +225,8 @@ static int make_spec(struct run *run, struct sandbox_spec *spec,
 {
 	const struct session_spec from = {
 		.policy = run->policy,
-		.policy_path = run->options.policy,
+		.policy_path = run->options.settings ? run->options.settings
+						     : run->options.policy,
 		.session = run->session.json,
 		.workspace = run->workspace,
 		.changes = run->changes,
@@ -376,19 +403,13 @@ static void run_release(struct run *run)
 	arena_release(&run->arena);
 }
 
-int cmd_run(struct cli *cli)
+int run_command(const struct run_options *options)
 {
-	struct run run = {.recorder.queue = -1};
+	struct run run = {.options = *options, .recorder.queue = -1};
 	struct err err = {0};
 	int exit_code = SANDBOX_EXIT_FAILED;
 	int result;
 
-	if (parse(cli, &run.options) < 0)
-		return cli_usage(cli);
-	if (run.options.wants_help) {
-		(void)fputs(cli->command->help, stdout);
-		return EXIT_OK;
-	}
 	arena_init(&run.arena, RUN_ARENA_MAX);
 	result = run_all(&run, &exit_code, &err);
 	run_release(&run);
@@ -399,4 +420,17 @@ int cmd_run(struct cli *cli)
 	/* What failed before the sandbox keeps its own code. */
 	return run.has_session ? cli_fail(SANDBOX_EXIT_FAILED, "%s", err.text)
 			       : cli_fail_err(&err);
+}
+
+int cmd_run(struct cli *cli)
+{
+	struct run_options options = {.policy = NULL};
+
+	if (parse(cli, &options) < 0)
+		return cli_usage(cli);
+	if (options.wants_help) {
+		(void)fputs(cli->command->help, stdout);
+		return EXIT_OK;
+	}
+	return run_command(&options);
 }

@@ -4,7 +4,8 @@
 
 const struct command commands[] = {
 	{"run", NULL, cmd_run, "run one command in a sandbox",
-	 "Usage: sallyport run [--policy FILE] [--repo URL --branch BRANCH]\n"
+	 "Usage: sallyport run [--policy FILE | --settings FILE]\n"
+	 "                     [--repo URL --branch BRANCH]\n"
 	 "                     [--workspace DIR] [-e NAME=VALUE]... "
 	 "[--events FILE]\n"
 	 "                     [--] COMMAND [ARGUMENT]...\n"
@@ -19,6 +20,7 @@ const struct command commands[] = {
 	 "\n"
 	 "  --policy FILE      what the command may do (default: no network,\n"
 	 "                     the current directory writable)\n"
+	 "  --settings FILE    settings of sandbox-runtime (JSON) instead\n"
 	 "  --repo URL         ${session.repo} of the policy\n"
 	 "  --branch BRANCH    ${session.branch} of the policy\n"
 	 "  --workspace DIR    instead of the policy's workspace path\n"
@@ -141,6 +143,35 @@ const struct command commands[] = {
 	 "is gone.\n"
 	 "Exits 6 when there is no such sandbox, 7 when it has ended "
 	 "already.\n"},
+	{"srt", NULL, cmd_srt, "run a command as sandbox-runtime does",
+	 "Usage: sallyport srt [-d] [-s FILE] -c STRING\n"
+	 "       sallyport srt [-d] [-s FILE] [--] COMMAND [ARGUMENT]...\n"
+	 "\n"
+	 "Run a command under settings of sandbox-runtime (npm "
+	 "@anthropic-ai/sandbox-runtime),\n"
+	 "with their meaning there; what is stricter here is told on stderr. "
+	 "Options end at\n"
+	 "the first word that is not one.\n"
+	 "\n"
+	 "  -s, --settings FILE  instead of ~/.srt-settings.json; without "
+	 "either: no\n"
+	 "                       network, nothing is written\n"
+	 "  -c STRING            a line for bash\n"
+	 "  -d, --debug          show the policy that the settings become\n"
+	 "  --control-fd FD      refused: what a session may reach does not "
+	 "change while\n"
+	 "                       it runs\n"
+	 "\n"
+	 "Example:\n"
+	 "  sallyport srt -s settings.json npm test\n"},
+	{"config", "check", cmd_config_check, "check settings of srt",
+	 "Usage: sallyport config check FILE [-o json|yaml]\n"
+	 "\n"
+	 "Checks settings of sandbox-runtime (JSON), says what is stricter "
+	 "here, and prints\n"
+	 "the policy that they become. Exits 3 when something is wrong. "
+	 "Policies are\n"
+	 "checked by `policy check`, daemons' configurations by their -t.\n"},
 	{"session", "create", cmd_session_create, "create a session",
 	 "Usage: sallyport session create --policy FILE [--repo URL] "
 	 "[--branch BRANCH]\n"

@@ -7,6 +7,8 @@
 #include "cli/cli.h"
 
 int cmd_run(struct cli *cli);
+int cmd_srt(struct cli *cli);
+int cmd_config_check(struct cli *cli);
 int cmd_sandbox_diff(struct cli *cli);
 int cmd_sandbox_commit(struct cli *cli);
 int cmd_sandbox_discard(struct cli *cli);

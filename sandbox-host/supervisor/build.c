@@ -82,7 +82,10 @@ static int load_policy(struct supervisor *supervisor, struct bytes *text,
 		return -1;
 	supervisor->policy = policy_compile(*text, &variables, &errors);
 	if (supervisor->policy)
-		return 0;
+		return command_gate_open(&supervisor->gate,
+					 supervisor->policy) < 0
+			       ? no_memory(err)
+			       : 0;
 	return err_set(err, ERR_INVALID, "%.*s", BYTES_ARGS(buf_view(&report)));
 }
 

@@ -265,9 +265,13 @@ static void answer_start(struct rpc_ticket ticket, const void *message, int *fd,
 		refuse(exec, HOST_REFUSED_INVALID, &err);
 		return;
 	}
-	result = start(exec, *fd, &request, &err);
+	result = exec_admit(exec->supervisor, &request, &err);
+	if (result < 0)
+		refuse(exec, HOST_REFUSED_FORBIDDEN, &err);
+	else
+		result = start(exec, *fd, &request, &err);
 	request_release(&memory);
-	if (result == 0)
+	if (result == 0 || !exec->ticket.rpc)
 		return;
 	refuse(exec,
 	       err.code == ERR_INVALID ? HOST_REFUSED_INVALID : HOST_REFUSED,

@@ -49,6 +49,12 @@ struct waiting *inside_wait(struct supervisor *supervisor,
 			    void *owner);
 void inside_forget(struct supervisor *supervisor, struct waiting *waiting);
 
+/* ---- admit.c ---- */
+
+/* May it run? It is counted then. 0, or -1: err says why not. */
+int exec_admit(struct supervisor *supervisor,
+	       const struct exec_request *request, struct err *err);
+
 /* ---- exec.c ---- */
 
 /* A channel for one command; its other end, or -1. */

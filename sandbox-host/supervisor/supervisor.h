@@ -9,6 +9,7 @@
  *	answers -> what the daemon asks
  *	inside  -> words of process 1, to whoever waits for them
  *	exec    -> commands, each with a channel to who asked for it
+ *	admit   -> those that the policy lets run
  *	ports   -> ports of the inside on the host's loopback
  *	output  -> what the entrypoint writes, to the sandbox's log
  *	events  -> what happened, the newest
@@ -23,6 +24,7 @@
 #include <limits.h>
 
 #include "common/io.h"
+#include "policies/command/judge.h"
 #include "policies/policy.h"
 #include "sandbox-host/flow/files.h"
 #include "sandbox-host/flow/messages.h"
@@ -78,6 +80,7 @@ struct supervisor {
 
 	/* build */
 	struct policy *policy;
+	struct command_gate gate; /* of the policy's `commands` */
 	struct reply session;
 	const char *workspace;
 	bool owns_workspace;

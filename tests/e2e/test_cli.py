@@ -12,8 +12,9 @@ import pytest
 
 from gateway import BUILD, CLI, wait_until
 
-COMMANDS = ["run", "sandbox diff", "sandbox commit", "sandbox discard",
-            "session create", "session list", "session show",
+COMMANDS = ["run", "srt", "config check", "sandbox diff", "sandbox commit",
+            "sandbox discard", "session create", "session list",
+            "session show",
             "session renew", "session revoke", "policy check", "policy test",
             "policy explain", "policy diff", "policy learn", "secret put",
             "secret list", "secret rotate", "secret rm", "approval list", "approval approve",
@@ -48,7 +49,9 @@ def test_every_command_helps_and_says_its_usage(tmp_path, command):
     (["nonsense"], 2), (["session"], 2), (["session", "nonsense"], 2),
     (["session", "--help"], 0), (["status", "-o", "xml"], 2),
     (["status", "more"], 2), ([], 2), (["--help"], 0), (["--version"], 0),
-    (["run"], 2), (["run", "--"], 2), (["run", "-e", "A", "true"], 2),
+    (["run"], 2), (["srt"], 2), (["config", "check"], 2),
+    (["srt", "-s", "nonexistent", "true"], 3),
+    (["config", "check", "nonexistent"], 3), (["run", "--"], 2), (["run", "-e", "A", "true"], 2),
     (["audit", "tail", "--kind", "a b"], 2), (["audit", "tail", "-n", "0"], 2),
     (["policy", "check", "nonexistent.yaml"], 3),
     (["run", "--policy", "nonexistent.yaml", "true"], 3),

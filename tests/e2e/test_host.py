@@ -162,6 +162,28 @@ def test_a_terminal_needs_one(host, box):
     assert host.exec(box, "true", options=["-t"]).returncode == 2
 
 
+def test_commands_of_the_policy_decide_what_runs(host, tmp_path):
+    path = tmp_path / "p.yaml"
+    path.write_text("version: 1\ncommands: {allow: [touch], deny: [id], "
+                    "actions: 4/1h}\n")
+    box = host.create("--policy", path)
+    assert host.exec(box, "touch", "x").returncode == 0
+    assert host.exec(box, "sh", "-c", "ls | wc -l").stdout.strip() == "1"
+    for words, says in [
+            (["sh", "-c", "ls; id"], "command_not_allowed: `sh -c ls; id`"),
+            (["rm", "-r", "x"], "approval_pending: `rm -r x`: a person must"),
+            (["bash", "-c", "ls 'x"], "approval_pending")]:
+        done = host.exec(box, *words)
+        assert done.returncode == 5 and says in done.stderr, done.stderr
+    done = host.exec(box, "ls", options=["-e", "LD_PRELOAD=/x"])
+    assert done.returncode == 5 and "variable" in done.stderr
+    assert host.exec(box, "ls").stdout == "x\n"
+    assert host.exec(box, "ls").returncode == 0
+    done = host.exec(box, "ls")
+    assert done.returncode == 5 and "limit_actions" in done.stderr
+    host.ok("kill", box)
+
+
 def test_many_commands_at_once(host, box):
     with concurrent.futures.ThreadPoolExecutor(10) as pool:
         done = list(pool.map(
