@@ -62,7 +62,6 @@
 	X(host_mismatch, 421, "CONNECT, SNI and Host do not agree")            \
 	X(method_unknown, 405, "the method is unknown or not served")          \
 	X(upgrade_not_supported, 403, "protocol upgrades are not served")      \
-	X(grpc_not_supported, 403, "gRPC is not served with a credential")     \
 	X(protocol_not_allowed, 403, "the protocol cannot be inspected")       \
 	X(tls_client_failed, 403, "the client's TLS could not be terminated")  \
 	X(sni_missing, 403, "the TLS client named no server")                  \

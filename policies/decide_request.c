@@ -16,30 +16,6 @@ static bool is_git_lane(const struct request_facts *facts)
 	       lfs_path_split(facts->path, &lfs);
 }
 
-/* gRPC is HTTP/2's alone, and a credential travels over HTTP/1.1. What is
- * called gRPC-Web is made for both. */
-static bool is_grpc_type(struct bytes type)
-{
-	static const struct bytes grpc = BYTES_LITERAL("application/grpc");
-	struct bytes rest = bytes_slice(type, grpc.len, type.len);
-
-	return bytes_equal_nocase(bytes_slice(type, 0, grpc.len), grpc) &&
-	       (rest.len == 0 || rest.data[0] == '+' || rest.data[0] == ';' ||
-		rest.data[0] == ' ' || rest.data[0] == '\t');
-}
-
-static bool is_grpc(const struct request_facts *facts)
-{
-	for (size_t i = 0; facts->fields && i < facts->fields->count; i++) {
-		const struct field *field = &facts->fields->items[i];
-
-		if (bytes_is_nocase(field->name, "content-type") &&
-		    is_grpc_type(bytes_trim(field->value)))
-			return true;
-	}
-	return false;
-}
-
 /* The rule's answer, less what a credential forbids. */
 static struct verdict speak(const struct policy *policy,
 			    const struct policy_rule *rule,
@@ -56,9 +32,6 @@ static struct verdict speak(const struct policy *policy,
 				    rule->reason);
 	if (is_git_lane(facts))
 		return verdict_deny(CONSTRAINT_git_not_allowed, rule->name,
-				    rule->reason);
-	if (is_grpc(facts))
-		return verdict_deny(CONSTRAINT_grpc_not_supported, rule->name,
 				    rule->reason);
 	credential = policy_credential_named(policy, rule->credential);
 	if (credential)

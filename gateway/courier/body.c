@@ -1,6 +1,7 @@
 #include "gateway/courier/body.h"
 
 #include "gateway/courier/attach.h"
+#include "gateway/courier/h2.h"
 #include "gateway/http/framing.h"
 
 int body_begin(struct leg *leg, const struct msg_token *token, struct err *err)
@@ -18,8 +19,15 @@ void body_release(struct leg *leg)
 
 static bool is_chunked(const struct leg *leg)
 {
+	if (leg->h2)
+		return false;
 	return leg->kind == LEG_PUSH ||
 	       (leg->request.has_body && !leg->request.has_length);
+}
+
+int body_write(struct leg *leg, struct bytes bytes)
+{
+	return leg->h2 ? h2_body(leg, bytes) : io_write(leg->upstream, bytes);
 }
 
 int body_send(struct leg *leg, struct bytes payload, struct err *err)
@@ -38,7 +46,7 @@ int body_send(struct leg *leg, struct bytes payload, struct err *err)
 	if (leg->body_secret.len)
 		return swap_body(leg, payload, err);
 	if (!is_chunked(leg))
-		return io_write(leg->upstream, payload);
+		return body_write(leg, payload);
 	len = chunk_header(payload.len, header);
 	if (io_write(leg->upstream, bytes_from(header, len)) < 0 ||
 	    io_write(leg->upstream, payload) < 0)
@@ -55,6 +63,8 @@ int body_end(struct leg *leg, struct err *err)
 	swap_body_end(leg);
 	leg->state = LEG_RECEIVING;
 	(void)leg_wait(leg);
+	if (leg->h2)
+		return h2_body_end(leg);
 	if (!is_chunked(leg))
 		return 0;
 	return io_write(leg->upstream, bytes_str(CHUNK_LAST));

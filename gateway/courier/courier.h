@@ -12,6 +12,8 @@
  *	body.c     the body that follows
  *	pass.c     upstream's bytes on their way back
  *	reflect.c, reflect_matches.c  is the credential among them?
+ *	h2.c, framers.c  a leg that speaks HTTP/2, and who decodes it
+ *	frames.c, fields.c  what such a one may say, and the head for it
  *	upgrade.c  a request for a WebSocket, and the leg that becomes one
  *	opening.c, certificate.c  a client certificate for the handshake
  *	prints.c   what an edge may know of its session's secrets
@@ -45,6 +47,7 @@ struct courier {
 	struct tls_client tls;
 	struct leg *legs;
 	size_t leg_count;
+	struct framer *framers;
 	size_t tunnel_count; /* that are being made through the proxy */
 };
 
@@ -64,6 +67,8 @@ enum leg_state {
 };
 
 struct opening;
+struct leg_h2;
+struct framer;
 
 struct leg {
 	struct courier *courier;
@@ -86,13 +91,16 @@ struct leg {
 	uint64_t raw_until_ms;	    /* of LEG_RAW */
 	bool has_length;
 	uint64_t body_left;
+	bool offers_h2;		 /* by ALPN */
+	struct leg_h2 *h2;	 /* upstream took it; else NULL */
+	struct framer *framer;	 /* then */
 	bool is_certificate;	 /* the binding is shown in the handshake */
 	struct opening *opening; /* waits for the vault, before TLS */
 	struct grant *grant;	 /* waits for vault and ledger */
 	struct reflect reflect;	 /* what must not come back */
 	struct io_timer *quiet;	 /* while bytes are held back */
-	size_t passed;		 /* of upstream's io_in(): it has passed, and
-				    stays until it is known not to matter */
+	size_t passed;		 /* of leg_said(): it has passed, and stays
+				    until it is known not to matter */
 	bool is_reflected;	 /* the request at hand has it on record */
 	/* body.h */
 	EVP_MD_CTX *body_digest;   /* it must have a hash that was given */
@@ -116,6 +124,12 @@ void leg_refuse(struct leg *leg, enum constraint constraint, const char *format,
 		...) __attribute__((format(printf, 3, 4)));
 /* The grant is complete: send the request's head with this credential. */
 void leg_granted(struct leg *leg, const struct msg_token *token);
+/* TLS stands, and a framer if one is needed: answer LEG_OPEN. */
+void leg_stands(struct leg *leg);
+/* Go on with the edge's frames, if there is room for them. */
+void leg_pump(struct leg *leg);
+/* One of its ios was released. */
+void leg_released(struct leg *leg);
 /* Close every leg of a session; of an edge that is gone. */
 void legs_close(struct courier *courier, const char *session);
 void legs_close_of(struct courier *courier, const struct keeper_peer *peer);
@@ -162,6 +176,8 @@ bool leg_wait(struct leg *leg);
 
 /* ---- pass.c ---- */
 
+/* What upstream said, of which leg->passed bytes have passed. */
+struct buf *leg_said(struct leg *leg);
 /* Pass on what upstream sent, and may pass. */
 void pass_back(struct leg *leg);
 /* Upstream says no more: let go what was held back, or close the leg. */

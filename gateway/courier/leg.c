@@ -8,6 +8,7 @@
 #include "gateway/courier/body.h"
 #include "gateway/courier/certificate.h"
 #include "gateway/courier/courier.h"
+#include "gateway/courier/h2.h"
 #include "gateway/flow/share.h"
 #include "gateway/tls/verify.h"
 
@@ -33,14 +34,17 @@ static void leg_free(struct leg *leg)
 	reflect_release(&leg->reflect);
 	io_timer_free(leg->quiet);
 	body_release(leg);
+	h2_free(leg->h2);
 	arena_release(&leg->arena);
 	free(leg);
 }
 
-static void one_released(struct leg *leg)
+void leg_released(struct leg *leg)
 {
+	unsigned ios = 1 + (leg->edge != NULL) + (leg->h2 && leg->h2->io);
+
 	leg->released++;
-	if (leg->released == (leg->edge ? 2u : 1u))
+	if (leg->released == ios)
 		leg_free(leg);
 }
 
@@ -78,6 +82,7 @@ void leg_close(struct leg *leg)
 		opening_cancel(leg->opening);
 	if (leg->grant)
 		grant_cancel(leg->grant);
+	h2_close(leg);
 	io_close(leg->upstream);
 	if (leg->edge)
 		io_close_flushed(leg->edge, LEG_REFUSE_LINGER_MS);
@@ -144,6 +149,9 @@ static int take_head(struct leg *leg, enum leg_kind kind, struct bytes payload,
 {
 	struct bytes copy;
 
+	if (leg->h2 && kind != LEG_REQUEST)
+		return err_set(err, ERR_INVALID,
+			       "HTTP/2 is for requests alone");
 	arena_reset(&leg->arena);
 	copy = arena_copy(&leg->arena, payload);
 	if (copy.len != payload.len)
@@ -163,7 +171,7 @@ static int take_head(struct leg *leg, enum leg_kind kind, struct bytes payload,
  * it is asked again is not passed on (on_upstream). */
 static int end_response(struct leg *leg, struct err *err)
 {
-	if (buf_len(io_in(leg->upstream)) > leg->passed)
+	if (buf_len(leg_said(leg)) > leg->passed)
 		return err_set(err, ERR_INVALID, "upstream said more");
 	pass_forget(leg);
 	leg->state = LEG_IDLE;
@@ -203,6 +211,11 @@ static void frames_failed(struct leg *leg, const char *why, enum err_code code)
 		   "%s", why);
 }
 
+static bool is_full(const struct leg *leg)
+{
+	return io_is_full(leg->upstream) || (leg->h2 && h2_is_full(leg));
+}
+
 /* Frames wait in io_in() while a grant is asked for and while upstream takes
  * no more. */
 static void take_frames(struct leg *leg)
@@ -215,7 +228,7 @@ static void take_frames(struct leg *leg)
 	int got;
 
 	while (leg->state != LEG_GRANTING && leg->state != LEG_CLOSED &&
-	       !io_is_full(leg->upstream)) {
+	       !is_full(leg)) {
 		got = leg_next(buf_view(in), &kind, &payload, &used);
 		if (got == 0)
 			break;
@@ -230,10 +243,16 @@ static void take_frames(struct leg *leg)
 	}
 	if (leg->state == LEG_CLOSED)
 		return;
-	if (leg->state == LEG_GRANTING || io_is_full(leg->upstream))
+	if (leg->state == LEG_GRANTING || is_full(leg))
 		io_read_stop(leg->edge);
 	else
 		io_read_start(leg->edge);
+}
+
+void leg_pump(struct leg *leg)
+{
+	if (leg->edge)
+		take_frames(leg);
 }
 
 static void on_edge(struct io *io, enum io_event event, void *owner)
@@ -242,7 +261,7 @@ static void on_edge(struct io *io, enum io_event event, void *owner)
 
 	(void)io;
 	if (event == IO_RELEASED) {
-		one_released(leg);
+		leg_released(leg);
 		return;
 	}
 	if (leg->state == LEG_CLOSED)
@@ -252,9 +271,21 @@ static void on_edge(struct io *io, enum io_event event, void *owner)
 	else if (event != IO_DRAINED)
 		leg_close(leg);
 	else {
-		io_read_start(leg->upstream);
+		if (leg->h2)
+			h2_resume(leg);
+		else
+			io_read_start(leg->upstream);
 		pass_wait(leg);
 	}
+}
+
+static int ask(struct leg *leg, struct bytes head, struct err *err)
+{
+	if (leg->h2)
+		return h2_ask(leg, head, err);
+	return io_write(leg->upstream, head) < 0
+		       ? err_set(err, ERR_CLOSED, "upstream takes no more")
+		       : 0;
 }
 
 void leg_granted(struct leg *leg, const struct msg_token *token)
@@ -270,8 +301,8 @@ void leg_granted(struct leg *leg, const struct msg_token *token)
 		result = request_write(leg, token, &out, &err);
 	if (result == 0)
 		result = request_watch(leg, token, &err);
-	if (result == 0 && io_write(leg->upstream, buf_view(&out)) < 0)
-		result = err_set(&err, ERR_CLOSED, "upstream takes no more");
+	if (result == 0)
+		result = ask(leg, buf_view(&out), &err);
 	if (out.data)
 		secret_wipe(out.data, out.size);
 	if (result < 0) {
@@ -303,10 +334,11 @@ static void upstream_ended(struct leg *leg)
 	leg_close(leg);
 }
 
-static void tls_stands(struct leg *leg)
+void leg_stands(struct leg *leg)
 {
 	const struct msg_leg_opened message = {
 		.tls_version = bytes_str(io_tls_version(leg->upstream)),
+		.speaks_h2 = leg->h2 != NULL,
 	};
 	auto_fd int theirs = -1;
 	struct err err;
@@ -337,7 +369,18 @@ void leg_fail_opening(struct leg *leg, enum constraint constraint,
 	rpc_refuse(leg->ticket, (uint16_t)constraint, "%s: %s",
 		   leg->target.host, why);
 	leg->state = LEG_CLOSED;
+	h2_close(leg);
 	io_close(leg->upstream);
+}
+
+static void tls_stands(struct leg *leg)
+{
+	struct err err;
+
+	if (!leg->offers_h2 || !bytes_is(io_tls_alpn(leg->upstream), "h2"))
+		leg_stands(leg);
+	else if (h2_begin(leg, &err) < 0)
+		leg_fail_opening(leg, CONSTRAINT_internal, err.text);
 }
 
 static void on_upstream(struct io *io, enum io_event event, void *owner)
@@ -345,12 +388,14 @@ static void on_upstream(struct io *io, enum io_event event, void *owner)
 	struct leg *leg = owner;
 
 	if (event == IO_RELEASED) {
-		one_released(leg);
+		leg_released(leg);
 		return;
 	}
 	if (leg->state == LEG_CLOSED)
 		return;
-	if (leg->state == LEG_CONNECTING && event == IO_TLS_READY) {
+	if (leg->h2) {
+		h2_on_upstream(leg, event);
+	} else if (leg->state == LEG_CONNECTING && event == IO_TLS_READY) {
 		tls_stands(leg);
 	} else if (leg->state == LEG_CONNECTING && event == IO_TIMEOUT) {
 		leg_fail_opening(leg, CONSTRAINT_connect_timeout,
@@ -379,6 +424,9 @@ static void on_upstream(struct io *io, enum io_event event, void *owner)
 
 /* ---- open ---- */
 
+static const uint8_t protocols[] = {2,	 'h', '2', 8,	'h', 't',
+				    't', 'p', '/', '1', '.', '1'};
+
 int leg_start_tls(struct leg *leg, const struct certificate *certificate,
 		  struct err *err)
 {
@@ -388,6 +436,8 @@ int leg_start_tls(struct leg *leg, const struct certificate *certificate,
 	const struct io_tls_client client = {
 		.ctx = courier->tls.ctx,
 		.name = leg->target.host,
+		.alpn = bytes_from(protocols,
+				   leg->offers_h2 ? sizeof(protocols) : 0),
 		/* A resumed one would be of whoever showed a certificate. */
 		.session = certificate
 				   ? NULL
@@ -426,6 +476,7 @@ static struct leg *leg_new(struct courier *courier,
 	leg->target.kind = host_canonical(message->host, leg->target.host);
 	leg->target.port = message->port;
 	leg->target.scheme = SCHEME_HTTPS;
+	leg->offers_h2 = message->offers_h2;
 	arena_init(&leg->arena, LEG_ARENA_MAX);
 	return leg;
 }

@@ -4,6 +4,7 @@
  */
 #include "common/log.h"
 #include "gateway/courier/courier.h"
+#include "gateway/courier/h2.h"
 
 #define PIECE_BYTES  (32 * 1024)
 #define STOP_WAIT_MS 5000
@@ -14,6 +15,11 @@
 #define STOPPED_REASON "credential_reflected"
 
 /* ---- bytes ---- */
+
+struct buf *leg_said(struct leg *leg)
+{
+	return leg->h2 ? &leg->h2->said : io_in(leg->upstream);
+}
 
 static int pass_piece(struct leg *leg, struct bytes piece)
 {
@@ -41,16 +47,18 @@ static int pass_bytes(struct leg *leg, struct bytes bytes)
 	return 0;
 }
 
-/* What follows in io_in() may go on with what has passed. */
+/* What follows may go on with what has passed. */
 static void keep_passed(struct leg *leg, size_t passed)
 {
 	size_t kept = leg->reflect.count > 0 ? REFLECT_KEPT_MAX : 0;
 
 	leg->passed += passed;
 	if (leg->passed > kept) {
-		buf_consume(io_in(leg->upstream), leg->passed - kept);
+		buf_consume(leg_said(leg), leg->passed - kept);
 		leg->passed = kept;
 	}
+	if (leg->h2)
+		h2_taken(leg, passed);
 }
 
 /* ---- a reflection ---- */
@@ -124,7 +132,7 @@ static void cut_off(struct leg *leg)
 
 void pass_back(struct leg *leg)
 {
-	struct buf *in = io_in(leg->upstream);
+	struct buf *in = leg_said(leg);
 	struct bytes may_pass;
 	ssize_t len;
 
@@ -148,15 +156,14 @@ void pass_back(struct leg *leg)
 	keep_passed(leg, (size_t)len);
 	if (bytes_ends_with(buf_view(in), bytes_str(LAST_CHUNK)))
 		pass_rest(leg);
-	if (io_is_full(leg->edge))
+	if (io_is_full(leg->edge) && !leg->h2)
 		io_read_stop(leg->upstream);
 	pass_wait(leg);
 }
 
-static bool is_held(const struct leg *leg)
+static bool is_held(struct leg *leg)
 {
-	return leg->state != LEG_CLOSED &&
-	       buf_len(io_in(leg->upstream)) > leg->passed;
+	return leg->state != LEG_CLOSED && buf_len(leg_said(leg)) > leg->passed;
 }
 
 void pass_wait(struct leg *leg)
@@ -179,8 +186,8 @@ void pass_quiet(void *owner)
 
 void pass_rest(struct leg *leg)
 {
-	struct bytes rest = bytes_slice(buf_view(io_in(leg->upstream)),
-					leg->passed, SIZE_MAX);
+	struct bytes rest =
+		bytes_slice(buf_view(leg_said(leg)), leg->passed, SIZE_MAX);
 
 	if (rest.len == 0)
 		return;

@@ -21,6 +21,7 @@ static bool is_left_out(const struct leg *leg, struct bytes name)
 {
 	static const char *const names[] = {
 		"accept-encoding",
+		"grpc-accept-encoding",
 		"range",
 		"if-range",
 		"a-im",

@@ -4,6 +4,7 @@
  */
 #include "common/cleanup.h"
 #include "gateway/courier/attach.h"
+#include "gateway/courier/body.h"
 #include "gateway/http/guard.h"
 #include "gateway/http/write.h"
 #include "policies/placeholder.h"
@@ -371,7 +372,7 @@ int swap_body(struct leg *leg, struct bytes bytes, struct err *err)
 		    next_piece(leg, placeholder, &bytes, &sends) < 0)
 			return err_set(err, ERR_DENIED,
 				       "no placeholder stands there");
-		if (sends.len && io_write(leg->upstream, sends) < 0)
+		if (sends.len && body_write(leg, sends) < 0)
 			return -1;
 	}
 	return 0;

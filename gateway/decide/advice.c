@@ -294,10 +294,6 @@ static const char *remedy(enum constraint constraint, bool knows_allowed)
 		       "session's owner";
 	case CONSTRAINT_scheme_not_allowed:
 		return "use https://";
-	case CONSTRAINT_grpc_not_supported:
-		return "call the service's HTTP/JSON interface or gRPC-Web, or "
-		       "ask the session's owner for a rule without a "
-		       "credential";
 	case CONSTRAINT_git_not_allowed:
 		return "ask the session's owner to list this repository under "
 		       "`git` in the policy";

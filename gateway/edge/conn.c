@@ -15,6 +15,7 @@
 #include "gateway/edge/stray.h"
 #include "gateway/edge/verify.h"
 #include "gateway/edge/websocket_lane.h"
+#include "gateway/http/trailers.h"
 #include "gateway/upstream/dial.h"
 
 static const struct io_limits limits = {
@@ -302,7 +303,12 @@ int conn_get_upstream(struct conn *conn, struct bytes binding)
 
 	conn_put_upstream(conn);
 	conn->is_ready = false;
-	if (conn->is_stream && binding.len == 0 && !conn->websocket)
+	if (conn->is_stream && binding.len && !conn->websocket && !conn->git &&
+	    request_wants_trailers(&conn->request))
+		conn->up =
+			upstream_get_leg_h2(&conn->edge->pool, &conn->target,
+					    binding, on_upstream, conn, &err);
+	else if (conn->is_stream && binding.len == 0 && !conn->websocket)
 		conn->up =
 			upstream_get_h2(&conn->edge->pool, &conn->target,
 					conn->is_wide, on_upstream, conn, &err);

@@ -42,6 +42,8 @@ enum msg_type {
 	MSG_SCRIPT_START, /* empty -> empty + fd: channel to a script */
 	/* the CLI -> control, request */
 	MSG_SESSION_HOLD, /* msg_session_hold -> empty */
+	/* courier -> warden, request */
+	MSG_FRAMER_START, /* msg_session_ref -> empty + fd: channel to one */
 
 	/* edge -> minter */
 	MSG_MINT = 40, /* msg_mint -> msg_minted */
@@ -119,6 +121,9 @@ enum msg_type {
 	MSG_TOKEN_END, /* msg_token_end -> empty */
 	/* exchange -> dialer: the endpoint of a source */
 	MSG_SOURCE_DIAL, /* msg_source_ref -> msg_dialed + fd */
+
+	/* courier -> framer, notification */
+	MSG_FRAMES_OPEN = 150, /* empty + fd: frames.h, of one connection */
 	MSG_TYPE_MAX
 };
 

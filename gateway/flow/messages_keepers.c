@@ -65,12 +65,14 @@ static const struct wire_field msg_leg_open_fields[] = {
 	WIRE_TEXT(struct msg_leg_open, binding, NAME_MAX_LEN),
 	WIRE_TEXT(struct msg_leg_open, host, HOST_NAME_MAX_LEN),
 	WIRE_U16(struct msg_leg_open, port),
+	WIRE_BOOL(struct msg_leg_open, offers_h2),
 };
 const struct wire_schema msg_leg_open_schema =
 	WIRE_SCHEMA("leg-open", struct msg_leg_open, msg_leg_open_fields);
 
 static const struct wire_field msg_leg_opened_fields[] = {
 	WIRE_TEXT(struct msg_leg_opened, tls_version, 16),
+	WIRE_BOOL(struct msg_leg_opened, speaks_h2),
 };
 const struct wire_schema msg_leg_opened_schema =
 	WIRE_SCHEMA("leg-opened", struct msg_leg_opened, msg_leg_opened_fields);

@@ -69,10 +69,12 @@ struct msg_leg_open {
 	struct bytes binding; /* credential name */
 	struct bytes host;
 	uint16_t port;
+	bool offers_h2; /* by ALPN: the request needs it */
 };
 extern const struct wire_schema msg_leg_open_schema;
 struct msg_leg_opened {
 	struct bytes tls_version;
+	bool speaks_h2; /* upstream; the leg is HTTP/1.1 all the same */
 };
 extern const struct wire_schema msg_leg_opened_schema;
 

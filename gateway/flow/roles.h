@@ -17,7 +17,8 @@
 	X(CONTROL, "sallyport-control")                                        \
 	X(DOOR, "sallyport-door")                                              \
 	X(SCRIPT, "sallyport-script")                                          \
-	X(EXCHANGE, "sallyport-exchange")
+	X(EXCHANGE, "sallyport-exchange")                                      \
+	X(FRAMER, "sallyport-framer")
 
 enum role {
 #define X(role, file) ROLE_##role,

@@ -11,6 +11,26 @@ bool trailer_passes(struct bytes name)
 	       bytes_equal_nocase(bytes_slice(name, 0, prefix.len), prefix);
 }
 
+/* What is called gRPC-Web is made for HTTP/1.1 as well. */
+static bool is_grpc(struct bytes type)
+{
+	static const struct bytes grpc = BYTES_LITERAL("application/grpc");
+	struct bytes rest = bytes_slice(type, grpc.len, type.len);
+
+	return bytes_equal_nocase(bytes_slice(type, 0, grpc.len), grpc) &&
+	       (rest.len == 0 || rest.data[0] == '+' || rest.data[0] == ';' ||
+		rest.data[0] == ' ' || rest.data[0] == '\t');
+}
+
+bool request_wants_trailers(const struct request *request)
+{
+	const struct field *type =
+		fields_find(&request->fields, "Content-Type");
+
+	return request->takes_trailers ||
+	       (type && is_grpc(bytes_trim(type->value)));
+}
+
 int trailers_read(struct arena *arena, struct bytes section,
 		  struct fields *trailers)
 {

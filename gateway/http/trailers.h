@@ -27,4 +27,7 @@ int trailers_read(struct arena *arena, struct bytes section,
  * has no room. */
 int trailers_write(struct buf *out, const struct fields *trailers);
 
+/* Is it of a kind whose response ends with trailers: gRPC, or TE: trailers? */
+bool request_wants_trailers(const struct request *request);
+
 #endif

@@ -123,6 +123,7 @@ static int open_stream(struct upstream *up, struct upstream_h2 *h2)
 		return -1;
 	up->io = io;
 	up->h2 = h2;
+	up->keeps_trailers = true;
 	io_set_owner(io, upstream_on_io, up);
 	io_read_start(io);
 	io_deadline(h2->io, 0);

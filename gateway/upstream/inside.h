@@ -62,7 +62,8 @@ struct upstream {
 	bool is_paused;
 	bool is_parsing;
 	bool is_reused;
-	bool offers_h2;		/* by ALPN */
+	bool offers_h2;		/* by ALPN, or has the courier do so */
+	bool keeps_trailers;	/* both legs are HTTP/2 */
 	bool is_wide;		/* enum h2_wish */
 	struct upstream_h2 *h2; /* io is a stream of it; may be gone */
 	struct buf trailer;

@@ -22,8 +22,10 @@ struct leg_asking {
 	struct upstream *up; /* NULL: nobody waits */
 };
 
-static int take_leg(struct upstream *up, int fd)
+static int take_leg(struct upstream *up, const struct msg_leg_opened *opened,
+		    int fd)
 {
+	up->keeps_trailers = opened->speaks_h2;
 	up->io =
 		io_new(up->pool->keeper->loop, fd, &limits, upstream_on_io, up);
 	if (!up->io)
@@ -47,7 +49,8 @@ static void on_leg_opened(struct rpc_outcome *outcome, void *owner)
 			BYTES_ARGS(outcome->refusal
 					   ? outcome->refusal->detail
 					   : bytes_str(outcome->err->text)));
-	else if (outcome->fd < 0 || take_leg(up, take_fd(&outcome->fd)) < 0)
+	else if (outcome->fd < 0 ||
+		 take_leg(up, outcome->message, take_fd(&outcome->fd)) < 0)
 		upstream_fail(up, CONSTRAINT_internal,
 			      "the courier gave no leg");
 }
@@ -62,6 +65,7 @@ int upstream_start_leg(struct upstream *up, int fd, struct err *err)
 		.binding = bytes_str(up->binding),
 		.host = bytes_str(up->target.host),
 		.port = up->target.port,
+		.offers_h2 = up->offers_h2,
 	};
 	const struct rpc_call call = {
 		.type = MSG_LEG_OPEN,

@@ -60,7 +60,7 @@ static int parse_head(struct upstream *up)
 	}
 	body_decoder_init(&up->decoder, up->response.framing,
 			  up->response.body_len);
-	if (up->h2)
+	if (up->keeps_trailers)
 		up->decoder.keep = &up->trailer;
 	up->state = UP_BODY;
 	up->fn(up, UPSTREAM_HEAD, up->owner);

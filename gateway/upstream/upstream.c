@@ -282,6 +282,14 @@ static void ready_deferred(void *owner)
 		upstream_free(up);
 }
 
+/* With a credential it is HTTP/2 where it is needed, and nowhere else. */
+static bool speaks_for(const struct upstream *up, bool offers_h2)
+{
+	if (up->kind == &upstream_leg)
+		return up->offers_h2 == offers_h2;
+	return up->offers_h2 || !offers_h2;
+}
+
 /* An idle connection to the same origin with the same credential. */
 static struct upstream *take_idle(struct upstream_pool *pool,
 				  const struct target *target,
@@ -290,7 +298,7 @@ static struct upstream *take_idle(struct upstream_pool *pool,
 	struct upstream *up;
 
 	DL_FOREACH(pool->idle, up)
-	if (is_for(up, target, binding) && (up->offers_h2 || !offers_h2))
+	if (is_for(up, target, binding) && speaks_for(up, offers_h2))
 		break;
 	if (!up)
 		return NULL;
@@ -347,7 +355,8 @@ static struct upstream *connect_new(struct upstream_pool *pool,
 	}
 	up->offers_h2 = wish != H2_UNWANTED;
 	up->is_wide = wish == H2_WIDE;
-	if (up->offers_h2 && upstream_join_h2(up) == 0) {
+	if (up->offers_h2 && up->kind == &upstream_direct &&
+	    upstream_join_h2(up) == 0) {
 		up->state = UP_READY;
 		up->is_reused = true;
 		if (defer_ready(up))
@@ -384,17 +393,36 @@ static struct upstream *owned(struct upstream *up, upstream_fn *fn, void *owner)
 	return up;
 }
 
+static bool may_bind(const struct target *target, struct bytes binding,
+		     struct err *err)
+{
+	if (binding.len <= UPSTREAM_BINDING_MAX_LEN &&
+	    (binding.len == 0 || target->scheme == SCHEME_HTTPS))
+		return true;
+	(void)err_set(err, ERR_INVALID, "a credential needs HTTPS to %s",
+		      target->host);
+	return false;
+}
+
 struct upstream *upstream_get(struct upstream_pool *pool,
 			      const struct target *target, struct bytes binding,
 			      upstream_fn *fn, void *owner, struct err *err)
 {
-	if (binding.len > UPSTREAM_BINDING_MAX_LEN ||
-	    (binding.len && target->scheme != SCHEME_HTTPS)) {
-		(void)err_set(err, ERR_INVALID,
-			      "a credential needs HTTPS to %s", target->host);
-		return NULL;
-	}
-	return owned(get(pool, target, binding, H2_UNWANTED, err), fn, owner);
+	return may_bind(target, binding, err)
+		       ? owned(get(pool, target, binding, H2_UNWANTED, err), fn,
+			       owner)
+		       : NULL;
+}
+
+struct upstream *upstream_get_leg_h2(struct upstream_pool *pool,
+				     const struct target *target,
+				     struct bytes binding, upstream_fn *fn,
+				     void *owner, struct err *err)
+{
+	return may_bind(target, binding, err)
+		       ? owned(get(pool, target, binding, H2_NARROW, err), fn,
+			       owner)
+		       : NULL;
 }
 
 struct upstream *upstream_get_h2(struct upstream_pool *pool,

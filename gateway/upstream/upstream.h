@@ -80,6 +80,12 @@ struct upstream *upstream_get(struct upstream_pool *pool,
 struct upstream *upstream_get_h2(struct upstream_pool *pool,
 				 const struct target *target, bool is_wide,
 				 upstream_fn *fn, void *owner, struct err *err);
+/* The same with a credential, for a request whose response ends with trailers
+ * (request_wants_trailers()): an exchange alone on its connection. */
+struct upstream *upstream_get_leg_h2(struct upstream_pool *pool,
+				     const struct target *target,
+				     struct bytes binding, upstream_fn *fn,
+				     void *owner, struct err *err);
 /* The trailers that pass (gateway/http/trailers.h) of a response over HTTP/2;
  * none for others. At END; views until the put. */
 struct fields upstream_trailers(struct upstream *up);

@@ -65,18 +65,21 @@ static size_t count_of(const struct warden *warden, enum role role,
 	return count;
 }
 
-/* Add a child that works for this edge alone, and answer with the channel
- * to it. */
-static void start_for(struct child *edge, enum role role,
-		      struct rpc_ticket ticket)
+/* Add a child that works for this session and this asker alone, and answer
+ * with the channel to it. */
+static void start_for(struct child *asker, struct warden_session *session,
+		      enum role role, struct rpc_ticket ticket)
 {
-	struct msg_peer peer = {.role = ROLE_EDGE};
+	struct msg_peer peer = {
+		.role = (uint8_t)asker->role,
+		.session = bytes_str(session->id),
+	};
 	auto_fd int ours = -1, theirs = -1;
 	struct child *child;
 	struct err err;
 	int fds[2];
 
-	child = child_add(edge->warden, role, edge->session, &err);
+	child = child_add(asker->warden, role, session, &err);
 	if (!child || io_message_pair(fds, &err) < 0) {
 		if (child)
 			child_end(child);
@@ -85,7 +88,6 @@ static void start_for(struct child *edge, enum role role,
 	}
 	ours = fds[0];
 	theirs = fds[1];
-	peer.session = bytes_str(edge->session->id);
 	if (rpc_tell(child->rpc, MSG_PEER, &msg_peer_schema, &peer, theirs,
 		     &err) < 0) {
 		child_end(child);
@@ -121,7 +123,7 @@ static void answer_packcheck_start(struct rpc_ticket ticket,
 		rpc_refuse(ticket, CONSTRAINT_limit_rate,
 			   "too many packs are being checked");
 	else
-		start_for(edge, ROLE_PACKCHECK, ticket);
+		start_for(edge, edge->session, ROLE_PACKCHECK, ticket);
 }
 
 static void answer_script_start(struct rpc_ticket ticket, const void *message,
@@ -138,7 +140,34 @@ static void answer_script_start(struct rpc_ticket ticket, const void *message,
 		rpc_refuse(ticket, CONSTRAINT_script_failed,
 			   "the last script is still ending");
 	else
-		start_for(edge, ROLE_SCRIPT, ticket);
+		start_for(edge, edge->session, ROLE_SCRIPT, ticket);
+}
+
+/* ---- of the courier ---- */
+
+static void answer_framer_start(struct rpc_ticket ticket, const void *message,
+				int *fd, void *owner)
+{
+	const struct msg_session_ref *ref = message;
+	struct child *courier = owner;
+	struct warden *warden = courier->warden;
+	struct warden_session *session;
+
+	(void)fd;
+	if (!is_role(courier, ROLE_COURIER, ticket))
+		return;
+	session = warden_session_find(warden, ref->id);
+	if (!session || session->is_revoked)
+		rpc_refuse(ticket, CONSTRAINT_session_revoked,
+			   "the session has ended");
+	else if (!share_has_room(count_of(warden, ROLE_FRAMER, session),
+				 FRAMERS_OF_SESSION_MAX,
+				 count_of(warden, ROLE_FRAMER, NULL),
+				 FRAMERS_MAX))
+		rpc_refuse(ticket, CONSTRAINT_limit_connections,
+			   "too many upstreams speak HTTP/2");
+	else
+		start_for(courier, session, ROLE_FRAMER, ticket);
 }
 
 /* ---- of the vault ---- */
@@ -340,6 +369,8 @@ const struct rpc_permit warden_permits[] = {
 	{MSG_PACKCHECK_START, &wire_empty_schema, answer_packcheck_start, false,
 	 20},
 	{MSG_SCRIPT_START, &wire_empty_schema, answer_script_start, false, 20},
+	{MSG_FRAMER_START, &msg_session_ref_schema, answer_framer_start, false,
+	 200},
 	{MSG_SOURCE_OPEN, &msg_source_ref_schema, answer_source_open, false,
 	 20000},
 	{MSG_SESSION_CREATE, &wire_empty_schema, answer_session_create, true,

@@ -296,7 +296,7 @@ static bool should_live(const struct child *child)
 {
 	/* Whoever asked for one of these asks for another. */
 	if (child->warden->is_draining || child->role == ROLE_PACKCHECK ||
-	    child->role == ROLE_SCRIPT)
+	    child->role == ROLE_SCRIPT || child->role == ROLE_FRAMER)
 		return false;
 	if (child->role != ROLE_EDGE)
 		return true;

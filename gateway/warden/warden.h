@@ -25,6 +25,8 @@
 #define PACKCHECKS_MAX		   8 /* at one time */
 #define PACKCHECKS_OF_SESSION_MAX  3 /* of them */
 #define SCRIPTS_OF_SESSION_MAX	   1
+#define FRAMERS_MAX		   128 /* at one time */
+#define FRAMERS_OF_SESSION_MAX	   8   /* of them */
 #define RESTART_DELAY_MAX_MS	   5000
 #define RESTART_READY_DELAY_MAX_MS 100
 #define RESTART_FORGIVEN_MS	   1000

@@ -35,6 +35,7 @@ bool keeps_session(const struct child *child,
 	case ROLE_WARDEN:
 	case ROLE_PACKCHECK:
 	case ROLE_SCRIPT:
+	case ROLE_FRAMER:
 	case ROLE_EXCHANGE:
 	case ROLE_LEDGER:
 	case ROLE_CONTROL:

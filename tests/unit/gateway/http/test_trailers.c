@@ -50,11 +50,45 @@ static void no_trailers_are_an_ordinary_last_chunk(void **state)
 	assert_string_equal(buf_str(&out), CHUNK_LAST);
 }
 
+static void grpc_and_who_takes_trailers_want_them(void **state)
+{
+	static const struct {
+		const char *name, *value;
+		bool takes, wants;
+	} cases[] = {
+		{"content-type", "application/grpc", false, true},
+		{"Content-Type", " Application/gRPC+proto", false, true},
+		{"content-type", "application/grpc; x=y", false, true},
+		{"content-type", "application/grpc\t", false, true},
+		{"content-type", "application/grpc-web+proto", false, false},
+		{"content-type", "application/grpcs", false, false},
+		{"content-type", "application/json", false, false},
+		{"content-type", "application/json", true, true},
+		{"accept", "application/grpc", false, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct field items[] = {
+			{bytes_str("x"), bytes_str("y")},
+			{bytes_str(cases[i].name), bytes_str(cases[i].value)},
+		};
+		const struct request request = {
+			.fields = {items, 2, 2},
+			.takes_trailers = cases[i].takes,
+		};
+
+		assert_int_equal(request_wants_trailers(&request),
+				 cases[i].wants);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(trailers_of_grpc_pass_and_no_others),
 		cmocka_unit_test(no_trailers_are_an_ordinary_last_chunk),
+		cmocka_unit_test(grpc_and_who_takes_trailers_want_them),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
