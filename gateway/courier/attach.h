@@ -36,6 +36,15 @@ int attach_base64(struct buf *out, struct bytes plain);
 
 /* ---- request.c ---- */
 
+/* Write head (and for a push the command list) into out, credential
+ * included: out must be wiped by the caller. 0, or -1 with *err. */
+int request_write(const struct leg *leg, const struct msg_token *token,
+		  struct buf *out, struct err *err);
+
+/* Look for every secret of the token in what comes back. 0, or -1 with
+ * *err. */
+int request_watch(struct leg *leg, const struct msg_token *token,
+		  struct err *err);
 /* Does this field of leg->request go out? */
 bool request_passes_field(const struct leg *leg, size_t field);
 

@@ -174,20 +174,6 @@ int upgrade_send(struct leg *leg, struct bytes bytes, struct err *err);
 /* Something moved: wait so long for more. False: no longer at all. */
 bool leg_wait(struct leg *leg);
 
-/* ---- pass.c ---- */
-
-/* What upstream said, of which leg->passed bytes have passed. */
-struct buf *leg_said(struct leg *leg);
-/* Pass on what upstream sent, and may pass. */
-void pass_back(struct leg *leg);
-/* Upstream says no more: let go what was held back, or close the leg. */
-void pass_rest(struct leg *leg);
-/* Wait until upstream is quiet; the leg's timer, when it is. */
-void pass_wait(struct leg *leg);
-void pass_quiet(void *owner);
-/* The response has ended: forget what must not come back. */
-void pass_forget(struct leg *leg);
-
 /* ---- grant.c ---- */
 
 /* The leg's session, if it lives and its scope has the binding for the
@@ -200,17 +186,5 @@ int grant_check(const struct leg *leg, struct err *err);
 void grant_start(struct leg *leg);
 /* Nobody waits any more. */
 void grant_cancel(struct grant *grant);
-
-/* ---- request.c ---- */
-
-/* Write head (and for a push the command list) into out, credential
- * included: out must be wiped by the caller. 0, or -1 with *err. */
-int request_write(const struct leg *leg, const struct msg_token *token,
-		  struct buf *out, struct err *err);
-
-/* Look for every secret of the token in what comes back. 0, or -1 with
- * *err. */
-int request_watch(struct leg *leg, const struct msg_token *token,
-		  struct err *err);
 
 #endif

@@ -5,6 +5,7 @@
 #include "common/cleanup.h"
 #include "gateway/courier/attach.h"
 #include "gateway/courier/fields.h"
+#include "gateway/courier/pass.h"
 
 static const struct io_limits framer_limits = {
 	.in_max = 128 * 1024,

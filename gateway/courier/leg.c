@@ -5,10 +5,12 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "gateway/courier/attach.h"
 #include "gateway/courier/body.h"
 #include "gateway/courier/certificate.h"
 #include "gateway/courier/courier.h"
 #include "gateway/courier/h2.h"
+#include "gateway/courier/pass.h"
 #include "gateway/flow/share.h"
 #include "gateway/tls/verify.h"
 

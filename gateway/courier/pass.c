@@ -2,6 +2,7 @@
  * Upstream's bytes on their way back to the edge, and what becomes of them
  * when the credential is among them.
  */
+#include "gateway/courier/pass.h"
 #include "common/log.h"
 #include "gateway/courier/courier.h"
 #include "gateway/courier/h2.h"

@@ -3,6 +3,7 @@
  */
 #include "common/cleanup.h"
 #include "gateway/courier/attach.h"
+#include "gateway/courier/pass.h"
 #include "gateway/courier/sigv4.h"
 #include "gateway/edit/headers.h"
 #include "gateway/git/commands.h"

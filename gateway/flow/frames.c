@@ -11,10 +11,10 @@ static void put_u32(uint8_t out[4], uint32_t number)
 int frame_add(struct buf *out, const struct frame *frame)
 {
 	size_t len = frame->payload.len;
-	uint8_t *room = len > FRAME_PAYLOAD_MAX
-				? NULL
-				: buf_reserve(out, FRAME_HEADER + len);
+	uint8_t *room = NULL;
 
+	if (len <= FRAME_PAYLOAD_MAX && FRAME_HEADER + len <= buf_room(out))
+		room = buf_reserve(out, FRAME_HEADER + len);
 	if (!room)
 		return -1;
 	put_u32(room, (uint32_t)(len << 8 | frame->type));

@@ -1,7 +1,7 @@
 /*
  * The inside of struct upstream, shared by the files of this folder alone:
- * upstream.c (life, events), response.c (parsing), direct.c and leg.c (the
- * two kinds of connection).
+ * upstream.c (life, events), get.c (its connection), response.c (parsing),
+ * direct.c and leg.c (the two kinds of connection).
  */
 #ifndef GATEWAY_UPSTREAM_INSIDE_H
 #define GATEWAY_UPSTREAM_INSIDE_H
@@ -89,6 +89,7 @@ void upstream_ready(struct upstream *up);
 void upstream_fail(struct upstream *up, enum constraint constraint,
 		   const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+void upstream_free(struct upstream *up);
 /* Give up its hold on io, dial and leg request. */
 void upstream_close(struct upstream *up);
 void upstream_on_io(struct io *io, enum io_event event, void *owner);

@@ -44,7 +44,7 @@ struct warden_session;
 struct child {
 	struct warden *warden;
 	enum role role;
-	/* Of an edge and a packcheck, else NULL; the spare edge: NULL. */
+	/* Of who works for one alone, else NULL; the spare edge: NULL. */
 	struct warden_session *session;
 	pid_t pid;	 /* 0: not running */
 	struct rpc *rpc; /* NULL: not running */

@@ -1,4 +1,5 @@
-"""HTTP/2 to upstreams, for clients that speak it: gRPC from end to end."""
+"""HTTP/2 to upstreams, for clients that speak it: gRPC from end to end, without
+a credential (test_grpc_credential.py)."""
 import concurrent.futures
 import subprocess
 
@@ -130,40 +131,6 @@ def test_a_method_that_no_rule_allows_is_denied(channel):
     assert caught.value.code() == grpc.StatusCode.PERMISSION_DENIED
     assert one.session.row("request", constraint="path_not_allowed")
     assert call(channel(), b"this") == b"got this", "the twin"
-
-
-@pytest.mark.parametrize("has_credential", [True, False])
-def test_a_credential_does_not_go_with_it(make_session, policies, server,
-                                          gateway, has_credential):
-    """Refused before upstream hears anything; the twin passes."""
-    gateway.put_secret("grpc", "not-a-real-token-0123456789")
-    rule = policies.rule("good.example", ports=[server], methods=["POST"],
-                         paths=["/test.Echo/*"])
-    policy = policies.make([rule])
-    if has_credential:
-        rule["credential"] = "c"
-        policy["credentials"] = [{"name": "c", "secret": "grpc",
-                                  "attach": "bearer",
-                                  "hosts": ["good.example"]}]
-    session = make_session(policy)
-    with grpc.secure_channel(
-            f"good.example:{server}",
-            grpc.ssl_channel_credentials(session.ca.read_bytes()),
-            options=[("grpc.http_proxy", session.proxy)]) as one:
-        if not has_credential:
-            assert call(one, b"this") == b"got this"
-            return
-        with pytest.raises(grpc.RpcError) as caught:
-            call(one, b"this")
-    assert caught.value.code() == grpc.StatusCode.PERMISSION_DENIED
-    assert session.row("request", constraint="grpc_not_supported")
-    assert not session.audit("secret.use")
-    answer = session.curl(f"https://good.example:{server}/test.Echo/Unary",
-                          "--http2", "-H", "Content-Type: application/grpc",
-                          "--data-binary", "x")
-    assert answer.status == 403
-    assert answer.json["constraint"] == "grpc_not_supported"
-    assert "HTTP/JSON" in answer.json["try"]
 
 
 def test_a_hundred_calls_share_a_connection(channel):

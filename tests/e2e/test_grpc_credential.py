@@ -338,7 +338,9 @@ def test_a_framer_that_dies_ends_what_it_decoded(channel, gateway):
 
 def test_the_framer_goes_with_the_last_connection(channel, gateway):
     one = channel()
-    assert call(one)[0] == b"got this"
+    stream = one.unary_stream("/test.Echo/Down")(b"hang", timeout=60)
+    assert next(stream) == b"first"
     assert gateway.pid("framer", one.session.id)
-    wait_until(lambda: not gateway.pid("framer", one.session.id), 60)
+    stream.cancel()
+    wait_until(lambda: not gateway.pid("framer", one.session.id))
     assert call(one)[0] == b"got this"

@@ -40,7 +40,12 @@ struct rig {
 	struct io *upstream;
 	struct buf arrived; /* at upstream */
 	bool is_upstream_over;
-	bool was_revoked; /* the session, by the courier */
+	bool was_revoked;	   /* the session, by the courier */
+	bool offers_h2, speaks_h2; /* asked for; the leg that was opened */
+	struct rpc *framer;	   /* the courier's channel to one */
+	int frames;		   /* of its newest leg, or -1 */
+	unsigned framers;	   /* that were asked for */
+	bool has_no_framer;
 };
 
 static inline void rig_on_token(struct rpc_ticket ticket, const void *message,

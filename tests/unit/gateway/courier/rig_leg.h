@@ -5,7 +5,7 @@
 #define TESTS_COURIER_RIG_LEG_H
 
 #include "gateway/keeper/records.h"
-#include "tests/unit/gateway/courier/rig.h"
+#include "tests/unit/gateway/courier/rig_framer.h"
 
 static inline void rig_on_revoke(struct rpc_ticket ticket, const void *message,
 				 int *fd, void *owner)
@@ -21,6 +21,8 @@ static inline void rig_on_revoke(struct rpc_ticket ticket, const void *message,
 }
 
 static const struct rpc_permit rig_warden_permits[] = {
+	{MSG_FRAMER_START, &msg_session_ref_schema, rig_on_framer_start, false,
+	 0},
 	{MSG_READY, &wire_empty_schema, rig_on_ready, false, 0},
 	{MSG_SESSION_REVOKE, &msg_session_ref_schema, rig_on_revoke, false, 0},
 	{0},
@@ -44,7 +46,7 @@ static inline void rig_set_up(struct rig *rig)
 	struct err err;
 	int fd;
 
-	*rig = (struct rig){.leg = -1};
+	*rig = (struct rig){.leg = -1, .frames = -1};
 	rig_make_keys(rig);
 	buf_init(&rig->arrived, 1 << 20);
 	rig->loop = io_loop_new(&err);
@@ -82,6 +84,11 @@ static inline void rig_tear_down(struct rig *rig)
 	rig_drop(&rig->record);
 	fake_advance(rig->loop, 60000);
 	assert_int_equal(rig->courier.leg_count, 0);
+	assert_null(rig->courier.framers);
+	if (rig->framer)
+		rpc_close(rig->framer);
+	if (rig->frames >= 0)
+		(void)close(rig->frames);
 	rpc_close(rig->warden);
 	if (rig->upstream)
 		io_close(rig->upstream);
@@ -130,6 +137,10 @@ static inline void rig_on_opened(struct rpc_outcome *outcome, void *owner)
 	if (rig->leg >= 0)
 		(void)close(rig->leg);
 	rig->leg = outcome->err ? -1 : take_fd(&outcome->fd);
+	if (!outcome->err)
+		rig->speaks_h2 =
+			((const struct msg_leg_opened *)outcome->message)
+				->speaks_h2;
 }
 
 /* Ask for a leg with that credential to host, behind which upstream is. */
@@ -141,6 +152,7 @@ static inline void rig_open_leg(struct rig *rig, const char *binding,
 		.binding = bytes_str(binding),
 		.host = bytes_str(host),
 		.port = 443,
+		.offers_h2 = rig->offers_h2,
 	};
 	struct rpc_call call = {
 		.type = MSG_LEG_OPEN,
