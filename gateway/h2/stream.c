@@ -57,8 +57,9 @@ void h2_stream_over(struct h2_stream *stream, uint32_t code)
 	if (session->is_server)
 		session->wide_count -= stream->is_wide;
 	stream->session = NULL;
+	/* An end behind a head that was refused is none. */
 	if (!session->is_server)
-		is_in_order = stream->in_ended;
+		is_in_order = stream->in_ended && stream->in_began;
 	if (!stream->io)
 		stream_free(stream);
 	else if (!is_in_order)
