@@ -234,11 +234,9 @@ static void answer_kill(struct rpc_ticket ticket, const void *message, int *fd,
 	const struct host_ref *ref = message;
 	struct entry *entry = find_for(owner, ref->id, STATE_KILL, ticket);
 	const struct supervisor_end end = {.reason = bytes_str("killed")};
-	const struct wire_empty empty = {0};
 	struct err err;
 
 	(void)fd;
-	(void)empty;
 	if (!entry)
 		return;
 	if (entry_wait(entry, ticket, true) < 0) {

@@ -199,6 +199,9 @@ bool entry_follow(struct entry *entry, const struct supervisor_state *state)
 	struct host_sandbox copy = entry->sandbox;
 	struct err err;
 
+	/* What it did before it heard that it is to end. */
+	if (before == HOST_STOPPING && !state_is_over(after))
+		return true;
 	if (before != after && !state_may_become(before, after))
 		return false;
 	copy.state = state->state;

@@ -269,6 +269,25 @@ def test_an_entrypoint_ends_its_sandbox_and_its_words_stay(host):
     assert host.ok("logs", box) == "one\ntwo\n"
 
 
+def test_what_changed_in_an_overlay_is_kept_by_the_id(host, tmp_path):
+    path = tmp_path / "policy.yaml"
+    path.write_text("version: 1\nname: p\n"
+                    "filesystem: {workspace: {mode: overlay}}\n")
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "file").write_text("before\n")
+    box = host.create("--policy", path, "--workspace", work)
+    done = host.exec(box, "sh", "-c", "echo after > file; cat file")
+    assert done.stdout == "after\n", done.stderr
+    host.ok("kill", box)
+    assert (work / "file").read_text() == "before\n"
+    assert "+after" in host.ok("diff", box)
+    host.ok("commit", box)
+    assert (work / "file").read_text() == "after\n"
+    done = host.run("create", "--policy", path, "--workspace", "-")
+    assert done.returncode == 3 and "overlay" in done.stderr
+
+
 def test_logs_are_followed_to_their_end(host):
     box = host.create("--", "sh", "-c",
                       "echo begin; while [ ! -e go-on ]; do sleep 0.05; "
