@@ -1,6 +1,7 @@
 """Canary secrets of every attach kind, used, reflected, rotated and refused;
 then everything that can be read but the vault, the courier and the exchange:
 no canary, in any form."""
+import base64
 import hashlib
 import hmac
 import os
@@ -17,7 +18,7 @@ import reflection
 import taint
 import token_double
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.asymmetric import ed25519, rsa
 from forge import SOURCE
 from gateway import CLI, Gateway
 from origin import free_port
@@ -70,6 +71,25 @@ def pem_of(key):
         serialization.NoEncryption()).decode()
 
 
+def signing_key():
+    """As ssh-keygen writes one, and what is secret of it: its seed, and the
+    lines in which that stands."""
+    key = ed25519.Ed25519PrivateKey.generate()
+    seed = key.private_bytes(
+        serialization.Encoding.Raw, serialization.PrivateFormat.Raw,
+        serialization.NoEncryption())
+    text = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH,
+        serialization.NoEncryption()).decode()
+    lines = text.strip().split("\n")[1:-1]
+    whole = base64.b64decode("".join(lines))
+    first = whole.index(seed) * 4 // 3 // len(lines[0])
+    last = (whole.index(seed) + len(seed)) * 4 // 3 // len(lines[0])
+    return text, {"the signer's seed": seed} | {
+        f"the signer's line {i}": lines[i] for i in range(first, last + 1)
+        if len(lines[i]) >= 16}
+
+
 def scalar(number):
     return number.to_bytes((number.bit_length() + 7) // 8, "big")
 
@@ -102,7 +122,8 @@ class World:
         for name in ("d", "p", "q"):
             wanted[f"the app's {name}"] = scalar(
                 getattr(self.private.private_numbers(), name))
-        self.search = Search(**wanted)
+        self.signer, secret = signing_key()
+        self.search = Search(**wanted, **secret)
         self.sweep = Sweep(self.search)
         self.dead = free_port(self.upstream.server_address[0])
         self.closed = []
@@ -174,6 +195,7 @@ class World:
         put("client", ":".join(self.tokens.client))
         put("refresh", self.tokens.refresh)
         put("forge", self.forge.token)
+        self.cli("secret", "put", "signer", stdin=self.signer)
 
     def cli(self, *args, **options):
         done = self.gateway.cli(*args, **options)
@@ -208,7 +230,9 @@ class World:
             "git": [{"repo": self.repo.url, "credential": "forge",
                      "read": True,
                      "push": {"branches": ["${session.branch}"],
-                              "secrets": "deny"}},
+                              "secrets": "deny",
+                              "sign": {"key": "signer",
+                                       "author": "agent <agent@example>"}}},
                     {"repo": app, "credential": "app", "read": True}],
             "environment": {"set": {"PLANTED": PLANTED}}}
 
@@ -374,6 +398,7 @@ def in_a_sandbox(world):
     runner.join(150)
     assert done and done[0].returncode == 0, done
     assert "pushed=0" in done[0].stdout, done[0].stdout + done[0].stderr
+    assert "gpgsig" in world.repo.git("cat-file", "commit", "agent/1")
     world.show("sandbox", "stdout", done[0].stdout)
     world.show("sandbox", "stderr", done[0].stderr)
     for path in workspace.rglob("*"):
