@@ -181,6 +181,8 @@ const struct command commands[] = {
 	 "\n"
 	 "Create a session and print its id and lease. The lease is shown "
 	 "once.\n"
+	 "Where its policy has commits signed: by whom, as a line of git's\n"
+	 "allowed signers.\n"
 	 "\n"
 	 "  --permission P  what the lease is bounded by, on the repository "
 	 "of\n"

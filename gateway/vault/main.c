@@ -91,6 +91,7 @@ int main(void)
 	static struct vault vault;
 	int code = keeper_main(&spec, &vault);
 
+	signing_release(&vault);
 	supply_release(&vault);
 	former_release(&vault.former);
 	vault_store_close(&vault.store);

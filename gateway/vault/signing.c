@@ -60,10 +60,10 @@ void signing_close(struct session *session)
 
 void signing_release(struct vault *vault)
 {
-	struct session *session;
+	struct session *session =
+		vault->keeper ? vault->keeper->sessions.head : NULL;
 
-	for (session = vault->keeper->sessions.head; session;
-	     session = session->hh.next)
+	for (; session; session = session->hh.next)
 		signing_close(session);
 }
 

@@ -16,7 +16,7 @@
 void signing_open(struct vault *vault, struct session *session);
 /* It has ended: so has its key. */
 void signing_close(struct session *session);
-/* All sessions are over. */
+/* All sessions are over; there may have been none, and no keeper. */
 void signing_release(struct vault *vault);
 
 /* May value stand under that name, as far as live sessions sign with it? 0,

@@ -43,6 +43,9 @@ struct rig {
 	uint64_t created_ms;  /* it was */
 	uint16_t refuse_with; /* the next request, with this constraint */
 	uint16_t refuse_renewal;
+	bool signs;		/* RIG_ID */
+	const char *signer_key; /* NULL: the vault has none for it */
+	uint16_t refuse_signer;
 	bool closes_before_renewal;
 	uint64_t rows;	    /* how many the ledger has */
 	uint32_t processes; /* how many the warden has */
@@ -110,6 +113,7 @@ static inline void rig_on_list(struct rpc_ticket ticket, const void *message,
 		.owner_uid = rig->owner_uid,
 		.created_ms = rig->created_ms,
 		.expires_ms = rig->created_ms + 3600000,
+		.signs = rig->signs,
 	};
 	bool matches = !rig->has_no_session &&
 		       (!query->id.len || bytes_is(query->id, RIG_ID)) &&

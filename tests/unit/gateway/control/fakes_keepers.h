@@ -19,6 +19,26 @@ static inline void rig_on_put(struct rpc_ticket ticket, const void *message,
 		rig_reply_empty(ticket);
 }
 
+static inline void rig_on_signer(struct rpc_ticket ticket, const void *message,
+				 int *fd, void *owner)
+{
+	struct rig *rig = owner;
+	const struct msg_signer signer = {
+		.is_on = true,
+		.name = bytes_str("A B"),
+		.email = bytes_str("a@b"),
+		.public_key = bytes_str(rig->signer_key),
+		.why = bytes_str(rig->signer_key ? "" : "no such secret"),
+	};
+
+	(void)message;
+	(void)fd;
+	if (rig->refuse_signer)
+		rpc_refuse(ticket, rig->refuse_signer, "refused by the rig");
+	else
+		rpc_reply(ticket, &msg_signer_schema, &signer, -1);
+}
+
 static inline void rig_on_ca(struct rpc_ticket ticket, const void *message,
 			     int *fd, void *owner)
 {
@@ -169,6 +189,7 @@ static const struct rpc_permit rig_permits[] = {
 	{MSG_SESSION_ATTACH, &msg_attach_schema, rig_on_attach, true, 0},
 	{MSG_SESSION_RENEW, &msg_session_renew_schema, rig_on_renew, false, 0},
 	{MSG_SECRET_PUT, &msg_secret_schema, rig_on_put, false, 0},
+	{MSG_SIGNER_GET, &msg_session_ref_schema, rig_on_signer, false, 0},
 	{MSG_CA_GET, &wire_empty_schema, rig_on_ca, false, 0},
 	{MSG_LEDGER_QUERY, &msg_ledger_query_schema, rig_on_query, false, 0},
 	{MSG_LEDGER_FOLLOW, &msg_ledger_query_schema, rig_on_follow, false, 0},
