@@ -78,28 +78,6 @@ static inline void rig_reply_empty(struct rpc_ticket ticket)
 	rpc_reply(ticket, &wire_empty_schema, &empty, -1);
 }
 
-/* ---- the ledger's ear ---- */
-
-static inline void rig_on_records(struct rpc_ticket ticket, const void *message,
-				  int *fd, void *owner)
-{
-	const struct msg_records *records = message;
-	struct rig *rig = owner;
-
-	(void)ticket;
-	(void)fd;
-	for (size_t i = 0; i < records->records_count; i++) {
-		const struct record *record = &records->records[i];
-		size_t used = strlen(rig->records);
-
-		if (record->kind == RECORD_ADMIN)
-			(void)snprintf(rig->records + used,
-				       sizeof(rig->records) - used, "%s %.*s, ",
-				       record->allowed ? "allowed" : "denied",
-				       BYTES_ARGS(record->method));
-	}
-}
-
 /* ---- the warden ---- */
 
 static inline void rig_on_list(struct rpc_ticket ticket, const void *message,

@@ -1,43 +1,10 @@
 /*
- * The fake vault, minter and ledger, and the table of all that fakes answer.
+ * The fake minter and ledger, and the table of all that fakes answer.
  */
 #ifndef TESTS_CONTROL_FAKES_KEEPERS_H
 #define TESTS_CONTROL_FAKES_KEEPERS_H
 
-#include "tests/unit/gateway/control/fakes.h"
-
-static inline void rig_on_put(struct rpc_ticket ticket, const void *message,
-			      int *fd, void *owner)
-{
-	const struct msg_secret *secret = message;
-	struct rig *rig = owner;
-
-	(void)fd;
-	(void)snprintf(rig->secret, sizeof(rig->secret), "%.*s=%.*s",
-		       BYTES_ARGS(secret->name), BYTES_ARGS(secret->value));
-	if (!rig_refuses(rig, ticket))
-		rig_reply_empty(ticket);
-}
-
-static inline void rig_on_signer(struct rpc_ticket ticket, const void *message,
-				 int *fd, void *owner)
-{
-	struct rig *rig = owner;
-	const struct msg_signer signer = {
-		.is_on = true,
-		.name = bytes_str("A B"),
-		.email = bytes_str("a@b"),
-		.public_key = bytes_str(rig->signer_key),
-		.why = bytes_str(rig->signer_key ? "" : "no such secret"),
-	};
-
-	(void)message;
-	(void)fd;
-	if (rig->refuse_signer)
-		rpc_refuse(ticket, rig->refuse_signer, "refused by the rig");
-	else
-		rpc_reply(ticket, &msg_signer_schema, &signer, -1);
-}
+#include "tests/unit/gateway/control/fakes_vault.h"
 
 static inline void rig_on_ca(struct rpc_ticket ticket, const void *message,
 			     int *fd, void *owner)
@@ -49,6 +16,28 @@ static inline void rig_on_ca(struct rpc_ticket ticket, const void *message,
 	(void)fd;
 	(void)owner;
 	rpc_reply(ticket, &msg_ca_schema, &ca, -1);
+}
+
+/* ---- the ledger's ear ---- */
+
+static inline void rig_on_records(struct rpc_ticket ticket, const void *message,
+				  int *fd, void *owner)
+{
+	const struct msg_records *records = message;
+	struct rig *rig = owner;
+
+	(void)ticket;
+	(void)fd;
+	for (size_t i = 0; i < records->records_count; i++) {
+		const struct record *record = &records->records[i];
+		size_t used = strlen(rig->records);
+
+		if (record->kind == RECORD_ADMIN)
+			(void)snprintf(rig->records + used,
+				       sizeof(rig->records) - used, "%s %.*s, ",
+				       record->allowed ? "allowed" : "denied",
+				       BYTES_ARGS(record->method));
+	}
 }
 
 /* Rows 1 to rig->rows; every second one is a denial. */
