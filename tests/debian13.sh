@@ -16,7 +16,8 @@ set -euo pipefail
 
 readonly suite=trixie
 readonly cache=${SALLYPORT_DEBIAN13_DIR:-/var/cache/sallyport-debian13}
-readonly place=/root/sallyport
+# Whoever a test runs a program as reaches it.
+readonly place=/srv/sallyport
 source_dir=$(cd "$(dirname "$0")/.." && pwd)
 readonly source_dir
 

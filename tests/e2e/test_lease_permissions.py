@@ -138,7 +138,7 @@ def test_a_push_that_streams_dies_with_its_lease(open_session, repo, gateway):
     with pytest.raises((OSError, ValueError)):
         slow.finish()
         raise AssertionError("the push was answered")
-    assert time.monotonic() - began < 5  # test_lease.py measures it
+    assert time.monotonic() - began < 30  # test_lease.py measures it
     assert "agent/1" not in str(repo.refs())
     # The twin: whose session lives, lands.
     work.session = open_session("push:agent/1", "read:repo")
