@@ -267,8 +267,8 @@ static int add_filesystem(const struct policy *policy, struct buf *out)
 	static const char *const modes[] = {
 		[WORKSPACE_WRITE] = "read and write it",
 		[WORKSPACE_READ] = "only read it",
-		[WORKSPACE_OVERLAY] = "read and write it; what you change is "
-				      "kept apart until a person commits it",
+		[WORKSPACE_OVERLAY] = ("read and write it; what you change is "
+				       "kept apart until a person commits it"),
 	};
 	struct bytes workspace = filesystem->workspace;
 

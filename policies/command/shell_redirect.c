@@ -107,7 +107,7 @@ static bool read_copy(struct shell_scan *scan, struct shell_redirect *redirect,
 bool shell_redirect(struct shell_scan *scan, struct shell_redirect *redirect)
 {
 	bool had_number = digits_at(scan) > 0;
-	bool is_out, drops_tabs;
+	bool is_out, drops_tabs = false;
 
 	if (!take_sign(scan, redirect, &drops_tabs))
 		return false;

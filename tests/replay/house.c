@@ -206,7 +206,7 @@ struct asked *house_asked(struct house *house, const struct cue *step,
 		break;
 	if (!asked)
 		script_fail(step, "the %s was asked nothing", role_name(role));
-	if (text && !glob_matches(bytes_str(text), bytes_str(asked->text)))
+	if (text && !text_matches(bytes_str(text), bytes_str(asked->text)))
 		script_fail(step, "the %s was asked \"%s\"", role_name(role),
 			    asked->text);
 	return asked;

@@ -164,7 +164,7 @@ static void receive_block(struct end *end, const struct cue *step)
 	}
 	if (has_word(step, "nothing")
 		    ? got.len > 0
-		    : !glob_matches(buf_view(&step->block), got)) {
+		    : !text_matches(buf_view(&step->block), got)) {
 		bytes_show("expected", buf_view(&step->block));
 		bytes_show("received", got);
 		script_fail(step, "%s received something else", end->name);
@@ -235,7 +235,7 @@ static void check_records(struct play *play, const struct cue *step)
 	keeper_records_flush(&play->house.keeper);
 	fake_run(play->house.loop);
 	got = buf_view(&play->house.records);
-	if (!glob_matches(buf_view(&step->block), got)) {
+	if (!text_matches(buf_view(&step->block), got)) {
 		bytes_show("expected", buf_view(&step->block));
 		bytes_show("recorded", got);
 		script_fail(step, "something else is on record");

@@ -56,7 +56,7 @@ static void answer_signed(const struct asked *asked, const struct cue *step)
 		.public_key = bytes_str("ssh-ed25519 AAAA"),
 	};
 
-	if (!glob_matches(bytes_str(word_at(step, 2, "<*>")),
+	if (!text_matches(bytes_str(word_at(step, 2, "<*>")),
 			  bytes_str(asked->text)))
 		script_fail(step, "the courier was asked \"%s\"", asked->text);
 	rpc_reply(asked->ticket, &msg_signed_schema, &made, -1);

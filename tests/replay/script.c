@@ -257,7 +257,7 @@ void script_load(struct script *script, const char *path)
 
 /* ---- comparing ---- */
 
-bool glob_matches(struct bytes pattern, struct bytes text)
+bool text_matches(struct bytes pattern, struct bytes text)
 {
 	static const struct bytes any = BYTES_LITERAL("<*>");
 	ptrdiff_t at = bytes_find_bytes(pattern, any, 0);
@@ -278,7 +278,7 @@ bool glob_matches(struct bytes pattern, struct bytes text)
 	head = bytes_slice(pattern, 0, (size_t)at);
 	at = bytes_find_bytes(text, head, 0);
 	return at >= 0 &&
-	       glob_matches(pattern, bytes_slice(text, (size_t)at, text.len));
+	       text_matches(pattern, bytes_slice(text, (size_t)at, text.len));
 }
 
 void bytes_show(const char *title, struct bytes bytes)

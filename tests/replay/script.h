@@ -44,7 +44,7 @@ void script_fail(const struct cue *step, const char *format, ...)
 	__attribute__((format(printf, 2, 3), noreturn));
 
 /* Does text match pattern, in which "<*>" stands for any bytes? */
-bool glob_matches(struct bytes pattern, struct bytes text);
+bool text_matches(struct bytes pattern, struct bytes text);
 /* Print bytes so that people can compare them. */
 void bytes_show(const char *title, struct bytes bytes);
 
