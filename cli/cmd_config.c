@@ -43,9 +43,10 @@ int cmd_config_check(struct cli *cli)
 	is_valid = settings_file_read(path, &policy, &notes) == 0 &&
 		   is_policy(path, &policy, &notes);
 	if (!cli->json) {
-		(void)fprintf(stderr, "%.*s", BYTES_ARGS(buf_view(&notes)));
+		if (buf_len(&notes) > 0)
+			(void)fputs(buf_str(&notes), stderr);
 		if (is_valid)
-			(void)printf("%.*s", BYTES_ARGS(buf_view(&policy)));
+			(void)fputs(buf_str(&policy), stdout);
 		return is_valid ? EXIT_OK : EXIT_INVALID;
 	}
 	value = json_pack(

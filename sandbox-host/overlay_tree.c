@@ -43,6 +43,13 @@ static DIR *open_stream(int dir)
 	return stream;
 }
 
+/* NULL with errno 0: there is no other. */
+static struct dirent *next_of(DIR *stream)
+{
+	errno = 0;
+	return readdir(stream);
+}
+
 static int add_name(struct overlay_names *names, const char *name)
 {
 	size_t size = names->size ? names->size * 2 : NAMES_FIRST;
@@ -73,7 +80,7 @@ int overlay_names_read(int dir, size_t *budget, struct overlay_names *names,
 	*names = (struct overlay_names){0};
 	if (!stream)
 		return err_system(err, "overlay: read a directory");
-	while (errno = 0, (entry = readdir(stream))) {
+	while ((entry = next_of(stream))) {
 		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
 			continue;
 		if (*budget == 0 || add_name(names, entry->d_name) < 0) {
@@ -199,7 +206,7 @@ static int clear_one(int dir, const char *name, unsigned long *last,
 	stream = fd < 0 ? NULL : open_stream(fd);
 	if (!stream)
 		return err_system(err, "overlay: remove %s", name);
-	while (errno = 0, (entry = readdir(stream)))
+	while ((entry = next_of(stream)))
 		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..") &&
 		    take_away(dir, fd, entry->d_name, last, err) < 0)
 			return -1;

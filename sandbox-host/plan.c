@@ -194,18 +194,20 @@ static int on_expanded(void *owner, struct bytes text)
 	const char *path = arena_str(&plan->arena, text);
 	char *plain;
 
-	if (!path)
-		return err_set(entries->err, ERR_TOO_LARGE, "plan: no memory"),
-		       1;
+	if (!path) {
+		err_set(entries->err, ERR_TOO_LARGE, "plan: no memory");
+		return 1;
+	}
 	path = resolve(plan, path, true, entries->err);
 	if (!path)
 		return 1;
 	if (glob_is_one(bytes_str(path)))
 		return entries->on_entry(plan, path, true, entries->err) < 0;
 	plain = arena_alloc(&plan->arena, strlen(path) + 1);
-	if (!plain)
-		return err_set(entries->err, ERR_TOO_LARGE, "plan: no memory"),
-		       1;
+	if (!plain) {
+		err_set(entries->err, ERR_TOO_LARGE, "plan: no memory");
+		return 1;
+	}
 	glob_unescape(bytes_str(path), plain);
 	return entries->on_entry(plan, plain, false, entries->err) < 0;
 }

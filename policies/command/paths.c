@@ -260,7 +260,7 @@ static bool unescape(struct path_places *places, struct bytes shape,
 		     struct bytes *out)
 {
 	auto_type(buf_release) struct buf text;
-	uint8_t byte;
+	uint8_t byte = 0;
 	bool found = false;
 
 	buf_init(&text, SHELL_LINE_MAX);

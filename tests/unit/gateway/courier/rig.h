@@ -182,7 +182,12 @@ static inline void rig_give_session(struct rig *rig, uint64_t expires_ms)
 		.id = bytes_str("s-1"),
 		.expires_ms = expires_ms,
 		.lease_hash = bytes_from(lease, sizeof(lease)),
-		.scope = {&host, 1, &binding, 1, &repo, 1, 0, NULL, 0, NULL, 0},
+		.scope = {.hosts = &host,
+			  .hosts_count = 1,
+			  .bindings = &binding,
+			  .bindings_count = 1,
+			  .repos = &repo,
+			  .repos_count = 1},
 	};
 	const struct wire_empty empty = {0};
 	struct err err;
