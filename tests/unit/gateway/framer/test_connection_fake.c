@@ -355,6 +355,12 @@ static void a_response_that_is_not_strict_is_a_fault(void **state)
 			    "\x88\0\1X\1y");
 	assert_fault(&rig, FAULT_MALFORMED);
 	tear_down(&rig);
+	start(&rig, 0);
+	/* One with a line's end in it. */
+	upstream_says(&rig, "\0\0\6\1\5\0\0\0\1"
+			    "\x88\0\1x\1\n");
+	assert_fault(&rig, FAULT_MALFORMED);
+	tear_down(&rig);
 }
 
 static void what_is_no_http2_ends_all(void **state)
