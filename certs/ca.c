@@ -106,8 +106,9 @@ static int fill_certificate(X509 *cert, EVP_PKEY *key, uint64_t wall_ms)
 	       add_extension(cert, NID_basic_constraints,
 			     "critical,CA:TRUE,pathlen:0") &&
 	       add_extension(cert, NID_key_usage, "critical,keyCertSign") &&
+	       /* No authority's: of a root it would be empty (RFC 5280
+		* 4.2.1.1), and mbedTLS 3 then refuses the certificate. */
 	       add_extension(cert, NID_subject_key_identifier, "hash") &&
-	       add_extension(cert, NID_authority_key_identifier, "keyid") &&
 	       X509_sign(cert, key, EVP_sha256());
 }
 

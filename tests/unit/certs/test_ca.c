@@ -73,6 +73,10 @@ static void ca_may_sign_leaves_and_nothing_else(void **state)
 	assert_int_equal(X509_get_pathlen(ca.cert), 0);
 	assert_int_equal(X509_get_key_usage(ca.cert), KU_KEY_CERT_SIGN);
 	assert_int_equal(X509_get_version(ca.cert), X509_VERSION_3);
+	assert_non_null(X509_get0_subject_key_id(ca.cert));
+	assert_int_equal(
+		X509_get_ext_by_NID(ca.cert, NID_authority_key_identifier, -1),
+		-1);
 	assert_int_equal(X509_verify(ca.cert, ca.key), 1);
 	ca_release(&ca);
 }
