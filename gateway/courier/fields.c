@@ -5,6 +5,10 @@
 #include "gateway/flow/frames.h"
 
 #define NEVER_INDEXED 0x10
+/* The dynamic table is empty (RFC 7541 6.3): 4.2 wants that said when upstream
+ * takes a smaller one than it has, and what it takes is the framer's to know.
+ */
+#define NO_TABLE 0x20
 /* Of a string's length: 7 bits, then 7 in each byte (RFC 7541 5.1). */
 #define PREFIX_MAX 127
 /* A field here has at most so many bytes more than its line has. */
@@ -83,7 +87,7 @@ static int add_block(struct buf *out, struct bytes head)
 	struct bytes line, name;
 	unsigned count = 0;
 
-	if (add_pseudo(out, &head) < 0)
+	if (buf_add_byte(out, NO_TABLE) < 0 || add_pseudo(out, &head) < 0)
 		return -1;
 	while (next_line(&head, &line) && line.len > 0) {
 		if (!bytes_split(&line, ':', &name) || ++count > LINES_MAX)

@@ -2,7 +2,8 @@
  * A request's head in HTTP/2 (RFC 9113 8.3, RFC 7541), made of the same head in
  * HTTP/1.1 as request.c wrote it. Every field is a literal that is never
  * indexed (RFC 7541 6.2.3), without Huffman's code: no table, on either
- * side or on the way, ever holds a credential.
+ * side or on the way, ever holds a credential. Each block says first that there
+ * is no table, so that it is good for one of any size that upstream allows.
  */
 #ifndef GATEWAY_COURIER_FIELDS_H
 #define GATEWAY_COURIER_FIELDS_H

@@ -7,6 +7,7 @@ import ssl
 import struct
 import threading
 
+import hpack
 import pytest
 
 HOST = "good.example"
@@ -101,8 +102,9 @@ class Server:
     def _serve(self, plain):
         with contextlib.suppress(OSError), \
                 self.context.wrap_socket(plain, server_side=True) as stream:
-            # A window of one byte shows who respects it.
-            stream.sendall(setting(4, 1))
+            # A window of one byte shows who respects it, as does a table
+            # of none.
+            stream.sendall(setting(4, 1) + setting(1, 0))
             got = b""
             while b"\x05:path" not in got:
                 data = stream.recv(65536)
@@ -180,10 +182,14 @@ def ask(session, server, path, body="x"):
 
 
 def check_request(server, path):
-    """Of ours there is one request, whose fields are never indexed."""
+    """Of ours there is one request, whose fields are never indexed; it says
+    so before it names one."""
     heads = [(stream, payload) for kind, _, stream, payload
              in frames_of(server.got[path]) if kind in (HEADERS, MORE)]
     assert [stream for stream, _ in heads] == [1]
+    decoder = hpack.Decoder()
+    decoder.max_allowed_table_size = 0
+    assert (":method", "POST") in decoder.decode(heads[0][1])
     words = f"Bearer {TOKEN}".encode()
     assert b"\x10\x0dauthorization" + bytes([len(words)]) + words in \
         heads[0][1]

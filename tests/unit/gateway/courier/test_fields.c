@@ -30,9 +30,12 @@ static struct bytes take_string(struct bytes *block)
 	return text;
 }
 
-/* The block as lines; every field is never indexed, its name a literal. */
+/* The block as lines: there is no table, and every field is never indexed, its
+ * name a literal. */
 static void read_block(struct bytes block, struct buf *lines)
 {
+	assert_int_equal(block.data[0], 0x20);
+	block = bytes_slice(block, 1, block.len);
 	while (block.len > 0) {
 		struct bytes name, value;
 
