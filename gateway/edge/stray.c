@@ -10,12 +10,16 @@
 
 #define INFLATE_STEP_BYTES (64 * 1024)
 #define INFLATED_MAX	   ((uint64_t)16 << 30)
+/* Fewer letters than begin one are not waited for: many a message ends with
+ * one of them, whose answer the client waits for before it goes on. */
+#define BEGUN_LEAST 8
 
 /* Of a text that arrives in pieces the piece is held, and before it what may
  * be the beginning of a placeholder. */
 struct stray {
 	struct filter filter;
 	struct buf sent;
+	size_t passed;		   /* of its first bytes */
 	struct buf plain;	   /* what gzip makes of it */
 	struct inflater *inflater; /* NULL: it is no gzip, or none any more */
 };
@@ -113,6 +117,23 @@ static int feed_plain(struct conn *conn, struct stray *stray, struct bytes in)
 
 /* ---- the filter ---- */
 
+/* May bytes are no beginning of a placeholder; what follows is one. */
+static int pass(struct stray *stray, size_t may, struct buf *out)
+{
+	size_t len = buf_len(&stray->sent);
+	size_t end = len - may < BEGUN_LEAST ? len : may;
+
+	if (end > stray->passed) {
+		if (buf_add(out, bytes_slice(buf_view(&stray->sent),
+					     stray->passed, end)) < 0)
+			return -1;
+		stray->passed = end;
+	}
+	buf_consume(&stray->sent, may);
+	stray->passed -= may;
+	return 0;
+}
+
 static int feed(void *state, struct bytes in, struct buf *out, struct err *err)
 {
 	struct conn *conn = state;
@@ -125,19 +146,19 @@ static int feed(void *state, struct bytes in, struct buf *out, struct err *err)
 	if (result < 0 || look(conn, &stray->sent, &may) < 0 ||
 	    feed_plain(conn, stray, in) < 0)
 		return err_set(err, ERR_DENIED, "a placeholder");
-	if (buf_add(out, bytes_slice(buf_view(&stray->sent), 0, may)) < 0)
-		return err_set(err, ERR_TOO_LARGE, "no memory");
-	buf_consume(&stray->sent, may);
-	return 0;
+	return pass(stray, may, out) == 0
+		       ? 0
+		       : err_set(err, ERR_TOO_LARGE, "no memory");
 }
 
 static int end(void *state, struct buf *out, struct err *err)
 {
-	struct conn *conn = state;
+	const struct conn *conn = state;
+	struct stray *stray = conn->stray;
 
-	if (buf_add(out, buf_view(&conn->stray->sent)) == 0)
-		return 0;
-	return err_set(err, ERR_TOO_LARGE, "no memory");
+	return pass(stray, buf_len(&stray->sent), out) == 0
+		       ? 0
+		       : err_set(err, ERR_TOO_LARGE, "no memory");
 }
 
 /* ---- life ---- */

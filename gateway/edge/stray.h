@@ -1,8 +1,8 @@
 /*
  * Placeholders where they mean nothing, in what is not held: bodies that
  * stream, as they are and out of gzip, and messages of WebSockets. What may
- * be the beginning of one is held back until it is known not to be, so that
- * upstream never has the whole of it.
+ * be the beginning of one, from its eighth letter on, is held back until it is
+ * known not to be, so that upstream never has more of it.
  */
 #ifndef GATEWAY_EDGE_STRAY_H
 #define GATEWAY_EDGE_STRAY_H

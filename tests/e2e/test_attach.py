@@ -238,21 +238,26 @@ def test_a_placeholder_in_a_body_that_streams(web, upstream, tmp_path, coded,
     assert upstream.seen.pop().body == body
 
 
-def test_no_byte_of_a_whole_placeholder_is_the_upstreams(web, upstream):
-    """Byte by byte, with a pause in which all that may go has gone."""
+def test_seven_letters_of_a_placeholder_are_the_upstreams(web, upstream):
+    """Byte by byte, with a pause in which all that may go has gone: a message
+    that ends as one begins does not wait for the next, and no more goes."""
     upstream.come = b""
     session = web("placeholder", placeholder={"env": ["KEY"]})
     worthless = session.placeholders["KEY"].encode()
     stream = session.connect_tls(HOST, upstream.port)
     stream.sendall(f"POST / HTTP/1.1\r\nHost: {HOST}:{upstream.port}\r\n"
                    "Transfer-Encoding: chunked\r\n\r\n".encode())
-    for byte in b"text " + worthless[:-1]:
+    goes = b"text " + worthless[:7]
+    for byte in goes:
         stream.sendall(b"1\r\n" + bytes([byte]) + b"\r\n")
-    wait_until(lambda: upstream.come == b"text ")
+        wait_until(lambda: upstream.come.endswith(bytes([byte])))
+    for byte in worthless[7:-1]:
+        stream.sendall(b"1\r\n" + bytes([byte]) + b"\r\n")
+    wait_until(lambda: upstream.come == goes)
     stream.sendall(b"1\r\n" + worthless[-1:] + b"\r\n")
     stream.settimeout(30)
     assert b"placeholder_not_allowed" in stream.recv(65536)
-    assert wait_until(lambda: upstream.cut) == [b"text "]
+    assert wait_until(lambda: upstream.cut) == [goes]
 
 
 def test_a_placeholder_in_a_body_that_is_held_and_compressed(web, upstream,
