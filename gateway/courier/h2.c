@@ -146,12 +146,15 @@ void h2_on_upstream(struct leg *leg, enum io_event event)
 
 static int pass_frame(struct leg *leg, const struct frame *frame)
 {
-	auto_type(buf_release) struct buf out;
+	struct buf out;
+	int result;
 
 	buf_init(&out, FRAME_HEADER + FRAME_PAYLOAD_MAX);
-	return frame_add(&out, frame) < 0
-		       ? -1
-		       : io_write(leg->upstream, buf_view(&out));
+	result = frame_add(&out, frame);
+	if (result == 0)
+		result = io_write(leg->upstream, buf_view(&out));
+	forget(&out);
+	return result;
 }
 
 static int pass_head(struct leg *leg)
@@ -285,6 +288,8 @@ static void on_framer(struct io *io, enum io_event event, void *owner)
 	} else if (event == IO_DRAINED) {
 		if (pass_wire(leg) < 0)
 			leg_close(leg);
+		else
+			leg_pump(leg);
 	} else {
 		pass_whole(leg);
 		leg_close(leg);
