@@ -22,7 +22,8 @@ bool word_may_be_option(const struct shell_word *word)
 {
 	uint8_t first = word->shape.len > 0 ? word->shape.data[0] : 0;
 
-	return first == '-' || first == SHELL_ANYTHING || first == SHELL_STAR ||
+	return word->flags & SHELL_SPLITS || first == '-' ||
+	       first == SHELL_ANYTHING || first == SHELL_STAR ||
 	       first == SHELL_ONE;
 }
 
@@ -99,7 +100,8 @@ bool call_has_option(const struct command_call *call, const char *letters,
 	for (size_t i = 1; i < call->count; i++) {
 		const struct shell_word *word = &call->words[i];
 
-		if (word_is(word, "--"))
+		if (word_is(word, "--") &&
+		    (i == 1 || !word_may_be_option(word - 1)))
 			return false;
 		if (!word_may_be_option(word))
 			continue;

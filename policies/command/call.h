@@ -29,6 +29,12 @@ static inline bool word_is_clear(const struct shell_word *word)
 	return !(word->flags & SHELL_UNCLEAR);
 }
 
+/* Is it one word for the command, whatever its text may be? */
+static inline bool word_is_single(const struct shell_word *word)
+{
+	return !(word->flags & (SHELL_SPLITS | SHELL_GLOB | SHELL_BRACE));
+}
+
 /* Is the word that, and nothing but it? */
 static inline bool word_is(const struct shell_word *word, const char *text)
 {
@@ -38,7 +44,7 @@ static inline bool word_is(const struct shell_word *word, const char *text)
 /* Is it one of a list that is separated by blanks? */
 bool text_is_one_of(struct bytes text, const char *list);
 bool word_is_one_of(const struct shell_word *word, const char *list);
-/* Could it begin with a "-"? */
+/* Could it, or a word that it is split into, begin with a "-"? */
 bool word_may_be_option(const struct shell_word *word);
 
 /* The name without the directory; empty: it is not known. */
@@ -51,7 +57,7 @@ struct command_call call_from(const struct command_call *call, size_t from);
 
 /* Does the call have, or could it have, an option: one of the letters (in a
  * cluster too), or a long one, also shortened, of a list separated by blanks?
- * Words behind "--" are none. */
+ * Words behind "--" are none, unless that can be an option's value. */
 bool call_has_option(const struct command_call *call, const char *letters,
 		     const char *longs);
 /* Is there any word behind the name that is not clear? */

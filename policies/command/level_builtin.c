@@ -102,6 +102,12 @@ static struct command_level level_mapfile(const struct command_call *call)
 		       : level_read(call);
 }
 
+static struct command_level level_jobs(const struct command_call *call)
+{
+	return call_has_option(call, "x", "") ? level_high("it runs a command")
+					      : level_low();
+}
+
 bool level_of_builtin(const struct command_call *call,
 		      struct command_level *level)
 {
@@ -115,6 +121,7 @@ bool level_of_builtin(const struct command_call *call,
 		{"set", level_set},
 		{"printf", level_printf},
 		{"trap", level_trap},
+		{"jobs", level_jobs},
 		{"env nice ionice timeout nohup setsid stdbuf time command "
 		 "builtin exec xargs busybox toybox fakeroot chronic",
 		 level_nothing},

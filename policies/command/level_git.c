@@ -185,7 +185,8 @@ static size_t find_subcommand(const struct command_call *call)
 	while (at < call->count) {
 		const struct shell_word *word = &call->words[at];
 
-		if (word_is_one_of(word, "-C --git-dir --work-tree"))
+		if (word_is_one_of(word, "-C --git-dir --work-tree") &&
+		    at + 1 < call->count && word_is_single(word + 1))
 			at += 2;
 		else if (word_is_one_of(word,
 					"--no-pager -p --paginate -P "

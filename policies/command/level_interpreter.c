@@ -66,7 +66,8 @@ static struct command_level level_run(const struct command_call *call,
 
 		if (word_is_one_of(word, of->flags))
 			continue;
-		if (*of->values && word_is_one_of(word, of->values)) {
+		if (*of->values && word_is_one_of(word, of->values) &&
+		    i + 1 < call->count && word_is_single(word + 1)) {
 			i++;
 			continue;
 		}

@@ -17,7 +17,7 @@ static const struct {
 	 "tr rev fold fmt column comm diff cmp md5sum sha1sum sha224sum "
 	 "sha256sum sha384sum sha512sum cksum b2sum sum base64 base32 od "
 	 "hexdump strings jq sleep tput tty cd pushd popd dirs exit return "
-	 "break continue shift type umask ulimit wait jobs fg bg times "
+	 "break continue shift type umask ulimit wait fg bg times "
 	 "getopts unset help zcat bzcat xzcat zstdcat join",
 	 RISK_LOW, NULL},
 	{"cp mv mkdir rmdir touch ln tee install truncate patch zip unzip gzip "
@@ -120,7 +120,9 @@ bool variable_is_dangerous(struct bytes name)
 		"CARGO_HOME GCONV_PATH LOCPATH HOME XDG_CONFIG_HOME "
 		"HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY http_proxy "
 		"https_proxy all_proxy no_proxy SSL_CERT_FILE SSL_CERT_DIR "
-		"CURL_HOME GREP_OPTIONS TAR_OPTIONS";
+		"CURL_HOME GREP_OPTIONS TAR_OPTIONS RIPGREP_CONFIG_PATH "
+		"OPENSSL_CONF BASH_LOADABLES_PATH PYTHONWARNINGS "
+		"PYTHONBREAKPOINT AWKPATH AWKLIBPATH";
 	static const char harmless[] =
 		"GIT_AUTHOR_NAME GIT_AUTHOR_EMAIL GIT_AUTHOR_DATE "
 		"GIT_COMMITTER_NAME GIT_COMMITTER_EMAIL GIT_COMMITTER_DATE "

@@ -135,7 +135,8 @@ static struct command_level level_awk(const struct command_call *call)
 	for (size_t i = 1; i < call->count && !program; i++) {
 		const struct shell_word *word = &call->words[i];
 
-		if (word_is_one_of(word, "-F -v"))
+		if (word_is_one_of(word, "-F -v") && i + 1 < call->count &&
+		    word_is_single(word + 1))
 			i++;
 		else if (!word_may_be_option(word))
 			program = word;

@@ -179,7 +179,7 @@ void shell_parse(struct bytes text, struct bytes home, struct arena *arena,
 		(void)shell_fail(&scan, "a word or operator is out of place");
 	else if (scan.heredoc_count > 0)
 		(void)shell_fail(&scan, "a here-document does not begin");
-	else if (line->has_quoted_code && line->has_named_arithmetic)
-		(void)shell_fail(&scan, "a quoted text could be run by the "
+	else if (line->has_code_text && line->has_named_arithmetic)
+		(void)shell_fail(&scan, "a text could be run by the "
 					"arithmetic in the line");
 }

@@ -41,6 +41,8 @@ enum shell_flag {		     /* bits */
 		  SHELL_GLOB = 4,
 		  SHELL_BRACE = 8,
 		  SHELL_TILDE = 16, /* ~user, ~+ */
+		  /* By blanks in what it expands to, into more words. */
+		  SHELL_SPLITS = 32,
 };
 /* Its text is not what the command gets. */
 #define SHELL_UNCLEAR (SHELL_EXPANDS | SHELL_GLOB | SHELL_BRACE | SHELL_TILDE)
@@ -109,11 +111,12 @@ struct shell_command {
 struct shell_line {
 	struct shell_command *first, *last;
 	size_t count;
-	const char *ambiguous;	   /* why; NULL: all of it was read */
-	size_t ambiguous_at;	   /* where */
-	bool has_loop;		   /* loops or functions: what comes first in
-				      the text may run later */
-	bool has_quoted_code;	   /* a quoted text has a substitution in it */
+	const char *ambiguous; /* why; NULL: all of it was read */
+	size_t ambiguous_at;   /* where */
+	bool has_loop;	       /* loops or functions: what comes first in
+				  the text may run later */
+	bool has_code_text;    /* a text could have a substitution in it that
+					  arithmetic runs: quoted, read, printed */
 	bool has_named_arithmetic; /* arithmetic with variables */
 };
 

@@ -64,9 +64,9 @@ static bool read_while(struct shell_scan *scan)
 
 /* ---- for, select ---- */
 
-/* It is set, as by an assignment. */
-static bool emit_variable(struct shell_scan *scan, struct bytes name, size_t at)
+bool shell_set_variable(struct shell_scan *scan, struct bytes name)
 {
+	size_t at = shell_here(scan);
 	struct shell_word *word = arena_alloc(scan->arena, sizeof(*word));
 	char *text = arena_format(scan->arena, "%.*s=", BYTES_ARGS(name));
 
@@ -104,9 +104,8 @@ static bool read_for(struct shell_scan *scan)
 	}
 	if (len == 0)
 		return shell_fail(scan, "a variable is missing");
-	if (!emit_variable(scan,
-			   bytes_slice(scan->text, scan->pos, scan->pos + len),
-			   shell_here(scan)))
+	if (!shell_set_variable(
+		    scan, bytes_slice(scan->text, scan->pos, scan->pos + len)))
 		return false;
 	scan->pos += len;
 	if (!shell_line_feeds(scan))

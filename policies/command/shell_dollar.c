@@ -71,7 +71,7 @@ static bool read_ansi(struct shell_scan *scan, struct shell_draft *draft)
 		if (!shell_draft_add(scan, draft, c))
 			return false;
 		if (c == '`' || c == '$')
-			scan->line->has_quoted_code = true;
+			scan->line->has_code_text = true;
 	}
 }
 
@@ -180,11 +180,38 @@ static bool take_parameter(struct shell_scan *scan)
 	return true;
 }
 
+/* ${x:0:7}: numbers alone run nothing. */
+static void note_offset(struct shell_scan *scan)
+{
+	size_t len = 0;
+	int c;
+
+	do {
+		c = shell_peek(scan, ++len);
+	} while ((c >= '0' && c <= '9') || c == ':' || c == ' ' || c == '-');
+	if (c != '}')
+		scan->line->has_named_arithmetic = true;
+}
+
+/* ${NAME:=...}, which begins at `from`. */
+static bool set_variable(struct shell_scan *scan, size_t from)
+{
+	size_t len = shell_name(scan->text, from);
+
+	if (len == 0)
+		return shell_fail(scan, "the variable that is set is not "
+					"known");
+	return shell_set_variable(scan,
+				  bytes_slice(scan->text, from, from + len));
+}
+
 static bool read_braced(struct shell_scan *scan, enum shell_quotes quotes)
 {
+	size_t name;
 	int c;
 
 	scan->pos += 2;
+	name = scan->pos;
 	c = shell_peek(scan, 0);
 	if ((c == '#' || c == '!') && shell_peek(scan, 1) != '}' &&
 	    shell_name(scan->text, scan->pos + 1) > 0)
@@ -201,16 +228,31 @@ static bool read_braced(struct shell_scan *scan, enum shell_quotes quotes)
 	if (c < 0 || !strchr(":-=?+#%/^,", c))
 		return shell_fail(scan, "an operator in ${...} is not known");
 	if (c == ':' && !strchr("-=?+", shell_peek(scan, 1)))
-		scan->line->has_named_arithmetic = true;
+		note_offset(scan);
+	if ((c == '=' || (c == ':' && shell_peek(scan, 1) == '=')) &&
+	    !set_variable(scan, name))
+		return false;
 	scan->pos++;
 	return read_operand(scan, quotes);
 }
 
 /* ---- $(...) and `...` ---- */
 
+/* "$@" and "${x[@]}" are words of their own between quotes, too. */
+static bool expand(struct shell_scan *scan, struct shell_draft *draft,
+		   size_t from, enum shell_quotes quotes)
+{
+	struct bytes text = bytes_slice(scan->text, from, scan->pos);
+
+	if (quotes == QUOTES_NONE || bytes_find(text, '@', 0) >= 0)
+		draft->flags |= SHELL_SPLITS;
+	return shell_draft_expand(scan, draft, from);
+}
+
 static bool read_substitution(struct shell_scan *scan)
 {
 	scan->pos += 2;
+	scan->line->has_code_text = true;
 	if (!shell_nested(scan, SHELL_IN_SUBSTITUTION, false))
 		return false;
 	if (shell_peek(scan, 0) != ')')
@@ -251,6 +293,7 @@ bool shell_backquote(struct shell_scan *scan, struct shell_draft *draft,
 	struct bytes copy;
 
 	buf_init(&inside, SHELL_LINE_MAX);
+	scan->line->has_code_text = true;
 	scan->pos++;
 	if (!take_backquoted(scan, &inside, quotes))
 		return false;
@@ -258,7 +301,7 @@ bool shell_backquote(struct shell_scan *scan, struct shell_draft *draft,
 	if (copy.len != buf_len(&inside))
 		return shell_no_memory(scan);
 	return shell_text(scan, copy, SHELL_IN_SUBSTITUTION) &&
-	       shell_draft_expand(scan, draft, from);
+	       expand(scan, draft, from, quotes);
 }
 
 /* ---- all of them ---- */
@@ -318,7 +361,8 @@ bool shell_dollar(struct shell_scan *scan, struct shell_draft *draft,
 		return shell_fail(scan, "arithmetic of an old kind");
 	} else {
 		scan->pos++;
+		scan->line->has_code_text = true;
 		return shell_draft_add(scan, draft, '$');
 	}
-	return shell_draft_expand(scan, draft, from);
+	return expand(scan, draft, from, quotes);
 }

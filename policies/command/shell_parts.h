@@ -84,7 +84,7 @@ bool shell_take_word(struct shell_scan *scan, const char *w);
 bool shell_is_word_start(const struct shell_scan *scan);
 
 /* shell_word.c */
-/* Is there a substitution in a text that is quoted? It is kept in mind. */
+/* Could a quoted text be a part of a substitution? It is kept in mind. */
 void shell_note_code(struct shell_scan *scan, struct bytes quoted);
 bool shell_word(struct shell_scan *scan, struct shell_word *word);
 /* Read what is quoted or in a here-document, to its end; scan is behind the
@@ -115,6 +115,8 @@ bool shell_redirect(struct shell_scan *scan, struct shell_redirect *redirect);
 /* shell_compound.c: is the start of a compound command here? */
 bool shell_is_compound(const struct shell_scan *scan);
 bool shell_compound(struct shell_scan *scan);
+/* A variable is set here, as by an assignment to something unknown. */
+bool shell_set_variable(struct shell_scan *scan, struct bytes name);
 /* Behind NAME() or function NAME: the body. */
 bool shell_function(struct shell_scan *scan);
 

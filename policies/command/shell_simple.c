@@ -43,6 +43,60 @@ static bool keep(struct shell_scan *scan, const struct buf *list,
 	return copy.len == buf_len(list) || shell_no_memory(scan);
 }
 
+static bool is_named(const struct shell_word *word, const char *const *names)
+{
+	for (; *names; names++)
+		if (bytes_is(word->text, *names))
+			return true;
+	return false;
+}
+
+/* NAME, NAME=value: nothing in it is evaluated. */
+static bool is_plain_name(const struct shell_word *word)
+{
+	size_t len = shell_name(word->text, 0);
+
+	if (len == word->text.len)
+		return true;
+	return len > 0 &&
+	       (word->text.data[len] == '=' || word->text.data[len] == '+') &&
+	       bytes_find(word->text, '[', 0) < 0 &&
+	       bytes_find(word->text, '(', len) != (ptrdiff_t)len + 1;
+}
+
+/* Builtins that run what is in the brackets of a name (`test -v 'a[...]'`)
+ * or in a list (`declare -a 'x=(...)'`), and those that take a text from
+ * outside. */
+static void note_builtins(struct shell_line *line,
+			  const struct shell_word *words, size_t count)
+{
+	static const char *const evaluate[] = {"unset",	 "declare", "typeset",
+					       "local",	 "wait",    "readonly",
+					       "export", "getopts", NULL};
+	static const char *const tests[] = {"test", "[", NULL};
+	static const char *const modes[] = {"-v", "-R", NULL};
+	static const char *const lists[] = {"-a", "-A", "-ga", "-gA", NULL};
+	static const char *const read[] = {"read", "mapfile", "readarray",
+					   NULL};
+	bool is_evaluator = false, is_test = false, is_list = false;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct shell_word *word = &words[i];
+		bool is_clear = !(word->flags & SHELL_UNCLEAR);
+
+		if (is_evaluator && (is_list || !is_plain_name(word)) &&
+		    (!is_clear || bytes_find(word->text, '[', 0) >= 0 ||
+		     bytes_find(word->text, '(', 0) >= 0))
+			line->has_named_arithmetic = true;
+		is_list |= is_named(word, lists);
+		is_evaluator |=
+			is_named(word, evaluate) ||
+			(is_test && (!is_clear || is_named(word, modes)));
+		is_test |= is_named(word, tests);
+		line->has_code_text |= is_named(word, read);
+	}
+}
+
 static bool emit(struct shell_scan *scan, struct parts *parts, size_t at)
 {
 	struct shell_command command = {
@@ -67,6 +121,7 @@ static bool emit(struct shell_scan *scan, struct parts *parts, size_t at)
 	command.words = words;
 	command.assignments = assignments;
 	command.redirects = redirects;
+	note_builtins(scan->line, command.words, command.word_count);
 	return shell_emit(scan, &command);
 }
 

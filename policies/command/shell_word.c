@@ -47,9 +47,9 @@ bool shell_draft_expand(struct shell_scan *scan, struct shell_draft *draft,
 
 void shell_note_code(struct shell_scan *scan, struct bytes quoted)
 {
-	if (bytes_find_bytes(quoted, bytes_str("$("), 0) >= 0 ||
-	    bytes_find(quoted, '`', 0) >= 0)
-		scan->line->has_quoted_code = true;
+	/* A part of it is enough: others can stand beside it. */
+	if (bytes_find(quoted, '$', 0) >= 0 || bytes_find(quoted, '`', 0) >= 0)
+		scan->line->has_code_text = true;
 }
 
 static bool read_single(struct shell_scan *scan, struct shell_draft *draft)
@@ -86,7 +86,7 @@ static bool escaped_in_double(struct shell_scan *scan,
 	    !shell_draft_add(scan, draft, '\\'))
 		return false;
 	if (next == '$' || next == '`')
-		scan->line->has_quoted_code = true;
+		scan->line->has_code_text = true;
 	scan->pos += 2;
 	return shell_draft_add(scan, draft, next);
 }
@@ -196,7 +196,7 @@ static bool read_escape(struct shell_scan *scan, struct shell_draft *draft)
 		return true;
 	draft->flags |= SHELL_QUOTED;
 	if (next == '$' || next == '`')
-		scan->line->has_quoted_code = true;
+		scan->line->has_code_text = true;
 	return shell_draft_add(scan, draft, next);
 }
 

@@ -174,6 +174,10 @@ static void unwrap_options(const struct command_call *call,
 		out->assignment_count = 0;
 		return;
 	}
+	for (size_t i = 1; i < at; i++)
+		if (!word_is_single(&call->words[i]))
+			out->ambiguous = "what stands before the command could "
+					 "be more words";
 	inner = call_from(call, at);
 	inner.more_words |= wrapper->adds_words;
 	mark = wrapper->adds_words ? find_mark(call, at) : bytes_from(NULL, 0);
