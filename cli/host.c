@@ -75,6 +75,10 @@ int host_open(struct host *host, struct err *err)
 		err->code = ERR_CLOSED;
 		return -1;
 	}
+	/* One that was named is believed. */
+	if (!getenv("SALLYPORT_HOST") &&
+	    session_check_peer(fd, address.sun_path, err) < 0)
+		return -1;
 	host->loop = io_loop_new(err);
 	if (!host->loop)
 		return -1;

@@ -214,9 +214,11 @@ static bool is_running(const struct serve *serve, pid_t pid)
 static void pass_signal(const struct serve *serve,
 			const struct control_message *message)
 {
-	if (is_running(serve, message->pid))
-		(void)kill(message->is_for_group ? -message->pid : message->pid,
-			   message->value);
+	if (!is_running(serve, message->pid))
+		return;
+	/* One that is new has no group of its own yet. */
+	if (!message->is_for_group || kill(-message->pid, message->value) < 0)
+		(void)kill(message->pid, message->value);
 }
 
 static void serve_control(struct serve *serve)

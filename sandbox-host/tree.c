@@ -20,6 +20,19 @@ static bool is_dots(const char *name)
 	return !strcmp(name, ".") || !strcmp(name, "..");
 }
 
+/* Never through a link: whoever made the tree may still be at it. */
+static void make_writable(int parent, const char *name)
+{
+	char path[64];
+	auto_fd int fd = openat(parent, name,
+				O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	(void)!chmod(path, 0700);
+}
+
 /* A directory below another is moved up to the top first: however deep the
  * tree is, two are open at one time. */
 static int lift(int top, int from, const char *name, unsigned *serial)
@@ -28,7 +41,7 @@ static int lift(int top, int from, const char *name, unsigned *serial)
 	int result;
 
 	/* A directory can be moved only by who may write in it. */
-	(void)!fchmodat(from, name, 0700, 0);
+	make_writable(from, name);
 	do {
 		(void)snprintf(place, sizeof(place), ".%u.removed",
 			       (*serial)++);
@@ -45,7 +58,7 @@ static int empty(int top, const char *name, unsigned *serial)
 	struct dirent *entry;
 	int result = 0;
 
-	(void)!fchmodat(top, name, 0700, 0);
+	make_writable(top, name);
 	fd = openat(top, name, OPEN_FLAGS);
 	dir = fd < 0 ? NULL : fdopendir(fd);
 	if (!dir) {

@@ -17,8 +17,9 @@
 
 #define READ_ARENA_MAX (1024 * 1024)
 
-/* To the supervisor: whoever else listens there is not it. */
-static int connect_to(const struct entry *entry)
+/* To the supervisor: whoever else listens there is not it. Where the record is
+ * lost, its process is the one that does. */
+static int connect_to(struct entry *entry)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	struct ucred who = {0};
@@ -34,6 +35,10 @@ static int connect_to(const struct entry *entry)
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) < 0 ||
 	    who.uid != geteuid() || (entry->pid > 0 && who.pid != entry->pid))
 		return -1;
+	if (entry->pid == 0) {
+		entry->pid = who.pid;
+		entry->start = record_start_of(who.pid);
+	}
 	return take_fd(&fd);
 }
 
@@ -44,10 +49,14 @@ static void on_shown(struct rpc_outcome *outcome, void *owner)
 
 	if (outcome->err || !entry->rpc)
 		return;
-	/* Much may have happened while nobody listened. */
+	/* Much may have happened while nobody listened; an end is reached as
+	 * ends are. */
 	if (entry->sandbox.state != state->state &&
 	    !state_is_over((enum host_state)entry->sandbox.state))
-		entry->sandbox.state = state->state;
+		entry->sandbox.state =
+			state_is_over((enum host_state)state->state)
+				? HOST_STOPPING
+				: state->state;
 	(void)entry_follow(entry, state);
 }
 

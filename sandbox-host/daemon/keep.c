@@ -104,6 +104,9 @@ static void sweep(const struct entry *entry)
 		log_error("%s: what it left is not swept", entry->id);
 	if (child != 0)
 		return;
+	/* Whoever waits for the end of a channel waits for that of all its
+	 * copies. */
+	(void)close_range(STDERR_FILENO + 1, ~0u, 0);
 	sandbox_sweep(entry->pid);
 	(void)snprintf(path, sizeof(path), "%s/%s",
 		       entry->daemon->config.workspaces, entry->id);

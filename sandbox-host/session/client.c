@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
@@ -48,6 +49,12 @@ int client_open_within(struct client *client, unsigned ms, struct err *err)
 			 sizeof(sooner));
 	if (connect(client->fd, (const struct sockaddr *)&address,
 		    sizeof(address)) == 0) {
+		/* One that was named is believed. */
+		if (!getenv("SALLYPORT_RUN") &&
+		    session_check_peer(client->fd, address.sun_path, err) < 0) {
+			client_close(client);
+			return -1;
+		}
 		(void)setsockopt(client->fd, SOL_SOCKET, SO_SNDTIMEO, &timeout,
 				 sizeof(timeout));
 		return 0;

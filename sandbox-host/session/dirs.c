@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 static int format_dir(char *out, size_t size, const char *format, ...)
@@ -48,4 +49,18 @@ int session_state_dir(char *out, size_t size)
 		return format_dir(out, size, "%s/sallyport", state);
 	return format_dir(out, size, "%s/.local/state/sallyport",
 			  home ? home : "");
+}
+
+int session_check_peer(int fd, const char *path, struct err *err)
+{
+	struct ucred who = {0};
+	socklen_t size = sizeof(who);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) < 0)
+		return err_system(err, "ask who listens at %s", path);
+	if (who.uid == 0 || who.uid == geteuid())
+		return 0;
+	return err_set(err, ERR_DENIED,
+		       "user %u listens at %s: neither root nor you", who.uid,
+		       path);
 }

@@ -6,8 +6,15 @@
 
 #include <stddef.h>
 
+#include "common/err.h"
+
 /* 0, or -1 when a path is too long. */
 int session_run_dir(char *out, size_t size);
 int session_state_dir(char *out, size_t size);
+
+/* Is whoever listens at the other end of a Unix socket root or our own user?
+ * Below /tmp anybody can make a directory with our name before we do. 0, or
+ * -1 (ERR_DENIED). */
+int session_check_peer(int fd, const char *path, struct err *err);
 
 #endif

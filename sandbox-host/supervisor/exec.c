@@ -11,6 +11,7 @@
 
 #define TIMEOUT_MAX_MS UINT32_MAX
 #define PERMIT_RATE    200 /* a second: signals */
+#define KILL_AGAIN_MS  50
 
 /* One command, from its channel to its end. */
 struct exec {
@@ -100,13 +101,23 @@ static void tell_ended(struct exec *exec, int exit_code, int number,
 
 /* ---- words of process 1 ---- */
 
+/* Kill its group. Before it runs there is none: then it is killed as soon as
+ * it does. Process 1 may rest, and what is said to it waits: when no more can
+ * wait it is said again. */
 static void on_timeout(void *owner)
 {
 	struct exec *exec = owner;
 
 	exec->timed_out = true;
-	(void)service_signal(exec->supervisor->sandbox, exec->pid, SIGKILL,
-			     true, NULL);
+	if (exec->pid == 0 ||
+	    service_signal(exec->supervisor->sandbox, exec->pid, SIGKILL, true,
+			   NULL) == 0)
+		return;
+	if (!exec->timer)
+		exec->timer =
+			io_timer_new(exec->supervisor->loop, on_timeout, exec);
+	if (exec->timer)
+		io_timer_set(exec->timer, KILL_AGAIN_MS);
 }
 
 static void on_started(struct exec *exec, struct service_word *word)
@@ -119,8 +130,9 @@ static void on_started(struct exec *exec, struct service_word *word)
 		rpc_reply(exec->ticket, &exec_started_schema, &message,
 			  word->fd);
 	exec->ticket = (struct rpc_ticket){0};
-	/* Nobody waits for it: it was closed meanwhile. */
-	if (!exec->rpc && !exec->is_entrypoint && !exec->is_detached)
+	/* Its time is over, or nobody waits for it: closed meanwhile. */
+	if (exec->timed_out ||
+	    (!exec->rpc && !exec->is_entrypoint && !exec->is_detached))
 		on_timeout(exec);
 }
 
@@ -278,6 +290,10 @@ static void answer_start(struct rpc_ticket ticket, const void *message, int *fd,
 	       &err);
 	inside_forget(exec->supervisor, exec->waiting);
 	exec->waiting = NULL;
+	/* It may be asked for again. */
+	if (exec->timer)
+		io_timer_free(exec->timer);
+	exec->timer = NULL;
 }
 
 static void answer_signal(struct rpc_ticket ticket, const void *message,

@@ -79,6 +79,18 @@ static void wait_for_expiry(struct supervisor *supervisor)
 		     left < TIMER_MAX_MS ? (unsigned)left : TIMER_MAX_MS);
 }
 
+/* `limits.time` of the policy: the longest there is. */
+static void bound_expiry(struct supervisor *supervisor)
+{
+	uint64_t now = clock_monotonic_ms();
+	uint64_t end = supervisor->time_end_ms;
+	uint64_t latest = clock_wall_ms() + (end > now ? end - now : 0);
+
+	if (end &&
+	    (supervisor->expires_ms == 0 || supervisor->expires_ms > latest))
+		supervisor->expires_ms = latest;
+}
+
 /* From here on the wall clock may be set as anybody likes. */
 static void arm_expiry(struct supervisor *supervisor)
 {
@@ -109,10 +121,11 @@ int life_renew(struct supervisor *supervisor, uint64_t expires_ms)
 	if (expires_ms != 0 && expires_ms <= clock_wall_ms())
 		return -1;
 	supervisor->expires_ms = expires_ms;
+	bound_expiry(supervisor);
 	arm_expiry(supervisor);
 	events_add(supervisor, "lifecycle",
-		   expires_ms ? "it lasts until another time"
-			      : "it lasts until it is ended");
+		   supervisor->expires_ms ? "it lasts until another time"
+					  : "it lasts until it is ended");
 	tell_state(supervisor);
 	return 0;
 }
@@ -184,12 +197,17 @@ int life_resume(struct supervisor *supervisor, struct err *err)
 
 int life_begin(struct supervisor *supervisor, struct err *err)
 {
+	uint64_t time_ms = supervisor->policy->limits.time_ms;
+
 	supervisor->expiry =
 		io_timer_new(supervisor->loop, on_expiry, supervisor);
 	supervisor->rest_timer =
 		io_timer_new(supervisor->loop, on_rest, supervisor);
 	if (!supervisor->expiry || !supervisor->rest_timer)
 		return err_set(err, ERR_TOO_LARGE, "no memory");
+	if (time_ms)
+		supervisor->time_end_ms = clock_monotonic_ms() + time_ms;
+	bound_expiry(supervisor);
 	arm_expiry(supervisor);
 	life_enter(supervisor, HOST_RUNNING, "", "");
 	return 0;
@@ -240,6 +258,8 @@ void life_end(struct supervisor *supervisor, enum host_state state,
 		return;
 	err_set(&err, ERR_CLOSED, "the sandbox ends");
 	answer_rest(supervisor, &err);
+	if (supervisor->rest_timer)
+		io_timer_set(supervisor->rest_timer, 0);
 	life_enter(supervisor, HOST_STOPPING, reason, message);
 	end_sandbox(supervisor, reason);
 	life_enter(supervisor, state, reason, message);

@@ -26,15 +26,15 @@ static void append(struct supervisor *supervisor, const uint8_t *data,
 				(off_t)(supervisor->log_size - LOG_KEPT));
 }
 
-/* False at the end. */
-static bool read_some(struct supervisor *supervisor)
+/* So many bytes; 0 at the end; -1 and errno. */
+static ssize_t read_some(struct supervisor *supervisor)
 {
 	uint8_t block[BLOCK_BYTES];
 	ssize_t len = read(supervisor->output, block, sizeof(block));
 
 	if (len > 0)
 		append(supervisor, block, (size_t)len);
-	return len > 0;
+	return len;
 }
 
 static void close_pipe(struct supervisor *supervisor)
@@ -50,11 +50,14 @@ static void close_pipe(struct supervisor *supervisor)
 static void on_output(int fd, bool readable, bool writable, void *owner)
 {
 	struct supervisor *supervisor = owner;
+	ssize_t len;
 
 	(void)fd;
 	(void)readable;
 	(void)writable;
-	if (!read_some(supervisor) && errno != EAGAIN)
+	len = read_some(supervisor);
+	/* Nobody inside has it any more: it would be readable for ever. */
+	if (len == 0 || (len < 0 && errno != EAGAIN && errno != EINTR))
 		close_pipe(supervisor);
 }
 
@@ -84,7 +87,7 @@ int output_open(struct supervisor *supervisor, struct err *err)
 void output_close(struct supervisor *supervisor)
 {
 	/* Everybody inside is dead: what is there is all there will be. */
-	while (supervisor->output >= 0 && read_some(supervisor))
+	while (supervisor->output >= 0 && read_some(supervisor) > 0)
 		;
 	close_pipe(supervisor);
 	if (supervisor->log >= 0)

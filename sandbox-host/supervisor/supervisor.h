@@ -94,7 +94,8 @@ struct supervisor {
 	uint64_t changed_ms, expires_ms; /* wall clock */
 	bool has_exit_code;
 	int exit_code;
-	uint64_t expiry_ms; /* the same on the monotonic clock */
+	uint64_t expiry_ms;   /* the same on the monotonic clock */
+	uint64_t time_end_ms; /* monotonic: `limits.time` is over; 0: none */
 	struct io_timer *expiry;
 	struct io_timer *rest_timer;
 	uint64_t rest_until_ms; /* monotonic */

@@ -448,10 +448,15 @@ def test_daemon_and_supervisor_killed_leave_nothing(own_host):
 @pytest.mark.parametrize("damage", [b"", b"short", b"x" * 500])
 def test_a_damaged_record_does_not_orphan_its_sandbox(own_host, damage):
     box = own_host.create()
+    pid = own_host.supervisors()[box]
+    record = own_host.dir / "host/sandboxes" / box / "record"
+    assert pid.to_bytes(4, "little") in record.read_bytes()
     own_host.kill()
-    (own_host.dir / "host/sandboxes" / box / "record").write_bytes(damage)
+    record.write_bytes(damage)
     own_host.start()
     wait_until(lambda: own_host.show(box)["session"])
+    # The daemon knows again whom to end by force.
+    wait_until(lambda: pid.to_bytes(4, "little") in record.read_bytes())
     assert own_host.exec(box, "true").returncode == 0
     own_host.ok("kill", box)
     assert own_host.state(box) == "Terminated"
