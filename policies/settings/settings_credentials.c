@@ -67,6 +67,67 @@ bool settings_hides_variable(const struct settings *settings, const char *name)
 	return false;
 }
 
+/* Where credentials travel; 0: an entry without a port opens it. */
+static bool is_for_tls(const struct settings_domain *domain)
+{
+	return domain->port == 0 || domain->port == 443;
+}
+
+static bool is_covered(struct bytes host, struct bytes allowed)
+{
+	return bytes_equal(host, allowed) ||
+	       (bytes_starts_with(allowed, bytes_str("*.")) &&
+		bytes_ends_with(host, bytes_slice(allowed, 1, allowed.len)));
+}
+
+/* What a variable may go to opens nothing by itself. */
+static bool is_allowed(struct settings *settings, struct bytes host)
+{
+	const json_t *list =
+		json_object_get(settings->network, "allowedDomains");
+	struct settings_domain domain;
+
+	for (size_t i = 0; i < json_array_size(list); i++)
+		if (settings_domain_read(settings_string(list, i), &domain) &&
+		    is_for_tls(&domain) && is_covered(host, domain.host))
+			return true;
+	return false;
+}
+
+static bool has_any(const struct settings *settings)
+{
+	const json_t *list =
+		json_object_get(settings->network, "allowedDomains");
+	struct settings_domain domain;
+
+	for (size_t i = 0; i < json_array_size(list); i++)
+		if (settings_domain_read(settings_string(list, i), &domain) &&
+		    is_for_tls(&domain))
+			return true;
+	return json_array_size(list) == 0;
+}
+
+static void check_hosts(struct settings *settings, const json_t *item)
+{
+	const json_t *hosts = json_object_get(item, "injectHosts");
+	struct settings_domain domain;
+
+	if (!hosts && !has_any(settings))
+		settings_error(settings, "credentials.envVars",
+			       "no host of allowedDomains has port 443, where "
+			       "a masked variable could go");
+	for (size_t i = 0; i < json_array_size(hosts); i++) {
+		struct bytes text = settings_string(hosts, i);
+
+		if (!settings_domain_read(text, &domain) ||
+		    !is_for_tls(&domain) || !is_allowed(settings, domain.host))
+			settings_error(settings, "credentials.envVars",
+				       "injectHosts: \"%.*s\" is not one of "
+				       "allowedDomains, with port 443",
+				       BYTES_ARGS(text));
+	}
+}
+
 /* The hosts that a masked variable may go to; where none are named, all that
  * are allowed. */
 static void add_hosts(struct settings *settings, const json_t *item)
@@ -79,7 +140,8 @@ static void add_hosts(struct settings *settings, const json_t *item)
 		hosts = json_object_get(settings->network, "allowedDomains");
 	settings_add(settings, "[");
 	for (size_t i = 0; i < json_array_size(hosts); i++) {
-		if (!settings_domain_read(settings_string(hosts, i), &domain))
+		if (!settings_domain_read(settings_string(hosts, i), &domain) ||
+		    !is_for_tls(&domain))
 			continue;
 		settings_add(settings, count++ ? ", " : "");
 		settings_add_quoted(settings, domain.host);
@@ -160,6 +222,7 @@ void settings_credentials(struct settings *settings)
 
 		if (!is_masked(item))
 			continue;
+		check_hosts(settings, item);
 		if (masked++ == 0)
 			settings_add(settings, "credentials:\n");
 		add_credential(settings, item, i);

@@ -122,7 +122,15 @@ static void add_path(struct settings *settings, struct list *list,
 	settings_add(settings, "\n");
 }
 
-/* ?, [ and { are no signs of a policy's patterns. */
+/* Signs of a policy's patterns, which are others in srt. */
+static bool has_signs(struct bytes path)
+{
+	for (size_t i = 0; i < path.len; i++)
+		if (strchr("?[{}\\", path.data[i]))
+			return true;
+	return false;
+}
+
 static bool is_sound(struct settings *settings, const char *name,
 		     struct bytes path)
 {
@@ -130,7 +138,7 @@ static bool is_sound(struct settings *settings, const char *name,
 		settings_error(settings, name, "a path is empty");
 		return false;
 	}
-	if (bytes_find(path, '?', 0) >= 0 || bytes_find(path, '[', 0) >= 0) {
+	if (has_signs(path)) {
 		settings_error(settings, name,
 			       "\"%.*s\" cannot be enforced: patterns have * "
 			       "and ** here",
@@ -146,6 +154,22 @@ static bool is_sound(struct settings *settings, const char *name,
 	return true;
 }
 
+/* With a list of what can be read: does all of a place stay open though its
+ * denial would be left out for what is allowed in it? */
+static bool stays_open(struct settings *settings, struct bytes path)
+{
+	static const struct bytes here = BYTES_LITERAL(".");
+	static const char *const system_places[] = {
+		"/usr",	  "/bin", "/sbin", "/lib", "/lib32",
+		"/lib64", "/etc", "/proc", "/dev", "/sys"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(system_places); i++)
+		if (is_at_or_below(settings, path, bytes_str(system_places[i])))
+			return true;
+	return is_at_or_below(settings, path, here) ||
+	       is_below_any(settings, path, list_of(settings, "allowWrite"));
+}
+
 static void add_hidden(struct settings *settings, bool is_list)
 {
 	const json_t *denied = list_of(settings, "denyRead");
@@ -156,9 +180,16 @@ static void add_hidden(struct settings *settings, bool is_list)
 	for (size_t i = 0; i < json_array_size(denied); i++) {
 		struct bytes path = trimmed(settings_string(denied, i));
 
-		if (is_sound(settings, "filesystem.denyRead", path) &&
-		    !(is_list && is_above_any(settings, path, allowed)))
+		if (!is_sound(settings, "filesystem.denyRead", path))
+			continue;
+		if (!is_list || !is_above_any(settings, path, allowed))
 			add_path(settings, &list, path);
+		else if (stays_open(settings, path))
+			settings_error(settings, "filesystem.denyRead",
+				       "\"%.*s\" cannot be enforced: it is a "
+				       "part of what stays readable, and "
+				       "allowRead opens a part of it",
+				       BYTES_ARGS(path));
 	}
 	for (size_t i = 0; i < json_array_size(files); i++) {
 		const json_t *file = json_array_get(files, i);

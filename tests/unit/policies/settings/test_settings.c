@@ -60,6 +60,11 @@ static bool has(struct buf *buf, const char *text)
 
 #define ALL(network, filesystem, more)                                         \
 	"{\"network\": {" network "}, \"filesystem\": {" filesystem "}" more "}"
+#define MASKED(DOMAINS, HOSTS)                                                 \
+	ALL("\"allowedDomains\": [" DOMAINS "], \"deniedDomains\": []", FILES, \
+	    ", \"credentials\": {\"envVars\": [{\"name\": \"MASKED\", "        \
+	    "\"mode\": "                                                       \
+	    "\"mask\"" HOSTS "}]}")
 #define NET   "\"allowedDomains\": [], \"deniedDomains\": []"
 #define FILES "\"denyRead\": [], \"allowWrite\": [], \"denyWrite\": []"
 
@@ -135,6 +140,21 @@ static const struct {
 	     ""),
 	 {"mode: read}\n  hide:\n    - \"/x\"\n"},
 	 "*.c is skipped"},
+	{MASKED("\"a.example:8443\", \"*.b.example:443\"", ""),
+	 {"name: masked-0\n      hosts: [\"*.b.example\"]\n      ports: [443]",
+	  "secret: \"MASKED\"\n    hosts: [\"*.b.example\"]"},
+	 "sallyport secret put MASKED"},
+	{MASKED("\"*.c.example\"",
+		", \"injectHosts\": [\"a.c.example\", \"*.b.c.example\"]"),
+	 {"name: masked-0\n      hosts: [\"a.c.example\", \"*.b.c.example\"]"},
+	 "sallyport secret put MASKED"},
+	{ALL(NET,
+	     "\"denyRead\": [\"/srv\", \"/etc/x\"], \"allowRead\": "
+	     "[\"/srv/y\"], \"allowWrite\": [\"/srv/y/z\"], "
+	     "\"denyWrite\": []",
+	     ""),
+	 {"read:\n    - \"/srv/y\"\n", "hide:\n    - \"/etc/x\"\n"},
+	 "stricter: with allowRead inside it"},
 	{ALL("\"allowedDomains\": [\"a.example:443\"], \"deniedDomains\": []",
 	     FILES,
 	     ", \"credentials\": {\"envVars\": [{\"name\": \"DENIED\", "
@@ -183,6 +203,33 @@ static const struct {
 	const char *settings, *error;
 } wrongs[] = {
 	{"", "s.json: 1:"},
+	/* What srt denies would stay readable. */
+	{ALL(NET,
+	     "\"denyRead\": [\"/etc\"], \"allowRead\": [\"/etc/ssl\"], "
+	     "\"allowWrite\": [], \"denyWrite\": []",
+	     ""),
+	 "\"/etc\" cannot be enforced"},
+	{ALL(NET,
+	     "\"denyRead\": [\".\"], \"allowRead\": [\"./src\"], "
+	     "\"allowWrite\": [], \"denyWrite\": []",
+	     ""),
+	 "\".\" cannot be enforced"},
+	{ALL(NET,
+	     "\"denyRead\": [\"/srv/x\"], \"allowRead\": [\"/srv/x/y\"], "
+	     "\"allowWrite\": [\"/srv\"], \"denyWrite\": []",
+	     ""),
+	 "\"/srv/x\" cannot be enforced"},
+	/* A masked variable opens nothing. */
+	{MASKED("\"a.example\"", ", \"injectHosts\": [\"evil.example\"]"),
+	 "injectHosts: \"evil.example\" is not one of allowedDomains"},
+	{MASKED("\"a.example:8443\"", ", \"injectHosts\": [\"a.example\"]"),
+	 "injectHosts: \"a.example\" is not one of allowedDomains"},
+	{MASKED("\"a.example\"", ", \"injectHosts\": [\"a.example:8443\"]"),
+	 "injectHosts: \"a.example:8443\" is not one of allowedDomains"},
+	{MASKED("\"*.example\"", ", \"injectHosts\": [\"example\"]"),
+	 "injectHosts: \"example\" is not one of allowedDomains"},
+	{MASKED("\"a.example:8443\"", ""),
+	 "no host of allowedDomains has port 443"},
 	{"{", "s.json: 1:"},
 	{"[]", "s.json: this must be an object"},
 	{"{}", "\"network\" is missing here"},
