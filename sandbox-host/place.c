@@ -105,8 +105,7 @@ static int path_of(int fd, char out[PATH_MAX])
 
 /* What rest means below the program's own entry in /proc, where no magic
  * link may be on the way. */
-static int find_own(struct place *place, pid_t pid, const char *rest,
-		    const char *path)
+static int find_own(struct place *place, pid_t pid, const char *rest)
 {
 	struct open_how how = {
 		.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
@@ -124,8 +123,7 @@ static int find_own(struct place *place, pid_t pid, const char *rest,
 		return errno == ENOENT ? -ENOENT : -EACCES;
 	place->is_read_only = true;
 	place->exists = true;
-	memcpy(place->path, path, strlen(path) + 1);
-	return 0;
+	return join(place->path, "/proc/self", rest);
 }
 
 /* /proc/self means somebody else here: follow what is after it by the
@@ -162,7 +160,7 @@ static int expand_self(struct place *place, pid_t pid, char path[PATH_MAX])
 	rc = read_link(link, base);
 	if (rc == -EINVAL) { /* no link: what is below it is of /proc */
 		*--after = '/';
-		return find_own(place, pid, rest, path);
+		return find_own(place, pid, rest);
 	}
 	if (rc < 0 || base[0] != '/')
 		return -EACCES;
