@@ -3,6 +3,7 @@
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "policies/command/meet.h"
+#include "policies/glob.h"
 
 /* Readable whatever `read` says, as the sandbox mounts them. */
 static const char *const system_places[] = {
@@ -64,76 +65,163 @@ bool path_absolute(struct arena *arena, struct bytes cwd, struct bytes shape,
 	return absolute->len > 0;
 }
 
+/* What a pattern of the policy begins at; empty: it is not known. */
+static struct bytes base_of(const struct path_places *places,
+			    struct bytes *pattern)
+{
+	if (bytes_starts_with(*pattern, bytes_str("**/")))
+		return bytes_str("/");
+	if (!bytes_is(*pattern, "~") &&
+	    !bytes_starts_with(*pattern, bytes_str("~/")))
+		return places->workspace;
+	*pattern = bytes_slice(*pattern, 1, pattern->len);
+	while (pattern->len > 0 && pattern->data[0] == '/')
+		*pattern = bytes_slice(*pattern, 1, pattern->len);
+	return places->home;
+}
+
 /* A pattern of the policy in its absolute form. */
 static bool absolute_pattern(struct path_places *places, struct bytes pattern,
 			     struct bytes *absolute)
 {
-	static const struct bytes root = BYTES_LITERAL("/");
-	struct bytes base = places->workspace;
+	struct bytes base = base_of(places, &pattern);
 
-	if (bytes_is(pattern, "~") ||
-	    bytes_starts_with(pattern, bytes_str("~/"))) {
-		if (places->home.len == 0)
-			return false;
-		base = places->home;
-		pattern = bytes_slice(pattern, 1, pattern.len);
-		while (pattern.len > 0 && pattern.data[0] == '/')
-			pattern = bytes_slice(pattern, 1, pattern.len);
-	} else if (bytes_starts_with(pattern, bytes_str("**/"))) {
-		base = root;
-	}
-	return path_absolute(places->arena, base, pattern, absolute);
+	return base.len > 0 &&
+	       path_absolute(places->arena, base, pattern, absolute);
 }
 
 /* ---- what is hidden ---- */
 
+/* One pattern without braces. */
+struct path_hidden {
+	struct bytes loose; /* its ? and [...] as stars, for meet.h */
+	struct bytes exact; /* as it is written */
+	const struct path_hidden *next;
+};
+
+/* The end of hide: no pattern. */
+static const struct path_hidden no_more;
+
+static bool is_exactly(struct bytes pattern, struct bytes path)
+{
+	struct glob_fault fault;
+	struct glob glob;
+
+	return glob_parse(&glob, pattern, GLOB_POLICY, &fault) < 0 ||
+	       glob_matches(&glob, path);
+}
+
 /* Is the path, or a directory that it is in, one of the pattern's? */
-static enum path_answer meets(struct path_places *places, struct bytes hide,
-			      struct bytes path)
+static enum path_answer meets(struct path_places *places,
+			      const struct path_hidden *hide, struct bytes path)
 {
 	for (size_t end = 1; end <= path.len; end++) {
 		struct bytes head = bytes_slice(path, 0, end);
 
 		if (end < path.len && path.data[end] != '/')
 			continue;
-		places->work += (hide.len + 1) * (end + 1);
+		places->work += (hide->loose.len + 1) * (end + 1);
 		if (places->work > PATHS_WORK_MAX)
 			return PATH_UNCLEAR;
-		if (patterns_meet(hide, head))
-			return has_marks(head) ? PATH_UNCLEAR : PATH_HIDDEN;
+		if (!patterns_meet(hide->loose, head))
+			continue;
+		if (has_marks(head))
+			return PATH_UNCLEAR;
+		if (is_exactly(hide->exact, head))
+			return PATH_HIDDEN;
 	}
 	return PATH_FINE;
+}
+
+/* The "]" of the set at `at`, as glob.h reads it. */
+static size_t set_end(struct bytes pattern, size_t at)
+{
+	size_t first = at + 1;
+
+	if (first < pattern.len && strchr("!^", pattern.data[first]))
+		first++;
+	for (size_t i = first; i < pattern.len; i++) {
+		struct bytes rest = bytes_slice(pattern, i, pattern.len);
+		ptrdiff_t end = bytes_find_bytes(rest, bytes_str(":]"), 0);
+
+		if (pattern.data[i] == ']' && i > first)
+			return i;
+		if (pattern.data[i] == '\\')
+			i++;
+		else if (bytes_starts_with(rest, bytes_str("[:")) && end > 0)
+			i += (size_t)end + 1;
+	}
+	return pattern.len;
+}
+
+/* A pattern that matches all that this one does, and has stars alone. */
+static struct bytes loosened(struct arena *arena, struct bytes pattern)
+{
+	uint8_t *out = arena_alloc(arena, pattern.len + 1);
+	size_t len = 0;
+
+	for (size_t i = 0; out && i < pattern.len; i++) {
+		uint8_t c = pattern.data[i];
+
+		if (c == '[')
+			i = set_end(pattern, i);
+		else if (c == '\\')
+			i++;
+		out[len++] = strchr("[\\?", c) ? '*' : c;
+	}
+	return bytes_from(out, len);
+}
+
+static int add_hidden(void *owner, struct bytes text)
+{
+	struct path_places *places = owner;
+	struct path_hidden *hidden =
+		arena_alloc(places->arena, sizeof(*hidden));
+	struct bytes base = base_of(places, &text);
+	struct bytes loose = loosened(places->arena, text);
+	char escaped[2 * MEET_MAX + 1];
+
+	if (!hidden || !loose.data || base.len == 0 || base.len > MEET_MAX)
+		return 1;
+	glob_escape(base, escaped);
+	hidden->next = places->hidden;
+	if (!path_absolute(places->arena, base, loose, &hidden->loose) ||
+	    !path_absolute(places->arena, bytes_str(escaped), text,
+			   &hidden->exact))
+		return 1;
+	places->hidden = hidden;
+	return 0;
 }
 
 /* The absolute patterns, once. False: one of them cannot be had. */
 static bool find_hidden(struct path_places *places)
 {
 	const struct policy_strings *hide = &places->policy->filesystem.hide;
-	struct bytes *all;
+	struct glob_fault fault;
 
 	if (places->hidden)
 		return true;
-	all = arena_array(places->arena, hide->count, sizeof(*all));
-	for (size_t i = 0; all && i < hide->count; i++)
-		if (!absolute_pattern(places, hide->items[i], &all[i]))
+	places->hidden = &no_more;
+	for (size_t i = 0; i < hide->count; i++)
+		if (glob_expand(hide->items[i], add_hidden, places, &fault)) {
+			places->hidden = NULL;
 			return false;
-	places->hidden = all;
-	return all;
+		}
+	return true;
 }
 
 static enum path_answer check_hidden(struct path_places *places,
 				     struct bytes path)
 {
-	size_t count = places->policy->filesystem.hide.count;
 	enum path_answer worst = PATH_FINE;
 
-	if (count == 0)
+	if (places->policy->filesystem.hide.count == 0)
 		return PATH_FINE;
 	if (!find_hidden(places))
 		return PATH_UNCLEAR;
-	for (size_t i = 0; i < count; i++) {
-		enum path_answer answer =
-			meets(places, places->hidden[i], path);
+	for (const struct path_hidden *hide = places->hidden; hide != &no_more;
+	     hide = hide->next) {
+		enum path_answer answer = meets(places, hide, path);
 
 		if (answer > worst)
 			worst = answer;

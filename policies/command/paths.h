@@ -29,7 +29,7 @@ struct path_places {
 	struct bytes cwd[PATHS_CWD_MAX];
 	size_t cwd_count; /* 0: it is not known */
 	struct arena *arena;
-	const struct bytes *hidden; /* `hide`, absolute; NULL: not made yet */
+	const struct path_hidden *hidden; /* `hide`; NULL: not made yet */
 	size_t work;
 };
 

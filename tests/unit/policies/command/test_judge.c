@@ -241,7 +241,24 @@ static void autonomy_and_lists_decide(void **state)
 #define LIST                                                                   \
 	"filesystem: {read: [/srv/data], write: [~/.cache]}\n"                 \
 	"commands: {autonomy: full, allow: [cp]}"
+#define GLOBS                                                                  \
+	"filesystem: {hide: ['**/*.{pem,key}', './id_?', './[ab]x', "          \
+	"'./\\*y', "                                                           \
+	"'/srv/[[:alpha:]]/k']}\n"                                             \
+	"commands: {autonomy: full}"
 static const struct row path_rows[] = {
+	{GLOBS, "cat a.pem", FILES},
+	{GLOBS, "cat x/a.key", FILES},
+	{GLOBS, "cat a.pe", ALLOW},
+	{GLOBS, "cat *.key", VAGUE},
+	{GLOBS, "cat id_1", FILES},
+	{GLOBS, "cat id_12", ALLOW},
+	{GLOBS, "cat ax/y", FILES},
+	{GLOBS, "cat cx", ALLOW},
+	{GLOBS, "cat '*y'", FILES},
+	{GLOBS, "cat ay", ALLOW},
+	{GLOBS, "cat /srv/q/k", FILES},
+	{GLOBS, "cat /srv/1/k", ALLOW},
 	{HIDE, "cat ~/.ssh/id_rsa", FILES},
 	{HIDE, "cat $HOME/.ssh/id_rsa", FILES},
 	{HIDE, "cat /home/u/.ssh/id_rsa", FILES},
