@@ -89,6 +89,15 @@ static void stop_inflating(struct stray *stray)
 	stray->inflater = NULL;
 }
 
+/* Another may follow a member that has ended (RFC 1952 2.2). */
+static void next_member(struct stray *stray)
+{
+	struct err err;
+
+	stop_inflating(stray);
+	stray->inflater = inflater_new(bytes_str("gzip"), INFLATED_MAX, &err);
+}
+
 static int feed_plain(struct conn *conn, struct stray *stray, struct bytes in)
 {
 	enum inflate_result result = INFLATE_MORE;
@@ -109,6 +118,10 @@ static int feed_plain(struct conn *conn, struct stray *stray, struct bytes in)
 		if (look(conn, &stray->plain, &may) < 0)
 			return -1;
 		buf_consume(&stray->plain, may);
+		if (result == INFLATE_END) {
+			next_member(stray);
+			result = INFLATE_MORE;
+		}
 	}
 	if (result != INFLATE_MORE)
 		stop_inflating(stray);

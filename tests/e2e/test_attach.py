@@ -218,10 +218,16 @@ CHUNKED = ("-H", "Transfer-Encoding: chunked")
 GZIP = ("-H", "Content-Encoding: gzip")
 
 
+def in_members(body):
+    """The last one begins within what the body ends with."""
+    return gzip.compress(body[:100]) + gzip.compress(body[100:-12]) + \
+        gzip.compress(body[-12:])
+
+
 @pytest.mark.parametrize("coded, options", [
     (bytes, ()), (bytes, CHUNKED), (gzip.compress, GZIP),
-    (gzip.compress, (*GZIP, *CHUNKED))],
-    ids=["length", "chunked", "gzip", "gzip-chunked"])
+    (gzip.compress, (*GZIP, *CHUNKED)), (in_members, GZIP)],
+    ids=["length", "chunked", "gzip", "gzip-chunked", "gzip-members"])
 def test_a_placeholder_in_a_body_that_streams(web, upstream, tmp_path, coded,
                                               options):
     session = web("placeholder", placeholder={"env": ["KEY"]})
