@@ -8,12 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
 #include "sandbox-host/tree.h"
 
 #define DEPTH 3000 /* longer than a path may be */
+#define OTHER 65534
 
 static int open_dir(int at, const char *name)
 {
@@ -103,6 +105,49 @@ static void links_are_not_followed(void **state)
 	assert_int_equal(tree_remove(AT_FDCWD, other), 0);
 }
 
+/* By another user than ours, where we can be one. */
+static void remove_as_other(const char *path)
+{
+	pid_t child = fork();
+	int status;
+
+	assert_true(child >= 0);
+	if (child == 0) {
+		if (geteuid() == 0 && setresuid(OTHER, OTHER, OTHER) < 0)
+			_exit(2);
+		(void)tree_remove(AT_FDCWD, path);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+/* In a sticky directory of somebody else's it can not be removed, and looks
+ * like a directory that needs another mode. */
+static void a_link_that_stays_leads_nowhere(void **state)
+{
+	char path[] = "/tmp/tree-XXXXXX";
+	char other[] = "/tmp/kept-XXXXXX";
+	struct stat info;
+	int top;
+
+	(void)state;
+	assert_non_null(mkdtemp(path));
+	assert_non_null(mkdtemp(other));
+	top = open_dir(AT_FDCWD, path);
+	assert_int_equal(symlinkat(other, top, "link"), 0);
+	assert_int_equal(chmod(path, 01777), 0);
+	assert_int_equal(chmod(other, 0711), 0);
+	if (geteuid() == 0)
+		assert_int_equal(chown(other, OTHER, OTHER), 0);
+	remove_as_other(path);
+	assert_int_equal(stat(other, &info), 0);
+	assert_int_equal(info.st_mode & 07777, 0711);
+	(void)close(top);
+	assert_int_equal(tree_remove(AT_FDCWD, path), 0);
+	assert_int_equal(rmdir(other), 0);
+}
+
 static void what_is_not_there_is_removed_already(void **state)
 {
 	(void)state;
@@ -115,6 +160,7 @@ int main(void)
 		cmocka_unit_test(a_tree_of_any_depth_is_removed),
 		cmocka_unit_test(directories_without_any_right_are_removed),
 		cmocka_unit_test(links_are_not_followed),
+		cmocka_unit_test(a_link_that_stays_leads_nowhere),
 		cmocka_unit_test(what_is_not_there_is_removed_already),
 	};
 
