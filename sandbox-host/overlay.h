@@ -113,7 +113,8 @@ struct overlay_result {
  * is written at all. A file appears whole or not at all: made in `stage` and
  * moved where both are one file system, otherwise made without a name and
  * linked (where one stood there, it is missing for a moment). Nothing else
- * ever has a name in the user's directory. Set-id bits and extended
+ * ever has a name in the user's directory. A directory that its owner may not
+ * write is opened meanwhile and closed again. Set-id bits and extended
  * attributes do not pass. 0, or -1: what was applied stays applied, and no
  * change is lost. */
 int overlay_commit(struct overlay *overlay, const struct overlay_wish *wish,

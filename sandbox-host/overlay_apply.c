@@ -24,6 +24,13 @@ struct overlay_link {
 	char *path;
 };
 
+/* A directory of the user's that its owner may not write, and its mode. */
+struct overlay_opened {
+	ino_t inode;
+	mode_t mode;
+	char *path;
+};
+
 static void cleanup_stage(const int *fd)
 {
 	(void)unlinkat(*fd, STAGED, 0);
@@ -56,8 +63,79 @@ int overlay_apply_begin(struct overlay_apply *apply,
 	return 0;
 }
 
+static int open_below(const struct overlay_apply *apply, const char *path,
+		      uint64_t flags)
+{
+	struct open_how how = {
+		.flags = flags | O_NOFOLLOW | O_CLOEXEC,
+		.resolve =
+			RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV,
+	};
+
+	return (int)syscall(SYS_openat2, apply->lower, path, &how, sizeof(how));
+}
+
+/* ---- directories that their owner may not write ---- */
+
+static int remember_opened(struct overlay_apply *apply, const char *path,
+			   const struct stat *st)
+{
+	const char *slash = strrchr(path, '/');
+	char *parent =
+		slash ? strndup(path, (size_t)(slash - path)) : strdup(".");
+	struct overlay_opened *opened =
+		apply->opened_count == OVERLAY_LINKS_MAX
+			? NULL
+			: reallocarray(apply->opened, apply->opened_count + 1,
+				       sizeof(*opened));
+
+	if (opened)
+		apply->opened = opened;
+	if (!opened || !parent) {
+		free(parent);
+		errno = ENOMEM;
+		return -1;
+	}
+	opened[apply->opened_count++] = (struct overlay_opened){
+		st->st_ino, st->st_mode & 07777, parent};
+	return 0;
+}
+
+/* Let names come and go in the directory of a change. */
+static int open_parent(struct overlay_apply *apply,
+		       const struct overlay_change *change, struct err *err)
+{
+	struct stat st;
+
+	if (fstat(change->before_dir, &st) < 0)
+		return err_system(err, "commit %s", change->path);
+	if ((st.st_mode & 0300) == 0300 || geteuid() == 0)
+		return 0;
+	if (remember_opened(apply, change->path, &st) < 0 ||
+	    fchmod(change->before_dir, (st.st_mode & 07777) | 0700) < 0)
+		return err_system(err, "commit %s: its directory is closed",
+				  change->path);
+	return 0;
+}
+
+static void close_again(const struct overlay_apply *apply,
+			const struct overlay_opened *opened)
+{
+	auto_fd int fd =
+		open_below(apply, opened->path, O_RDONLY | O_DIRECTORY);
+	struct stat st;
+
+	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_ino == opened->inode)
+		(void)!fchmod(fd, opened->mode);
+}
+
 void overlay_apply_end(struct overlay_apply *apply)
 {
+	while (apply->opened_count) {
+		close_again(apply, &apply->opened[--apply->opened_count]);
+		free(apply->opened[apply->opened_count].path);
+	}
+	free(apply->opened);
 	if (apply->stage >= 0)
 		(void)close(apply->stage);
 	for (size_t i = 0; i < apply->link_count; i++)
@@ -216,13 +294,7 @@ static const struct overlay_link *find_link(const struct overlay_apply *apply,
 static int open_link(const struct overlay_apply *apply,
 		     const struct overlay_link *link)
 {
-	struct open_how how = {
-		.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
-		.resolve =
-			RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV,
-	};
-	auto_fd int fd = (int)syscall(SYS_openat2, apply->lower, link->path,
-				      &how, sizeof(how));
+	auto_fd int fd = open_below(apply, link->path, O_PATH);
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) < 0 || st.st_ino != link->made)
@@ -321,6 +393,8 @@ int overlay_apply(struct overlay_apply *apply,
 		return err_set(err, ERR_MISSING,
 			       "commit %s: the directory that it is in is gone",
 			       change->path);
+	if (open_parent(apply, change, err) < 0)
+		return -1;
 	if (change->kind == OVERLAY_DELETED)
 		return overlay_remove(change->before_dir, change->name, err);
 	if (change->type == OVERLAY_FILE)

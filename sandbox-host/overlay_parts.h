@@ -71,6 +71,8 @@ struct overlay_apply {
 	gid_t gid;
 	struct overlay_link *links; /* hard-linked files applied so far */
 	size_t link_count;
+	struct overlay_opened *opened; /* directories closed again at the end */
+	size_t opened_count;
 	int lower; /* the user's directory */
 };
 

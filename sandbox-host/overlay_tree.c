@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -119,7 +120,10 @@ void overlay_names_release(struct overlay_names *names)
 static int open_closed(int dir, const char *name)
 {
 	int fd = overlay_open_dir(dir, name);
+	struct stat st;
 
+	if (fd >= 0 && fstat(fd, &st) == 0 && (st.st_mode & 0300) != 0300)
+		(void)!fchmod(fd, 0700);
 	if (fd >= 0 || errno != EACCES)
 		return fd;
 	if (fchmodat(dir, name, 0700, AT_SYMLINK_NOFOLLOW) < 0 &&

@@ -256,6 +256,30 @@ def test_pipes_sockets_and_closed_directories_are_refused(kept):
     assert kept.cli("discard", ID).returncode == 0
 
 
+def test_directories_that_nobody_writes_are_committed(kept):
+    """As caches of modules are: read-only when they are whole."""
+    box = kept.box
+    box.write("m/x", "x\n")
+    box.write("gone/deep/x", "x\n")
+    for name in "m", "gone/deep", "gone":
+        (box.workspace / name).chmod(0o555)
+    result = kept.run("set -e; mkdir -p c/s; echo 1 > c/s/f; echo 2 > c/g; "
+                      "chmod 555 c/s c; chmod 755 m; echo y > m/x; rm -f a; "
+                      "chmod 555 m; chmod 755 gone gone/deep; rm -r gone")
+    assert result.returncode == 0, result.stderr
+    assert kept.commit() == (0, "")
+    work = box.workspace
+    assert (work / "c/s/f").read_text() == "1\n"
+    assert (work / "c/g").read_text() == "2\n"
+    assert (work / "m/x").read_text() == "y\n"
+    assert not (work / "a").exists() and not (work / "gone").exists()
+    modes = {name: stat.S_IMODE((work / name).stat().st_mode)
+             for name in ("c", "c/s", "m")}
+    assert modes == dict.fromkeys(modes, 0o555)
+    for name in modes:
+        (work / name).chmod(0o755)
+
+
 def test_set_id_bits_do_not_pass(kept):
     kept.run("echo x > f; mkdir g")
     os.chmod(layer(kept) / "f", 0o6755)
