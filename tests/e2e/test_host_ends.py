@@ -87,12 +87,14 @@ def test_an_output_that_was_closed_is_waited_for_no_more(host, begin, left):
     other = host.create("--workspace", "-")
     before = len(pipes_of(host.supervisors()[other]))
     box = host.create("--", "sh", "-c",
-                      f"echo said; {begin} touch closed; exec sleep 6000")
-    wait_until((host.workspace / "closed").exists)
-    (host.workspace / "closed").unlink()
+                      "echo said; while [ ! -e go ]; do sleep 0.02; done; "
+                      f"{begin} exec sleep 6000")
     pid = host.supervisors()[box]
+    assert host.exec(box, "true").returncode == 0
+    (host.workspace / "go").touch()
     wait_until(lambda: len(pipes_of(pid)) == before + left)
     assert host.ok("logs", box) == "said\n"
+    (host.workspace / "go").unlink()
     for one in box, other:
         host.ok("kill", one)
 
