@@ -13,7 +13,7 @@
 int cmd_policy_other(struct cli *cli)
 {
 	auto_free char **words = calloc((size_t)cli->argc + 4, sizeof(*words));
-	char verb[16], json[] = "json", yaml[] = "yaml";
+	char verb[16], output[] = "-o", json[] = "json", yaml[] = "yaml";
 	char path[PATH_MAX];
 	size_t count = 0;
 	struct err err;
@@ -26,7 +26,7 @@ int cmd_policy_other(struct cli *cli)
 	words[count++] = cli->argv[0];
 	words[count++] = verb;
 	if (cli->json) {
-		words[count++] = (char[]){"-o"};
+		words[count++] = output;
 		words[count++] = cli->yaml ? yaml : json;
 	}
 	for (int i = 1; i < cli->argc; i++)
