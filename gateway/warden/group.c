@@ -14,8 +14,18 @@
 #include "common/log.h"
 #include "gateway/warden/warden.h"
 
-#define PREFIX "sallyport-packcheck-" /* and the pid of its maker */
+/* And the maker's pid, with the namespace that it is one of: others may share
+ * the tree. */
+#define NAME "sallyport-packchecks-%ju-%d"
 
+static uintmax_t pid_namespace(void)
+{
+	struct stat info;
+
+	return stat("/proc/self/ns/pid", &info) < 0 ? 0 : info.st_ino;
+}
+
+/* Of makers that are gone. */
 static void sweep(const char *place)
 {
 	DIR *dir = opendir(place);
@@ -23,11 +33,12 @@ static void sweep(const char *place)
 
 	while (dir && (entry = readdir(dir))) {
 		const char *name = entry->d_name;
-		long pid = strncmp(name, PREFIX, strlen(PREFIX)) != 0
-				   ? 0
-				   : strtol(name + strlen(PREFIX), NULL, 10);
+		uintmax_t space = 0;
+		int pid = 0;
 
-		if (pid > 0 && kill((pid_t)pid, 0) < 0 && errno == ESRCH)
+		if (sscanf(name, NAME, &space, &pid) == 2 && pid > 0 &&
+		    space == pid_namespace() && kill(pid, 0) < 0 &&
+		    errno == ESRCH)
 			(void)unlinkat(dirfd(dir), name, AT_REMOVEDIR);
 	}
 	if (dir)
@@ -43,7 +54,8 @@ static const char *make(struct group *group, enum cgroup_tree tree)
 	if (!cgroup_place(tree, place))
 		return NULL;
 	sweep(place);
-	len = snprintf(path, PATH_MAX, "%s/" PREFIX "%d", place, (int)getpid());
+	len = snprintf(path, PATH_MAX, "%s/" NAME, place, pid_namespace(),
+		       (int)getpid());
 	if (len < 0 || len >= PATH_MAX || mkdir(path, 0755) < 0)
 		return NULL;
 	group->count++;

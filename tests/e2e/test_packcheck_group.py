@@ -2,6 +2,7 @@
 import os
 import pathlib
 import re
+import subprocess
 
 import gitwire
 from gateway import wait_until
@@ -10,6 +11,7 @@ from gitwire import ZERO
 OWN = "refs/heads/agent/1"
 ALONE = "rlimits alone"
 MEMORY_MAX = 4 << 30
+SPACE = os.stat("/proc/self/ns/pid").st_ino
 
 
 def group_of(gateway):
@@ -31,11 +33,12 @@ def test_a_packcheck_runs_in_the_group(own_gateway, make_session, policies,
     pid = wait_until(lambda: own_gateway.pid("packcheck", session.id))
     group = group_of(own_gateway)
     if group == ALONE:
-        assert "sallyport-packcheck" not in pathlib.Path(
+        assert "sallyport-packchecks" not in pathlib.Path(
             f"/proc/{pid}/cgroup").read_text()
     else:
-        name = f"sallyport-packcheck-{own_gateway.process.pid}"
-        assert group.endswith("/" + name)
+        name = pathlib.Path(group).name
+        assert name == (f"sallyport-packchecks-{SPACE}-"
+                        f"{own_gateway.process.pid}")
         assert wait_until(lambda: name in pathlib.Path(
             f"/proc/{pid}/cgroup").read_text())
         limits = [pathlib.Path(group, file) for file in
@@ -50,3 +53,24 @@ def test_a_packcheck_runs_in_the_group(own_gateway, make_session, policies,
     wait_until(lambda: not own_gateway.pid("packcheck", session.id))
     own_gateway.stop()
     assert not os.path.exists(group)
+
+
+def test_groups_of_the_dead_are_removed_and_no_others(own_gateway):
+    group = group_of(own_gateway)
+    if group == ALONE:
+        return  # nothing is made there, nothing to remove
+    done = subprocess.Popen(["true"])
+    done.wait()
+    place = pathlib.Path(group).parent
+    # A pid says nothing of what lives in another pid namespace.
+    dead, foreign = (place / f"sallyport-packchecks-{space}-{done.pid}"
+                     for space in (SPACE, SPACE + 1))
+    dead.mkdir()
+    foreign.mkdir()
+    try:
+        own_gateway.stop()
+        own_gateway.start()
+        assert not dead.exists()
+        assert foreign.exists()
+    finally:
+        foreign.rmdir()
