@@ -147,6 +147,25 @@ static void answer_rest(struct supervisor *supervisor, const struct err *err)
 	supervisor->rest_ticket = (struct rpc_ticket){0};
 }
 
+static void plan_again(struct supervisor *supervisor, unsigned wait_ms)
+{
+	supervisor->rest_wait_ms = wait_ms;
+	supervisor->rest_again_ms = io_loop_now_ms(supervisor->loop) + wait_ms;
+}
+
+/* Who waits for its vfork()ed child never freezes in version 1 when the child
+ * froze before its exec: they must both go on for a moment (freezing can fail
+ * and is to be tried again: cgroup-v1/freezer-subsystem.rst). */
+static void rest_again(struct supervisor *supervisor)
+{
+	if (io_loop_now_ms(supervisor->loop) < supervisor->rest_again_ms) {
+		(void)service_rest(supervisor->sandbox, true, NULL);
+		return;
+	}
+	(void)service_rest(supervisor->sandbox, false, NULL);
+	plan_again(supervisor, supervisor->rest_wait_ms * 2);
+}
+
 /* A process that waits for our answer to a system call does not rest before
  * it has it: so we go on serving meanwhile. */
 static void on_rest(void *owner)
@@ -160,6 +179,7 @@ static void on_rest(void *owner)
 		return;
 	}
 	if (io_loop_now_ms(supervisor->loop) < supervisor->rest_until_ms) {
+		rest_again(supervisor);
 		io_timer_set(supervisor->rest_timer, REST_TRY_MS);
 		return;
 	}
@@ -181,6 +201,7 @@ void life_rest(struct supervisor *supervisor, struct rpc_ticket ticket)
 	life_enter(supervisor, HOST_PAUSING, "", "");
 	supervisor->rest_until_ms =
 		io_loop_now_ms(supervisor->loop) + REST_WAIT_MS;
+	plan_again(supervisor, REST_AGAIN_MS);
 	on_rest(supervisor);
 }
 

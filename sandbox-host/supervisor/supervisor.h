@@ -38,6 +38,7 @@
 #define PORT_CONNECTIONS_MAX 128  /* of all ports */
 #define WAITING_MAX	     1024 /* for words of process 1 */
 #define REST_TRY_MS	     1
+#define REST_AGAIN_MS	     4 /* then twice as long, and so on */
 #define REST_WAIT_MS	     3000
 #define LINK_RETRY_MS	     500
 #define SESSION_TTL_S	     (7 * 24 * 3600) /* the longest there is */
@@ -99,6 +100,8 @@ struct supervisor {
 	struct io_timer *expiry;
 	struct io_timer *rest_timer;
 	uint64_t rest_until_ms; /* monotonic */
+	uint64_t rest_again_ms; /* monotonic: when to try it anew */
+	unsigned rest_wait_ms;	/* until then */
 	struct rpc_ticket rest_ticket;
 
 	/* answers */

@@ -66,10 +66,13 @@ class Service(grpc.GenericRpcHandler):
     def down(self, request, context):
         self.check(context)
         if request == b"hang":
+            # A call that ends while "first" is sent never comes back here.
             self.open.add(context)
-            yield b"first"
-            wait_until(lambda: not context.is_active(), 60)
-            self.open.discard(context)
+            try:
+                yield b"first"
+                wait_until(lambda: not context.is_active(), 60)
+            finally:
+                self.open.discard(context)
             return
         if request == b"pieces":
             # Each character is a message, a DATA frame's worth.

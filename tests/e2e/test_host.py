@@ -325,6 +325,15 @@ def test_pause_stops_what_runs_and_resume_lets_it_go_on(host):
     assert host.state(box) == "Terminated"
 
 
+def test_what_starts_programs_all_the_time_rests_each_time(host):
+    """One of 15 times the freezer of version 1 meets a vfork."""
+    box = host.create("--", "sh", "-c", "for i in 1 2 3; do while :; do sleep 0.001; done & done; wait")
+    for _ in range(40):
+        host.ok("pause", box)
+        host.ok("resume", box)
+    host.ok("kill", box)
+
+
 def test_a_sandbox_expires_even_while_it_rests(host):
     box = host.create("--timeout", "2")
     host.ok("pause", box)
