@@ -21,6 +21,8 @@
 #define TIMEOUT_MAX_S (10ull * 365 * 24 * 3600)
 #define ARENA_MAX     (8 * 1024 * 1024)
 #define NEW_WORKSPACE "-"
+#define COUNT_MAX     100
+#define TURN_MS	      100
 
 struct wanted {
 	const char *policy;
@@ -28,6 +30,9 @@ struct wanted {
 	struct sandbox_request request;
 	struct text_item env[ENV_MAX];
 	struct text_pair metadata[REQUEST_METADATA_MAX];
+	struct volume_request volumes[REQUEST_VOLUMES_MAX];
+	unsigned count; /* of sandboxes */
+	bool is_bare;	/* nothing of ours passes */
 	struct arena arena;
 	struct buf policy_text;
 	struct policy *compiled;
@@ -57,6 +62,35 @@ static int add_metadata(struct wanted *wanted, const char *text)
 		return -1;
 	wanted->metadata[request->metadata_count++] =
 		(struct text_pair){name, value};
+	return 0;
+}
+
+/* SOURCE:TARGET[:ro] */
+static int add_volume(struct wanted *wanted, const char *text)
+{
+	struct sandbox_request *request = &wanted->request;
+	struct volume_request volume = {.target = bytes_str(text)};
+
+	if (request->volumes_count == REQUEST_VOLUMES_MAX ||
+	    !bytes_split(&volume.target, ':', &volume.source))
+		return -1;
+	if (bytes_ends_with(volume.target, bytes_str(":ro"))) {
+		volume.is_read_only = true;
+		volume.target =
+			bytes_slice(volume.target, 0, volume.target.len - 3);
+	}
+	wanted->volumes[request->volumes_count++] = volume;
+	return 0;
+}
+
+static int set_count(struct wanted *wanted, const char *text)
+{
+	uint64_t count;
+
+	if (bytes_to_u64(bytes_str(text), 3, &count) < 0 || count == 0 ||
+	    count > COUNT_MAX)
+		return -1;
+	wanted->count = (unsigned)count;
 	return 0;
 }
 
@@ -96,6 +130,19 @@ static int set_option(struct wanted *wanted, int option)
 		return add_metadata(wanted, optarg);
 	case 'e':
 		return add_env(wanted, optarg);
+	case 'i':
+		wanted->request.image = bytes_str(optarg);
+		return 0;
+	case 's':
+		wanted->request.snapshot = bytes_str(optarg);
+		return 0;
+	case 'v':
+		return add_volume(wanted, optarg);
+	case 'c':
+		return set_count(wanted, optarg);
+	case 'B':
+		wanted->is_bare = true;
+		return 0;
 	default:
 		return -1;
 	}
@@ -111,6 +158,11 @@ static int parse(struct cli *cli, struct wanted *wanted)
 		{"name", required_argument, NULL, 'n'},
 		{"timeout", required_argument, NULL, 't'},
 		{"metadata", required_argument, NULL, 'm'},
+		{"image", required_argument, NULL, 'i'},
+		{"snapshot", required_argument, NULL, 's'},
+		{"volume", required_argument, NULL, 'v'},
+		{"count", required_argument, NULL, 'c'},
+		{"bare", no_argument, NULL, 'B'},
 		{NULL, 0, NULL, 0},
 	};
 	int option;
@@ -141,7 +193,7 @@ static int load_policy(struct wanted *wanted, struct err *err)
 	if (!wanted->compiled)
 		return err_set(err, ERR_INVALID, "no policy, no sandbox");
 	wanted->request.policy = buf_view(&wanted->policy_text);
-	if (realpath(wanted->policy, path))
+	if (!wanted->is_bare && realpath(wanted->policy, path))
 		wanted->request.policy_path =
 			arena_copy(&wanted->arena, bytes_str(path));
 	return 0;
@@ -222,47 +274,77 @@ static int seal(struct wanted *wanted, char **words, struct err *err)
 	arena_init(&wanted->arena, ARENA_MAX);
 	if (load_policy(wanted, err) < 0 || find_workspace(wanted, err) < 0)
 		return -1;
-	if (home && home[0] == '/')
+	if (!wanted->is_bare && home && home[0] == '/')
 		wanted->request.home = bytes_str(home);
 	wanted->request.env = wanted->env;
 	wanted->request.metadata = wanted->metadata;
-	add_caller(wanted);
+	wanted->request.volumes = wanted->volumes;
+	if (!wanted->is_bare)
+		add_caller(wanted);
 	add_entrypoint(wanted, words);
 	return sandbox_request_seal(&wanted->request, err);
 }
 
-/* ---- */
+/* ---- one answer for each ---- */
 
-static void keep(const void *message, int *fd, void *owner)
-{
-	(void)fd;
-	*(json_t **)owner = host_sandbox_json(message);
-}
+struct batch {
+	struct cli *cli;
+	unsigned left;
+	int code;
+};
 
 static void id_table(const json_t *value)
 {
 	(void)puts(json_text(value, "id"));
 }
 
-static int ask(struct cli *cli, int request)
+static void on_created(struct rpc_outcome *outcome, void *owner)
+{
+	struct batch *batch = owner;
+	json_t *value = NULL;
+	int code = EXIT_OK;
+
+	batch->left--;
+	if (outcome->refusal || outcome->err) {
+		code = host_outcome_code(outcome);
+	} else {
+		value = host_sandbox_json(outcome->message);
+		code = cli_print(batch->cli, value, id_table);
+		(void)fflush(stdout);
+	}
+	json_decref(value);
+	if (batch->code == EXIT_OK)
+		batch->code = code;
+}
+
+static int ask(struct cli *cli, unsigned count, int request)
 {
 	const struct wire_empty empty = {0};
-	json_t *value = NULL;
-	const struct host_call call = {
+	struct batch batch = {.cli = cli, .left = 0, .code = EXIT_OK};
+	const struct rpc_call call = {
 		.type = MSG_HOST_CREATE,
 		.schema = &wire_empty_schema,
 		.message = &empty,
 		.fd = request,
-		.reply = &host_sandbox_schema,
-		.take = keep,
-		.owner = &value,
+		.reply_schema = &host_sandbox_schema,
+		.timeout_ms = HOST_TIMEOUT_MS,
+		.on_outcome = on_created,
+		.owner = &batch,
 	};
-	int code = host_once(&call);
+	struct host host;
+	struct err err;
+	int result = host_open(&host, &err);
 
-	if (code == EXIT_OK)
-		code = cli_print(cli, value, id_table);
-	json_decref(value);
-	return code;
+	while (result == 0 && batch.left < count) {
+		result = rpc_ask(host.rpc, &call, NULL, &err);
+		batch.left += result == 0;
+	}
+	while (result == 0 && batch.left > 0)
+		result = io_loop_turn(host.loop, TURN_MS, &err);
+	if (result < 0)
+		batch.code = cli_fail_err(&err);
+	host_close(&host);
+	return batch.code;
 }
 
 int cmd_sandbox_create(struct cli *cli)
@@ -274,10 +356,12 @@ int cmd_sandbox_create(struct cli *cli)
 
 	if (!wanted)
 		return cli_fail(EXIT_FAILED, "no memory");
+	wanted->count = 1;
 	if (parse(cli, wanted) < 0)
 		return cli_usage(cli);
 	request = seal(wanted, cli->argv + optind, &err);
-	code = request < 0 ? cli_fail_err(&err) : ask(cli, request);
+	code = request < 0 ? cli_fail_err(&err)
+			   : ask(cli, wanted->count, request);
 	policy_free(wanted->compiled);
 	buf_release(&wanted->policy_text);
 	arena_release(&wanted->arena);

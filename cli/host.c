@@ -126,16 +126,21 @@ static int code_of(const struct rpc_refusal *refusal)
 	return codes[refusal->code];
 }
 
+int host_outcome_code(const struct rpc_outcome *outcome)
+{
+	if (outcome->refusal)
+		return cli_fail(code_of(outcome->refusal), "%.*s",
+				BYTES_ARGS(outcome->refusal->detail));
+	return outcome->err ? cli_fail_err(outcome->err) : EXIT_OK;
+}
+
 static void on_outcome(struct rpc_outcome *outcome, void *owner)
 {
 	struct asked *asked = owner;
 
 	asked->is_done = true;
-	if (outcome->refusal)
-		asked->code = cli_fail(code_of(outcome->refusal), "%.*s",
-				       BYTES_ARGS(outcome->refusal->detail));
-	else if (outcome->err)
-		asked->code = cli_fail_err(outcome->err);
+	if (outcome->refusal || outcome->err)
+		asked->code = host_outcome_code(outcome);
 	else if (asked->call->take)
 		asked->call->take(outcome->message, &outcome->fd,
 				  asked->call->owner);

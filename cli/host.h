@@ -37,6 +37,8 @@ int host_ask(struct host *host, const struct host_call *call);
 /* The same on any channel of this loop. */
 int host_ask_on(struct host *host, struct rpc *rpc,
 		const struct host_call *call);
+/* Tell what went wrong, if it did. EXIT_OK, or the exit code for it. */
+int host_outcome_code(const struct rpc_outcome *outcome);
 /* Open, ask, close. */
 int host_once(const struct host_call *call);
 

@@ -134,6 +134,10 @@ static int check(const struct daemon *daemon,
 		 request->expires_ms <= clock_wall_ms())
 		rpc_refuse(ticket, HOST_REFUSED_INVALID,
 			   "its end would be in the past");
+	else if (request->image.len || request->snapshot.len ||
+		 request->volumes_count)
+		rpc_refuse(ticket, HOST_REFUSED_UNSUPPORTED,
+			   "images, snapshots and volumes are not there yet");
 	else
 		return 0;
 	return -1;

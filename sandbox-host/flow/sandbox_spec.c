@@ -26,6 +26,15 @@ static const struct wire_field word_fields[] = {
 static const struct wire_schema word_schema =
 	WIRE_SCHEMA("word", struct text_item, word_fields);
 
+static const struct wire_field volume_fields[] = {
+	WIRE_BYTES(struct volume_request, source, REQUEST_PATH_MAX),
+	WIRE_BYTES(struct volume_request, sub_path, REQUEST_PATH_MAX),
+	WIRE_BYTES(struct volume_request, target, REQUEST_PATH_MAX),
+	WIRE_BOOL(struct volume_request, is_read_only),
+};
+static const struct wire_schema volume_schema =
+	WIRE_SCHEMA("volume", struct volume_request, volume_fields);
+
 static const struct wire_field sandbox_request_fields[] = {
 	WIRE_TEXT(struct sandbox_request, name, REQUEST_NAME_MAX),
 	WIRE_BYTES(struct sandbox_request, policy, POLICY_TEXT_MAX),
@@ -34,6 +43,10 @@ static const struct wire_field sandbox_request_fields[] = {
 	WIRE_TEXT(struct sandbox_request, branch, 255),
 	WIRE_BYTES(struct sandbox_request, workspace, REQUEST_PATH_MAX),
 	WIRE_BYTES(struct sandbox_request, home, REQUEST_PATH_MAX),
+	WIRE_TEXT(struct sandbox_request, image, REQUEST_NAME_MAX),
+	WIRE_TEXT(struct sandbox_request, snapshot, REQUEST_NAME_MAX),
+	WIRE_LIST(struct sandbox_request, volumes, REQUEST_VOLUMES_MAX,
+		  &volume_schema),
 	WIRE_LIST(struct sandbox_request, caller, REQUEST_ENV_MAX,
 		  &word_schema),
 	WIRE_LIST(struct sandbox_request, env, REQUEST_ENV_MAX, &word_schema),
@@ -120,6 +133,39 @@ static bool is_absolute(struct bytes path)
 	return path.len == 0 || (path.data[0] == '/' && !has_nul(path));
 }
 
+/* Is one component of path ".."? */
+static bool has_parent(struct bytes path)
+{
+	struct bytes part;
+
+	bool has_more;
+
+	do {
+		has_more = bytes_split(&path, '/', &part);
+		if (bytes_is(part, ".."))
+			return true;
+	} while (has_more);
+	return false;
+}
+
+static int check_volumes(const struct sandbox_request *request, struct err *err)
+{
+	for (size_t i = 0; i < request->volumes_count; i++) {
+		const struct volume_request *volume = &request->volumes[i];
+
+		if (volume->source.len == 0 || volume->target.len == 0 ||
+		    !is_absolute(volume->source) ||
+		    !is_absolute(volume->target))
+			return err_set(err, ERR_INVALID,
+				       "a volume's paths must be absolute");
+		if (has_nul(volume->sub_path) || has_parent(volume->sub_path) ||
+		    has_parent(volume->source) || has_parent(volume->target))
+			return err_set(err, ERR_INVALID,
+				       "a volume's paths have no \"..\"");
+	}
+	return 0;
+}
+
 static int check_sandbox(const struct sandbox_request *request, struct err *err)
 {
 	if (!are_variables(request->env, request->env_count) ||
@@ -131,7 +177,7 @@ static int check_sandbox(const struct sandbox_request *request, struct err *err)
 		return err_set(err, ERR_INVALID, "a word with a NUL in it");
 	if (!is_absolute(request->workspace) || !is_absolute(request->home))
 		return err_set(err, ERR_INVALID, "a path must be absolute");
-	return 0;
+	return check_volumes(request, err);
 }
 
 static int check_exec(const struct exec_request *request, struct err *err)

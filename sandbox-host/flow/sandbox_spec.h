@@ -18,6 +18,7 @@
 #define REQUEST_KEY_MAX	     128
 #define REQUEST_VALUE_MAX    256
 #define REQUEST_NOTE_MAX     1024
+#define REQUEST_VOLUMES_MAX  32
 /* Of an entrypoint that is shown: the first ones, each cut. */
 #define SHOWN_ARGS_MAX 16
 #define SHOWN_ARG_MAX  128
@@ -32,6 +33,15 @@ struct text_pair {
 extern const struct wire_schema metadata_schema; /* of a struct text_pair */
 extern const struct wire_schema shown_schema;	 /* of a struct text_item */
 
+/* A directory or file of the host's inside, below a root that host.yaml
+ * allows. */
+struct volume_request {
+	struct bytes source;   /* on the host */
+	struct bytes sub_path; /* below source; may be empty. No ".." */
+	struct bytes target;   /* inside; no ".." */
+	bool is_read_only;
+};
+
 /* A sandbox. Bytes are any but NUL. */
 struct sandbox_request {
 	struct bytes name;	   /* may be empty; need not be unique */
@@ -41,6 +51,11 @@ struct sandbox_request {
 	struct bytes workspace;	   /* a directory; empty: a new one, which
 				      ends with the sandbox */
 	struct bytes home;	   /* may be empty: none */
+	struct bytes image;	   /* of host.yaml, by name: the root inside;
+				      empty: the snapshot's, or the host's own */
+	struct bytes snapshot; /* by its id: what it begins with; or empty */
+	const struct volume_request *volumes;
+	size_t volumes_count;
 	const struct text_item *caller; /* "NAME=VALUE": of whoever asks; what
 					   passes is the policy's business */
 	size_t caller_count;

@@ -100,6 +100,58 @@ static void a_sandbox_keeps_what_it_was_asked_for_with(void **state)
 	request_release(&memory);
 }
 
+static int open_volume(const struct volume_request *volume)
+{
+	const struct sandbox_request request = {.volumes = volume,
+						.volumes_count = 1};
+	struct err err;
+	auto_fd int fd = sandbox_request_seal(&request, &err);
+	struct request_memory memory;
+	struct sandbox_request taken;
+	int result;
+
+	assert_true(fd >= 0);
+	result = sandbox_request_open(fd, &memory, &taken, &err);
+	if (result == 0) {
+		assert_int_equal(taken.volumes_count, 1);
+		assert_true(
+			bytes_equal(taken.volumes[0].target, volume->target));
+		request_release(&memory);
+	}
+	return result;
+}
+
+#define VOLUME(from, below, to)                                                \
+	{.source = {(const uint8_t *)(from), sizeof(from) - 1},                \
+	 .sub_path = {(const uint8_t *)(below), sizeof(below) - 1},            \
+	 .target = {(const uint8_t *)(to), sizeof(to) - 1}}
+
+static void volumes_have_absolute_paths_without_parents(void **state)
+{
+	static const struct volume_request good[] = {
+		VOLUME("/data", "", "/mnt"),
+		VOLUME("/data", "a/..b", "/mnt/..c"),
+	};
+	static const struct volume_request bad[] = {
+		VOLUME("", "", "/mnt"),
+		VOLUME("/data", "", ""),
+		VOLUME("data", "", "/mnt"),
+		VOLUME("/data", "", "mnt"),
+		VOLUME("/data/..", "", "/mnt"),
+		VOLUME("/data", "", "/mnt/../etc"),
+		VOLUME("/data", "..", "/mnt"),
+		VOLUME("/data", "a/../..", "/mnt"),
+		VOLUME("/data", "a\0b", "/mnt"),
+		VOLUME("/da\0ta", "", "/mnt"),
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++)
+		assert_int_equal(open_volume(&good[i]), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_int_equal(open_volume(&bad[i]), -1);
+}
+
 static void a_descriptor_that_may_change_is_refused(void **state)
 {
 	auto_fd int fd = memfd_create("open", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -134,6 +186,7 @@ int main(void)
 		cmocka_unit_test(a_command_that_can_be_run_is_taken),
 		cmocka_unit_test(a_command_that_would_be_another_is_refused),
 		cmocka_unit_test(a_sandbox_keeps_what_it_was_asked_for_with),
+		cmocka_unit_test(volumes_have_absolute_paths_without_parents),
 		cmocka_unit_test(a_descriptor_that_may_change_is_refused),
 		cmocka_unit_test(what_is_sealed_and_no_request_is_refused),
 	};
