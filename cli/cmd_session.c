@@ -138,19 +138,25 @@ static void print_signing(const json_t *session)
 			     json_text(signing, "why"));
 }
 
+static void print_permissions(const json_t *session)
+{
+	json_t *permission;
+	size_t index;
+
+	json_array_foreach(json_object_get(session, "permissions"), index,
+			   permission)(void)
+		printf("may      %s\n", json_string_value(permission));
+}
+
 static void created_table(const json_t *value)
 {
 	json_t *placeholders = json_object_get(value, "placeholders");
 	const char *name;
 	json_t *text;
-	json_t *permission;
-	size_t index;
 
 	(void)printf("session  %s\n", json_text(value, "id"));
 	(void)printf("lease    %s\n", json_text(value, "lease"));
-	json_array_foreach(json_object_get(value, "permissions"), index,
-			   permission)(void)
-		printf("may      %s\n", json_string_value(permission));
+	print_permissions(value);
 	(void)printf("expires  %s\n", json_text(value, "expires"));
 	if (json_text(value, "proxy")[0])
 		(void)printf("proxy    http://%s\n", json_text(value, "proxy"));
@@ -220,6 +226,7 @@ static void session_table(const json_t *value)
 {
 	session_head();
 	session_row(value);
+	print_permissions(value);
 	print_signing(value);
 }
 

@@ -206,6 +206,7 @@ static int seal(struct conn *conn, const struct wanted *wanted,
 		.repo = wanted->repo,
 		.branch = wanted->branch,
 		.permissions = wanted->lease,
+		.permitted = buf_view(&task->permissions),
 		.policy_name = wanted->policy_name,
 		.created_ms = clock_wall_ms(),
 		.lease_hash = bytes_from(hash, sizeof(hash)),
@@ -259,23 +260,6 @@ static json_t *proxy_of(const struct conn *conn, const struct create_task *task)
 			       : json_string("");
 }
 
-/* What the lease opens of the session's repository. */
-static json_t *permissions_of(const struct create_task *task)
-{
-	struct bytes rest = buf_view(&task->permissions);
-	json_t *list = json_array();
-
-	while (list && rest.len > 0) {
-		struct bytes permission;
-		bool more = bytes_split(&rest, ' ', &permission);
-
-		(void)json_array_append_new(list, json_text(permission));
-		if (!more)
-			break;
-	}
-	return list;
-}
-
 /* signing is taken. */
 static void reply_created(struct conn *conn, json_t *signing)
 {
@@ -290,7 +274,7 @@ static void reply_created(struct conn *conn, json_t *signing)
 		json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, "
 			  "s:o, s:o}",
 			  "id", task->id, "lease", task->lease, "permissions",
-			  permissions_of(task), "expires",
+			  json_words(buf_view(&task->permissions)), "expires",
 			  json_time(task->expires_ms), "ca_pem",
 			  ca_trusted(conn->control), "ca_pkcs12",
 			  json_base64(ca->pkcs12), "state", json_text(state),

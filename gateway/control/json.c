@@ -49,3 +49,19 @@ json_t *json_base64(struct bytes data)
 	}
 	return json_stringn(text, len);
 }
+
+json_t *json_words(struct bytes text)
+{
+	json_t *list = json_array();
+
+	while (list && text.len > 0) {
+		struct bytes word;
+
+		(void)bytes_split(&text, ' ', &word);
+		if (json_array_append_new(list, json_text(word)) < 0) {
+			json_decref(list);
+			return NULL;
+		}
+	}
+	return list;
+}

@@ -10,6 +10,8 @@
 #include "common/bytes.h"
 
 json_t *json_text(struct bytes text);
+/* The list of what stands between single blanks. */
+json_t *json_words(struct bytes text);
 /* RFC 3339; null for 0. */
 json_t *json_time(uint64_t wall_ms);
 /* Base64 (RFC 4648 section 4, padded). */

@@ -15,17 +15,18 @@ struct list_task {
 
 static json_t *row_of(const struct msg_session *session)
 {
-	return json_pack("{s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:I, s:I, s:b}",
-			 "id", json_text(session->id), "repo",
-			 json_text(session->repo), "branch",
-			 json_text(session->branch), "policy_name",
-			 json_text(session->policy_name), "owner_uid",
-			 (json_int_t)session->owner_uid, "created",
-			 json_time(session->created_ms), "expires",
-			 json_time(session->expires_ms), "edge_pid",
-			 (json_int_t)session->edge_pid, "edge_restarts",
-			 (json_int_t)session->edge_restarts, "revoked",
-			 session->is_revoked);
+	return json_pack(
+		"{s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:I, s:I, s:b, s:o}", "id",
+		json_text(session->id), "repo", json_text(session->repo),
+		"branch", json_text(session->branch), "policy_name",
+		json_text(session->policy_name), "owner_uid",
+		(json_int_t)session->owner_uid, "created",
+		json_time(session->created_ms), "expires",
+		json_time(session->expires_ms), "edge_pid",
+		(json_int_t)session->edge_pid, "edge_restarts",
+		(json_int_t)session->edge_restarts, "revoked",
+		session->is_revoked, "permissions",
+		json_words(session->permitted));
 }
 
 static void ask_more(struct conn *conn);

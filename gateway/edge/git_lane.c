@@ -261,7 +261,7 @@ const struct lane_state git_states[] = {
 			  DEADLINE_PROGRESS, AT_GIT_PROVE, AT_NONE,
 			  AT_GIT_REFUSE},
 	[AT_GIT_PROVE] = {"git_prove", git_step_prove, EV_BIT(EV_ANSWER),
-			  DEADLINE_BODY_MS, DEADLINE_FIXED, AT_GIT_SEND,
+			  DEADLINE_PROVE_MS, DEADLINE_FIXED, AT_GIT_SEND,
 			  AT_GIT_CAPABILITIES, AT_GIT_REFUSE},
 	[AT_GIT_CAPABILITIES] = {"git_capabilities", git_step_capabilities,
 				 ON_UP, DEADLINE_UPSTREAM_MS, DEADLINE_PROGRESS,

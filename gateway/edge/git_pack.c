@@ -12,8 +12,7 @@
 #include "gateway/git/endpoint.h"
 #include "gateway/upstream/dial.h"
 
-#define PROVE_TIMEOUT_MS 240000
-#define AHEAD_BYTES	 (2 * 1024 * 1024)
+#define AHEAD_BYTES (2 * 1024 * 1024)
 
 /* ---- memory files ---- */
 
@@ -101,6 +100,7 @@ static int start_packcheck(struct conn *conn)
 		.message = &empty,
 		.fd = -1,
 		.reply_schema = &wire_empty_schema,
+		.timeout_ms = PACKCHECK_WAIT_MS + DEADLINE_ASK_MS,
 	};
 
 	return conn_ask(conn, conn->edge->keeper->warden, &call,

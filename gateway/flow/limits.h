@@ -132,6 +132,11 @@
 #define PUSH_OBJECTS_MAX      20000000u
 /* Pushes at one time: each holds its list of commands. */
 #define PUSHES_MAX 64
+/* For a packcheck, then for its answer. */
+#define PACKCHECK_WAIT_MS 150000
+#define PROVE_TIMEOUT_MS  240000
+#define DEADLINE_PROVE_MS                                                      \
+	(PACKCHECK_WAIT_MS + PROVE_TIMEOUT_MS + 2 * DEADLINE_ASK_MS)
 /* What a refused client may still send before it is cut off. */
 #define PUSH_DRAIN_BYTES_MAX (4ull * 1024 * 1024 * 1024)
 

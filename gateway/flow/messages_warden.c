@@ -1,5 +1,6 @@
 #include "gateway/flow/messages.h"
 #include "gateway/flow/package.h"
+#include "policies/permissions.h"
 
 static const struct wire_field msg_peer_fields[] = {
 	WIRE_ENUM(struct msg_peer, role, ROLE_MAX),
@@ -53,6 +54,7 @@ static const struct wire_field msg_session_fields[] = {
 	WIRE_U32(struct msg_session, edge_restarts),
 	WIRE_BOOL(struct msg_session, is_revoked),
 	WIRE_BOOL(struct msg_session, signs),
+	WIRE_TEXT(struct msg_session, permitted, PERMISSIONS_BYTES_MAX),
 };
 static const struct wire_schema msg_session_schema =
 	WIRE_SCHEMA("session", struct msg_session, msg_session_fields);

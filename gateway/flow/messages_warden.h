@@ -64,7 +64,8 @@ struct msg_session {
 	uint32_t edge_pid;
 	uint32_t edge_restarts;
 	bool is_revoked;
-	bool signs; /* the vault knows with what: msg_signer */
+	bool signs;		/* the vault knows with what: msg_signer */
+	struct bytes permitted; /* session_package.permitted */
 };
 struct msg_session_query {
 	struct bytes id; /* that session alone; empty: all */
@@ -75,8 +76,9 @@ struct msg_session_query {
 extern const struct wire_schema msg_session_query_schema;
 struct msg_session_list {
 	const struct msg_session *sessions; /* the newest first */
-	size_t sessions_count;		    /* <= 100 */
-	uint32_t total;			    /* that match the query */
+	size_t sessions_count; /* <= 100, and as many as one message has
+				  room for */
+	uint32_t total;	       /* that match the query */
 };
 extern const struct wire_schema msg_session_list_schema;
 

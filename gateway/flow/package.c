@@ -24,6 +24,8 @@ static const struct wire_field package_fields[] = {
 	WIRE_TEXT(struct package_wire, SESSION(branch), 255),
 	WIRE_TEXT(struct package_wire, SESSION(permissions),
 		  PERMISSIONS_BYTES_MAX),
+	WIRE_TEXT(struct package_wire, SESSION(permitted),
+		  PERMISSIONS_BYTES_MAX),
 	WIRE_TEXT(struct package_wire, SESSION(policy_name), 256),
 	WIRE_U64(struct package_wire, SESSION(created_ms)),
 	WIRE_U64(struct package_wire, SESSION(expires_ms)),

@@ -22,6 +22,8 @@ struct session_package {
 	struct bytes branch; /* without refs/heads/, or empty */
 	/* What the lease is bounded by (policies/permissions.h); or empty. */
 	struct bytes permissions;
+	/* What that and the policy come to, as permissions_write() has it. */
+	struct bytes permitted;
 	struct bytes policy_name;
 	uint64_t created_ms;	     /* wall clock */
 	uint64_t expires_ms;	     /* wall clock */

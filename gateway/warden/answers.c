@@ -5,6 +5,7 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "gateway/flow/share.h"
+#include "gateway/warden/packchecks.h"
 #include "gateway/warden/warden.h"
 
 /* In every answer channel_owner is the child that asks: which requests it
@@ -53,8 +54,8 @@ static void answer_ready(struct rpc_ticket ticket, const void *message, int *fd,
 /* ---- of an edge ---- */
 
 /* One session must not take what all have. */
-static size_t count_of(const struct warden *warden, enum role role,
-		       const struct warden_session *session)
+size_t children_count(const struct warden *warden, enum role role,
+		      const struct warden_session *session)
 {
 	size_t count = 0;
 	struct child *child;
@@ -65,10 +66,8 @@ static size_t count_of(const struct warden *warden, enum role role,
 	return count;
 }
 
-/* Add a child that works for this session and this asker alone, and answer
- * with the channel to it. */
-static void start_for(struct child *asker, struct warden_session *session,
-		      enum role role, struct rpc_ticket ticket)
+void child_start_for(struct child *asker, struct warden_session *session,
+		     enum role role, struct rpc_ticket ticket)
 {
 	struct msg_peer peer = {
 		.role = (uint8_t)asker->role,
@@ -110,20 +109,11 @@ static void answer_packcheck_start(struct rpc_ticket ticket,
 				   const void *message, int *fd, void *owner)
 {
 	struct child *edge = owner;
-	struct warden *warden = edge->warden;
 
 	(void)message;
 	(void)fd;
-	if (!has_session(edge, ticket))
-		return;
-	if (!share_has_room(count_of(warden, ROLE_PACKCHECK, edge->session),
-			    PACKCHECKS_OF_SESSION_MAX,
-			    count_of(warden, ROLE_PACKCHECK, NULL),
-			    PACKCHECKS_MAX))
-		rpc_refuse(ticket, CONSTRAINT_limit_rate,
-			   "too many packs are being checked");
-	else
-		start_for(edge, edge->session, ROLE_PACKCHECK, ticket);
+	if (has_session(edge, ticket))
+		packchecks_ask(edge, ticket);
 }
 
 static void answer_script_start(struct rpc_ticket ticket, const void *message,
@@ -135,12 +125,12 @@ static void answer_script_start(struct rpc_ticket ticket, const void *message,
 	(void)fd;
 	if (!has_session(edge, ticket))
 		return;
-	if (count_of(edge->warden, ROLE_SCRIPT, edge->session) >=
+	if (children_count(edge->warden, ROLE_SCRIPT, edge->session) >=
 	    SCRIPTS_OF_SESSION_MAX)
 		rpc_refuse(ticket, CONSTRAINT_script_failed,
 			   "the last script is still ending");
 	else
-		start_for(edge, edge->session, ROLE_SCRIPT, ticket);
+		child_start_for(edge, edge->session, ROLE_SCRIPT, ticket);
 }
 
 /* ---- of the courier ---- */
@@ -160,14 +150,14 @@ static void answer_framer_start(struct rpc_ticket ticket, const void *message,
 	if (!session || session->is_revoked)
 		rpc_refuse(ticket, CONSTRAINT_session_revoked,
 			   "the session has ended");
-	else if (!share_has_room(count_of(warden, ROLE_FRAMER, session),
+	else if (!share_has_room(children_count(warden, ROLE_FRAMER, session),
 				 FRAMERS_OF_SESSION_MAX,
-				 count_of(warden, ROLE_FRAMER, NULL),
+				 children_count(warden, ROLE_FRAMER, NULL),
 				 FRAMERS_MAX))
 		rpc_refuse(ticket, CONSTRAINT_limit_connections,
 			   "too many upstreams speak HTTP/2");
 	else
-		start_for(courier, session, ROLE_FRAMER, ticket);
+		child_start_for(courier, session, ROLE_FRAMER, ticket);
 }
 
 /* ---- of the vault ---- */
@@ -275,6 +265,9 @@ static void answer_session_attach(struct rpc_ticket ticket, const void *message,
 }
 
 #define SESSIONS_SHOWN_MAX 100
+/* Of a message: one more row has room beside it. */
+#define SESSIONS_SHOWN_BYTES (48 * 1024)
+#define SESSION_ROW_BYTES    100 /* besides its texts */
 
 static bool is_asked_for(const struct session_package *session,
 			 const struct msg_session_query *query)
@@ -301,7 +294,14 @@ static struct msg_session session_row(const struct warden_session *session)
 		.edge_restarts = edge ? edge->restarts : 0,
 		.is_revoked = session->is_revoked,
 		.signs = of->scope.signs,
+		.permitted = of->permitted,
 	};
+}
+
+static size_t row_bytes(const struct msg_session *row)
+{
+	return SESSION_ROW_BYTES + row->repo.len + row->branch.len +
+	       row->policy_name.len + row->permitted.len;
 }
 
 static void answer_session_list(struct rpc_ticket ticket, const void *message,
@@ -312,6 +312,7 @@ static void answer_session_list(struct rpc_ticket ticket, const void *message,
 	struct child *control = owner;
 	struct msg_session_list list = {.sessions = rows};
 	struct warden_session *session;
+	size_t bytes = 0;
 
 	(void)fd;
 	if (!is_role(control, ROLE_CONTROL, ticket))
@@ -320,9 +321,11 @@ static void answer_session_list(struct rpc_ticket ticket, const void *message,
 	{
 		if (!is_asked_for(&session->package->session, query) ||
 		    list.total++ < query->skip ||
-		    list.sessions_count == SESSIONS_SHOWN_MAX)
+		    list.sessions_count == SESSIONS_SHOWN_MAX ||
+		    bytes > SESSIONS_SHOWN_BYTES)
 			continue;
-		rows[list.sessions_count++] = session_row(session);
+		rows[list.sessions_count] = session_row(session);
+		bytes += row_bytes(&rows[list.sessions_count++]);
 	}
 	rpc_reply(ticket, &msg_session_list_schema, &list, -1);
 }
@@ -367,7 +370,7 @@ static void answer_process_list(struct rpc_ticket ticket, const void *message,
 const struct rpc_permit warden_permits[] = {
 	{MSG_READY, &wire_empty_schema, answer_ready, false, 0},
 	{MSG_PACKCHECK_START, &wire_empty_schema, answer_packcheck_start, false,
-	 20},
+	 100},
 	{MSG_SCRIPT_START, &wire_empty_schema, answer_script_start, false, 20},
 	{MSG_FRAMER_START, &msg_session_ref_schema, answer_framer_start, false,
 	 200},
@@ -398,6 +401,7 @@ void warden_child_closed(struct rpc *rpc, const char *why, void *owner)
 	log_info("channel of %s pid %d closed: %s", role_name(child->role),
 		 (int)child->pid, why);
 	child->rpc = NULL;
+	packchecks_gone(child);
 	if (child->pid && child->role != ROLE_PACKCHECK)
 		(void)kill(child->pid, SIGKILL);
 }

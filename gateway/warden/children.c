@@ -12,6 +12,7 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "gateway/warden/packchecks.h"
 #include "gateway/warden/warden.h"
 
 /* Descriptors are first moved out of the way of ROLE_FD_*. */
@@ -214,6 +215,7 @@ static void child_free(struct child *child)
 	if (child->warden->spare == child)
 		child->warden->spare = NULL;
 	DL_DELETE(child->warden->children, child);
+	packchecks_gone(child);
 	if (child->rpc)
 		rpc_close(child->rpc);
 	io_timer_free(child->restart_timer);
@@ -265,6 +267,7 @@ void child_end(struct child *child)
 		child->session->edge = NULL;
 	child->session = NULL;
 	io_timer_set(child->restart_timer, 0);
+	packchecks_gone(child);
 	if (child->rpc) {
 		rpc_close(child->rpc);
 		child->rpc = NULL;
@@ -321,6 +324,7 @@ static void child_exited(struct child *child, int status)
 			       WEXITSTATUS(status));
 	child->pid = 0;
 	child->rpc = NULL;
+	packchecks_gone(child);
 	if (should_live(child)) {
 		log_error("%s %s", role_name(child->role), detail);
 		io_timer_set(child->restart_timer, restart_delay(child));
@@ -356,4 +360,5 @@ void children_reap(struct warden *warden)
 		if (child)
 			child_exited(child, status);
 	}
+	packchecks_next(warden);
 }

@@ -8,7 +8,10 @@
 
 #include <limits.h>
 
-#define GROUP_MEMORY_MAX (4ull * 1024 * 1024 * 1024)
+/* As many run at one time as fit, each with the heap it may have
+ * (packcheck/main.c). */
+#define PACKCHECKS_MAX	 4
+#define GROUP_MEMORY_MAX (PACKCHECKS_MAX * 1024ull * 1024 * 1024)
 
 struct group {
 	char paths[2][PATH_MAX]; /* one of v2, or v1's memory and pids */

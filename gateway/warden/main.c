@@ -19,6 +19,7 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "common/secret.h"
+#include "gateway/warden/packchecks.h"
 #include "gateway/warden/warden.h"
 
 #define SOCKET_BACKLOG 128
@@ -303,7 +304,7 @@ static int run(struct warden *warden, struct err *err)
 	if (!warden->loop)
 		return -1;
 	warden->idle_timer = io_timer_new(warden->loop, on_idle, warden);
-	if (!warden->idle_timer ||
+	if (!warden->idle_timer || packchecks_begin(warden) < 0 ||
 	    io_signal(warden->loop, SIGCHLD, on_sigchld, warden) < 0 ||
 	    io_signal(warden->loop, SIGTERM, on_stop, warden) < 0 ||
 	    io_signal(warden->loop, SIGINT, on_stop, warden) < 0)

@@ -22,8 +22,6 @@
 #include "gateway/warden/group.h"
 
 #define LISTENERS_MAX		   8 /* of one session */
-#define PACKCHECKS_MAX		   8 /* at one time */
-#define PACKCHECKS_OF_SESSION_MAX  3 /* of them */
 #define SCRIPTS_OF_SESSION_MAX	   1
 #define FRAMERS_MAX		   128 /* at one time */
 #define FRAMERS_OF_SESSION_MAX	   8   /* of them */
@@ -40,6 +38,7 @@
 
 struct warden;
 struct warden_session;
+struct packcheck_wait;
 
 struct child {
 	struct warden *warden;
@@ -85,6 +84,8 @@ struct warden {
 	struct child *children;
 	struct child *spare; /* or NULL */
 	struct io_timer *spare_timer;
+	struct packcheck_wait *packcheck_waits;
+	struct io_timer *packcheck_timer;
 	struct warden_session *sessions;
 	size_t session_count;
 	int control_fd; /* listening sockets that control gets */

@@ -59,6 +59,21 @@ def test_a_policy_bounds_what_the_lease_opens(open_session, repo):
     assert repo.tip("main") == before
 
 
+def test_permissions_are_shown_again(open_session, gateway):
+    bound = open_session("push:agent/1", "read:repo")
+    free = open_session()
+    told = {bound.id: bound.permissions, free.id: free.permissions}
+    assert told[free.id] == ["push:agent/*", "read:repo"]
+    shown = json.loads(gateway.cli("session", "show", bound.id, "-o",
+                                   "json").stdout)
+    assert shown["permissions"] == told[bound.id]
+    listed = json.loads(gateway.cli("session", "list", "-o", "json").stdout)
+    listed = {row["id"]: row["permissions"] for row in listed["sessions"]}
+    assert {name: listed[name] for name in told} == told
+    text = gateway.cli("session", "show", bound.id).stdout
+    assert "may      push:agent/1\nmay      read:repo\n" in text
+
+
 def test_who_may_only_read_pushes_nothing(open_session, repo):
     session = open_session("read:repo")
     assert session.permissions == ["read:repo"]

@@ -35,7 +35,7 @@ static struct process *process_of(const struct child *child)
 	return &rig.processes[i];
 }
 
-static struct process *rig_start(enum role role)
+static inline struct process *rig_start(enum role role)
 {
 	struct err err;
 	struct child *child = child_add(&rig.warden, role, NULL, &err);
@@ -45,14 +45,15 @@ static struct process *rig_start(enum role role)
 	return process_of(child);
 }
 
-/* A session, and its edge, which is ready. */
-static struct warden_session *rig_session(bool has_credential)
+/* A session of that id, and its edge, which is ready. */
+static struct warden_session *rig_session_named(const char *id,
+						bool has_credential)
 {
 	static const struct scope_binding binding = {
 		.name = BYTES_LITERAL("b"), .secret = BYTES_LITERAL("s")};
 	static const uint8_t lease[DIGEST_LEN] = {1};
 	const struct session_package package = {
-		.id = bytes_str(RIG_ID),
+		.id = bytes_str(id),
 		.created_ms = clock_wall_ms(),
 		.expires_ms = clock_wall_ms() + 600000,
 		.lease_hash = bytes_from(lease, sizeof(lease)),
@@ -66,11 +67,16 @@ static struct warden_session *rig_session(bool has_credential)
 	assert_true(fd >= 0);
 	assert_int_equal(warden_session_create(&rig.warden, fd, &err), 0);
 	(void)close(fd);
-	session = warden_session_find(&rig.warden, bytes_str(RIG_ID));
+	session = warden_session_find(&rig.warden, bytes_str(id));
 	assert_non_null(session);
 	session->edge->is_ready = true;
 	fake_run(rig.warden.loop);
 	return session;
+}
+
+static inline struct warden_session *rig_session(bool has_credential)
+{
+	return rig_session_named(RIG_ID, has_credential);
 }
 
 /* It says that it closed the session. */
