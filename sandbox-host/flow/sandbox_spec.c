@@ -71,6 +71,7 @@ static const struct wire_field exec_request_fields[] = {
 	WIRE_U16(struct exec_request, rows),
 	WIRE_U16(struct exec_request, columns),
 	WIRE_BOOL(struct exec_request, is_detached),
+	WIRE_LIST(struct exec_request, judged, REQUEST_ARGS_MAX, &word_schema),
 };
 const struct wire_schema exec_request_schema =
 	WIRE_SCHEMA("exec-request", struct exec_request, exec_request_fields);
@@ -184,7 +185,8 @@ static int check_exec(const struct exec_request *request, struct err *err)
 {
 	if (request->argv_count == 0 || request->argv[0].text.len == 0)
 		return err_set(err, ERR_INVALID, "there is no command");
-	if (any_has_nul(request->argv, request->argv_count))
+	if (any_has_nul(request->argv, request->argv_count) ||
+	    any_has_nul(request->judged, request->judged_count))
 		return err_set(err, ERR_INVALID, "a word with a NUL in it");
 	if (!are_variables(request->env, request->env_count))
 		return err_set(err, ERR_INVALID,

@@ -84,6 +84,10 @@ struct exec_request {
 	bool has_terminal;   /* a pty for it; no MSG_EXEC_STDIO then */
 	uint16_t rows, columns;
 	bool is_detached; /* it outlives the channel */
+	/* What `commands` of the policy judges in place of argv, where argv is
+	 * words of ours around what somebody asked for; empty: argv. */
+	const struct text_item *judged;
+	size_t judged_count;
 };
 extern const struct wire_schema exec_request_schema;
 

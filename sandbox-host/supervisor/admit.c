@@ -12,7 +12,12 @@
 static const char **words_of(const struct exec_request *request,
 			     struct arena *arena, size_t *count)
 {
-	size_t room = 1 + request->env_count + request->argv_count;
+	bool is_judged = request->judged_count > 0;
+	const struct text_item *argv =
+		is_judged ? request->judged : request->argv;
+	size_t argv_count =
+		is_judged ? request->judged_count : request->argv_count;
+	size_t room = 1 + request->env_count + argv_count;
 	const char **words = arena_array(arena, room, sizeof(*words));
 
 	*count = 0;
@@ -20,8 +25,8 @@ static const char **words_of(const struct exec_request *request,
 		words[(*count)++] = "env";
 	for (size_t i = 0; words && i < request->env_count; i++)
 		words[(*count)++] = arena_str(arena, request->env[i].text);
-	for (size_t i = 0; words && i < request->argv_count; i++)
-		words[(*count)++] = arena_str(arena, request->argv[i].text);
+	for (size_t i = 0; words && i < argv_count; i++)
+		words[(*count)++] = arena_str(arena, argv[i].text);
 	for (size_t i = 0; words && i < *count; i++)
 		if (!words[i])
 			return NULL;

@@ -1,0 +1,234 @@
+#include "sandbox-host/commands/table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <utlist.h>
+
+#include "common/clock.h"
+#include "common/digest.h"
+
+#define ID_PREFIX "cmd-"
+
+struct table {
+	struct command *commands; /* the oldest first */
+	size_t count;
+	size_t output_len; /* of all of them */
+};
+
+struct table *table_new(void)
+{
+	return calloc(1, sizeof(struct table));
+}
+
+void table_free(struct table *table)
+{
+	struct command *command, *next;
+
+	if (!table)
+		return;
+	DL_FOREACH_SAFE(table->commands, command, next)
+	command_drop(command);
+	free(table);
+}
+
+static void drop_output(struct command *command, size_t len)
+{
+	if (len > buf_len(&command->output))
+		len = buf_len(&command->output);
+	buf_consume(&command->output, len);
+	command->output_start += len;
+	command->table->output_len -= len;
+}
+
+void command_drop(struct command *command)
+{
+	struct table *table = command->table;
+
+	drop_output(command, SIZE_MAX);
+	DL_DELETE(table->commands, command);
+	table->count--;
+	exec_client_free(command->exec);
+	buf_release(&command->output);
+	free(command->text);
+	free(command);
+}
+
+/* ---- bounds ---- */
+
+struct census {
+	size_t running, ended;
+	struct command *oldest; /* that ended */
+};
+
+static struct census count_of(const struct table *table, struct bytes sandbox)
+{
+	struct census census = {0};
+	struct command *command;
+
+	DL_FOREACH(table->commands, command)
+	{
+		if (!bytes_is(sandbox, command->sandbox))
+			continue;
+		if (command->is_running)
+			census.running++;
+		else if (census.ended++ == 0)
+			census.oldest = command;
+	}
+	return census;
+}
+
+static void forget_old(struct table *table)
+{
+	uint64_t now = clock_monotonic_ms();
+	struct command *command, *next;
+
+	DL_FOREACH_SAFE(table->commands, command, next)
+	if (!command->is_running && command->forget_ms <= now)
+		command_drop(command);
+}
+
+static int make_room(struct table *table, struct bytes sandbox, struct err *err)
+{
+	struct census census;
+
+	forget_old(table);
+	census = count_of(table, sandbox);
+	if (census.running >= COMMANDS_RUNNING_MAX)
+		return err_set(err, ERR_TOO_LARGE,
+			       "%d commands run in this sandbox already",
+			       COMMANDS_RUNNING_MAX);
+	if (census.ended >= COMMANDS_ENDED_MAX)
+		command_drop(census.oldest);
+	if (table->count >= COMMANDS_MAX)
+		return err_set(err, ERR_TOO_LARGE,
+			       "%d commands are kept already", COMMANDS_MAX);
+	return 0;
+}
+
+struct command *table_add(struct table *table, struct bytes sandbox,
+			  struct bytes text, bool is_background,
+			  struct err *err)
+{
+	char random[27];
+	struct command *command;
+
+	assert(sandbox.len <= HOST_ID_MAX);
+	if (make_room(table, sandbox, err) < 0)
+		return NULL;
+	command = calloc(1, sizeof(*command));
+	if (command)
+		command->text =
+			strndup((const char *)text.data,
+				text.len < COMMAND_TEXT_MAX ? text.len
+							    : COMMAND_TEXT_MAX);
+	if (!command || !command->text) {
+		free(command);
+		(void)err_set(err, ERR_TOO_LARGE, "no memory");
+		return NULL;
+	}
+	command->table = table;
+	command->is_background = is_background;
+	command->is_running = true;
+	command->started_ms = clock_wall_ms();
+	buf_init(&command->output, COMMAND_OUTPUT_MAX);
+	random_id(random);
+	(void)snprintf(command->id, sizeof(command->id), ID_PREFIX "%s",
+		       random);
+	(void)snprintf(command->sandbox, sizeof(command->sandbox), "%.*s",
+		       BYTES_ARGS(sandbox));
+	DL_APPEND(table->commands, command);
+	table->count++;
+	return command;
+}
+
+struct command *table_find(struct table *table, struct bytes sandbox,
+			   struct bytes id)
+{
+	struct command *command;
+
+	forget_old(table);
+	DL_FOREACH(table->commands, command)
+	if (bytes_is(id, command->id) && bytes_is(sandbox, command->sandbox))
+		return command;
+	return NULL;
+}
+
+/* ---- one ---- */
+
+void command_run(struct command *command, struct exec_client *exec)
+{
+	assert(!command->exec);
+	command->exec = exec;
+}
+
+void command_finish(struct command *command)
+{
+	if (command->exec) {
+		command->end = exec_client_end(command->exec);
+		(void)snprintf(command->reason, sizeof(command->reason), "%s",
+			       command->end.reason);
+	}
+	command->end.reason = command->reason;
+	exec_client_free(command->exec);
+	command->exec = NULL;
+	command->is_running = false;
+	command->finished_ms = clock_wall_ms();
+	command->forget_ms = clock_monotonic_ms() + COMMAND_KEPT_MS;
+}
+
+/* ---- output ---- */
+
+/* The oldest output of all goes first; that of commands that ended before
+ * that of those that run. */
+static void bound_outputs(struct table *table)
+{
+	for (int running = 0; running < 2; running++) {
+		struct command *command;
+
+		DL_FOREACH(table->commands, command)
+		{
+			if (table->output_len <= COMMAND_OUTPUTS_MAX)
+				return;
+			if (command->is_running == (running == 1))
+				drop_output(command,
+					    table->output_len -
+						    COMMAND_OUTPUTS_MAX);
+		}
+	}
+}
+
+void command_write(struct command *command, struct bytes bytes)
+{
+	size_t room = buf_room(&command->output);
+
+	if (bytes.len > COMMAND_OUTPUT_MAX) {
+		size_t cut = bytes.len - COMMAND_OUTPUT_MAX;
+
+		drop_output(command, SIZE_MAX);
+		command->output_start += cut;
+		bytes = bytes_slice(bytes, cut, bytes.len);
+	} else if (bytes.len > room) {
+		drop_output(command, bytes.len - room);
+	}
+	/* Without memory it is lost, and its cursor goes on. */
+	if (buf_add(&command->output, bytes) == 0) {
+		command->table->output_len += bytes.len;
+	} else {
+		drop_output(command, SIZE_MAX);
+		command->output_start += bytes.len;
+	}
+	bound_outputs(command->table);
+}
+
+struct bytes command_read(const struct command *command, uint64_t *cursor)
+{
+	struct bytes view = buf_view(&command->output);
+	uint64_t end = command->output_start + view.len;
+
+	if (*cursor < command->output_start)
+		*cursor = command->output_start;
+	if (*cursor > end)
+		*cursor = end;
+	return bytes_slice(view, (size_t)(*cursor - command->output_start),
+			   view.len);
+}
