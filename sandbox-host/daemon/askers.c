@@ -24,10 +24,13 @@ static void on_closed(struct rpc *rpc, const char *why, void *owner)
 	daemon->asker_count--;
 	if (daemon->listener)
 		io_listener_pause(daemon->listener, false);
+	if (asker == daemon->api.asker)
+		serve_api_ended(daemon);
 	free(asker);
 }
 
-int askers_add(struct daemon *daemon, int fd, uid_t uid, struct err *err)
+struct asker *askers_add(struct daemon *daemon, int fd, uid_t uid,
+			 struct err *err)
 {
 	struct asker *asker = calloc(1, sizeof(*asker));
 	const struct rpc_config config = {
@@ -40,19 +43,20 @@ int askers_add(struct daemon *daemon, int fd, uid_t uid, struct err *err)
 
 	if (!asker) {
 		(void)close(fd);
-		return err_set(err, ERR_TOO_LARGE, "no memory");
+		(void)err_set(err, ERR_TOO_LARGE, "no memory");
+		return NULL;
 	}
 	*asker = (struct asker){.daemon = daemon, .uid = uid};
 	asker->rpc = rpc_new(daemon->loop, fd, &config, err);
 	if (!asker->rpc) {
 		free(asker);
-		return -1;
+		return NULL;
 	}
 	DL_APPEND(daemon->askers, asker);
 	daemon->asker_count++;
 	if (daemon->asker_count >= ASKERS_MAX && daemon->listener)
 		io_listener_pause(daemon->listener, true);
-	return 0;
+	return asker;
 }
 
 /* The sandboxes belong to the daemon's user: nobody else may ask. */
@@ -73,7 +77,7 @@ static void on_accept(int fd, const struct sockaddr_storage *peer,
 		(void)close(fd);
 		return;
 	}
-	if (askers_add(owner, fd, who.uid, &err) < 0)
+	if (!askers_add(owner, fd, who.uid, &err))
 		log_warn("serve an asker: %s", err.text);
 }
 

@@ -145,7 +145,11 @@ bool host_config_read(struct host_config *config, struct bytes text,
 		 offsetof(struct host_config, default_policy)},
 		{"uid_range", read_uids, 0},
 		{"limits", read_limits, 0},
-		{"listen", NULL, 0},
+		{"listen", read_listen, offsetof(struct host_config, api)},
+		{"insecure_listen", read_insecure,
+		 offsetof(struct host_config, api)},
+		{"api_keys", read_api_keys, offsetof(struct host_config, api)},
+		{"policies", read_policies, offsetof(struct host_config, api)},
 		{"images", NULL, 0},
 		{"pool", NULL, 0},
 	};
@@ -160,8 +164,8 @@ bool host_config_read(struct host_config *config, struct bytes text,
 	arena_init(&trees, CONFIG_ARENA_MAX);
 	errors->count = 0;
 	root = text_parse(&reader.source, &trees);
-	if (root)
-		(void)reader_map(&reader, root, fields, ARRAY_SIZE(fields),
-				 config);
+	if (root &&
+	    reader_map(&reader, root, fields, ARRAY_SIZE(fields), config))
+		check_api(&reader, root, &config->api);
 	return errors->count == 0;
 }

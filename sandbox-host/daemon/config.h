@@ -8,6 +8,7 @@
 
 #include "common/buf.h"
 #include "policies/policy.h"
+#include "sandbox-host/daemon/config_api.h"
 #include "sandbox-host/sandbox.h"
 
 #define HOST_SANDBOXES_DEFAULT 500
@@ -21,6 +22,7 @@ struct host_config {
 	const char *default_policy; /* file; NULL: no network */
 	struct sandbox_uids uids;   /* as root */
 	size_t sandboxes_max;
+	struct host_api api;
 };
 
 /* The defaults for this user. 0, or -1. */

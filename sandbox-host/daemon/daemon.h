@@ -12,6 +12,7 @@
  *	answers -> what may be asked of us
  *	follow  -> those who wait for events and logs
  *	askers  -> who asks: the channels of host.sock
+ *	serve_api -> the process that serves the HTTP API
  *
  * It may be killed at any time: the sandboxes go on, each under its
  * supervisor, and the next daemon finds them.
@@ -79,6 +80,15 @@ struct asker {
 	struct asker *next, *prev;
 };
 
+/* The process that serves the HTTP API. */
+struct serve_api {
+	int sockets[API_LISTENERS_MAX];
+	size_t socket_count;
+	pid_t pid;
+	struct asker *asker; /* its channel; NULL: it is not there */
+	struct io_timer *restart;
+};
+
 struct daemon {
 	struct host_config config;
 	struct io_loop *loop;
@@ -91,6 +101,7 @@ struct daemon {
 	struct follow *follows;
 	size_t follow_count;
 	struct io_timer *follow_timer, *sweep_timer;
+	struct serve_api api;
 	struct rlimit files; /* as we were given it */
 	bool is_draining;
 };
@@ -156,8 +167,17 @@ void follow_close(struct daemon *daemon);
 /* ---- askers.c ---- */
 
 int askers_open(struct daemon *daemon, struct err *err);
-/* Serve a channel (taken) for a user. 0, or -1. */
-int askers_add(struct daemon *daemon, int fd, uid_t uid, struct err *err);
+/* Serve a channel (taken) for a user. NULL. */
+struct asker *askers_add(struct daemon *daemon, int fd, uid_t uid,
+			 struct err *err);
 void askers_close(struct daemon *daemon);
+
+/* ---- serve_api.c ---- */
+
+/* Listen and start it, where host.yaml says so. 0, or -1. */
+int serve_api_open(struct daemon *daemon, struct err *err);
+/* Its channel is gone, and it with it: start another. */
+void serve_api_ended(struct daemon *daemon);
+void serve_api_close(struct daemon *daemon);
 
 #endif

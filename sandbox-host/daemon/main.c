@@ -34,6 +34,8 @@ static const char usage_text[] =
 	"                     or built-in defaults when there is none)\n"
 	"  -t, --test         check the configuration and exit\n"
 	"      --run DIR      where host.sock is made\n"
+	"      --new-key      make a key for the HTTP API: the key, and its\n"
+	"                     line for api_keys\n"
 	"      --dump-states  print the states of a sandbox for Graphviz\n"
 	"  -h, --help\n"
 	"\n"
@@ -45,6 +47,15 @@ struct options {
 	bool test;
 };
 
+static void print_new_key(void)
+{
+	char key[API_NEW_KEY_SIZE];
+	char line[sizeof("sha256:") + 2 * API_HASH_BYTES];
+
+	api_new_key(key, line);
+	(void)printf("%s\n%s\n", key, line);
+}
+
 static int parse_options(int argc, char **argv, struct options *options)
 {
 	static const struct option table[] = {
@@ -52,6 +63,7 @@ static int parse_options(int argc, char **argv, struct options *options)
 		{"test", no_argument, NULL, 't'},
 		{"run", required_argument, NULL, 'r'},
 		{"dump-states", no_argument, NULL, 'd'},
+		{"new-key", no_argument, NULL, 'k'},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
@@ -70,6 +82,9 @@ static int parse_options(int argc, char **argv, struct options *options)
 			break;
 		case 'd':
 			state_dump(stdout);
+			exit(0);
+		case 'k':
+			print_new_key();
 			exit(0);
 		case 'h':
 			(void)fputs(usage_text, stdout);
@@ -280,7 +295,8 @@ static int run(struct daemon *daemon, struct err *err)
 	    io_signal(daemon->loop, SIGINT, on_stop, daemon) < 0)
 		return err_system(err, "start the loop");
 	io_timer_set(daemon->sweep_timer, SWEEP_MS);
-	if (adopt_all(daemon, err) < 0 || askers_open(daemon, err) < 0)
+	if (adopt_all(daemon, err) < 0 || askers_open(daemon, err) < 0 ||
+	    serve_api_open(daemon, err) < 0)
 		return -1;
 	log_info("ready: run %s, %zu sandboxes", daemon->config.run,
 		 daemon->live_count);
@@ -293,6 +309,7 @@ static void end(struct daemon *daemon)
 	struct entry *entry, *next;
 
 	follow_close(daemon);
+	serve_api_close(daemon);
 	askers_close(daemon);
 	for (entry = daemon->entries; entry; entry = next) {
 		next = entry->next;

@@ -1,0 +1,45 @@
+/*
+ * sallyport-api: the process that serves the HTTP API of sallyport-host. It
+ * parses what strangers send, so it can open, connect and execute nothing:
+ * what it may do is what the daemon does for it over one channel, and what
+ * its sockets, which the daemon bound, bring in. It ends with the daemon.
+ *
+ *	config	-> what the daemon says at the start (flow/api_config.h)
+ *	auth	-> API keys, tokens of sandboxes
+ *	route	-> path to handler
+ *	conn	-> one connection: heads, bodies, answers, streams
+ *	reply	-> what handlers answer with (exchange.h)
+ *	ask	-> the daemon, for a handler
+ *	lifecycle*, endpoints, diagnostics, proxy -> the areas of this file's
+ *		   API; execd_*, files_*, egress_* are their own
+ */
+#ifndef SANDBOX_HOST_API_API_H
+#define SANDBOX_HOST_API_API_H
+
+#include "common/io.h"
+#include "common/rpc.h"
+#include "sandbox-host/flow/api_config.h"
+
+#define API_CONNS_MAX 2048
+
+struct conn;
+
+struct api {
+	struct io_loop *loop;
+	struct rpc *daemon;
+	struct api_memory memory; /* of config */
+	struct api_config config;
+	struct io_listener *listeners[API_LISTENERS_MAX];
+	size_t listener_count;
+	struct conn *conns; /* who waits longest for a head comes first */
+	size_t conn_count;
+	bool is_full; /* listeners pause */
+};
+
+/* Serve with what is in api: the loop, the channel, the configuration;
+ * sockets are taken. 0, or -1. */
+int api_open(struct api *api, const int *sockets, size_t count,
+	     struct err *err);
+void api_close(struct api *api);
+
+#endif

@@ -1,0 +1,14 @@
+/*
+ * The tables of routes, one for each area; each ends with a NULL method.
+ */
+#ifndef SANDBOX_HOST_API_AREAS_H
+#define SANDBOX_HOST_API_AREAS_H
+
+#include "sandbox-host/api/route.h"
+
+extern const struct route lifecycle_routes[];
+extern const struct route execd_routes[]; /* what runs */
+extern const struct route files_routes[]; /* below the same endpoint */
+extern const struct route egress_routes[];
+
+#endif

@@ -1,0 +1,102 @@
+/*
+ * sallyport-api: started by sallyport-host (daemon/serve_api.c) with its
+ * channel, its sealed configuration, and the sockets that it serves.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/confine.h"
+#include "common/digest.h"
+#include "common/log.h"
+#include "common/secret.h"
+#include "sandbox-host/api/api.h"
+#include "sandbox-host/api/exchange.h"
+
+#define FILES_MAX 16384
+
+/* Beside confine's base set: accepted connections; sealed requests; pipes
+ * for the commands that are run in sandboxes. */
+static const char *const syscalls[] = {
+	"accept4",	     "getsockname",	   "getsockopt",
+	"setsockopt",	     "shutdown",	   "pipe2",
+	CONFINE_CALLS_MEMFD, CONFINE_CALLS_SECRET, NULL,
+};
+
+/* Without the daemon nothing can be done; the next one starts another. */
+static void on_daemon_gone(struct rpc *rpc, const char *why, void *owner)
+{
+	(void)rpc;
+	(void)owner;
+	log_info("the daemon is gone: %s", why);
+	_exit(0);
+}
+
+static int take_config(struct api *api, struct err *err)
+{
+	auto_fd int fd = API_FD_CONFIG;
+
+	return api_config_open(fd, &api->memory, &api->config, err);
+}
+
+/* jansson would open /dev/urandom for it. */
+static void seed_objects(void)
+{
+	size_t seed = 0;
+
+	while (seed == 0)
+		random_bytes(&seed, sizeof(seed));
+	json_object_seed(seed);
+}
+
+static void raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return;
+	limit.rlim_cur =
+		limit.rlim_max < FILES_MAX ? limit.rlim_max : FILES_MAX;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static int start(struct api *api, struct err *err)
+{
+	const struct rpc_config channel = {.on_closed = on_daemon_gone};
+	struct confine_spec confinement = {.name = "api", .syscalls = syscalls};
+	int sockets[API_LISTENERS_MAX];
+	size_t count;
+
+	secret_protect_process();
+	seed_objects();
+	raise_descriptor_limit();
+	if (take_config(api, err) < 0)
+		return -1;
+	count = api->config.addresses_count;
+	for (size_t i = 0; i < count; i++)
+		sockets[i] = API_FD_SOCKETS + (int)i;
+	api->loop = io_loop_new(err);
+	if (!api->loop)
+		return -1;
+	confinement.uid = (uid_t)api->config.uid;
+	confinement.gid = (gid_t)api->config.uid;
+	if (confine(&confinement, err) < 0)
+		return -1;
+	api->daemon = rpc_new(api->loop, API_FD_CHANNEL, &channel, err);
+	return api->daemon ? api_open(api, sockets, count, err) : -1;
+}
+
+int main(void)
+{
+	static struct api api;
+	struct err err;
+
+	log_open("api", NULL);
+	if (start(&api, &err) < 0 || io_loop_run(api.loop, &err) < 0) {
+		(void)fprintf(stderr, "sallyport-api: %s\n", err.text);
+		return 1;
+	}
+	return 0;
+}

@@ -1,0 +1,182 @@
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/cleanup.h"
+#include "common/utf8.h"
+#include "gateway/http/write.h"
+#include "sandbox-host/api/conn.h"
+#include "sandbox-host/api/parts.h"
+
+#define TYPE_JSON "application/json"
+
+/* RFC 9110's words for what we send. */
+static const char *reason_of(unsigned status)
+{
+	static const struct {
+		unsigned status;
+		const char *reason;
+	} reasons[] = {
+		{101, "Switching Protocols"},
+		{200, "OK"},
+		{201, "Created"},
+		{202, "Accepted"},
+		{204, "No Content"},
+		{206, "Partial Content"},
+		{400, "Bad Request"},
+		{401, "Unauthorized"},
+		{403, "Forbidden"},
+		{404, "Not Found"},
+		{405, "Method Not Allowed"},
+		{408, "Request Timeout"},
+		{409, "Conflict"},
+		{412, "Precondition Failed"},
+		{413, "Content Too Large"},
+		{416, "Range Not Satisfiable"},
+		{422, "Unprocessable Content"},
+		{426, "Upgrade Required"},
+		{429, "Too Many Requests"},
+		{431, "Request Header Fields Too Large"},
+		{500, "Internal Server Error"},
+		{501, "Not Implemented"},
+		{502, "Bad Gateway"},
+		{503, "Service Unavailable"},
+		{504, "Gateway Timeout"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
+		if (reasons[i].status == status)
+			return reasons[i].reason;
+	return "Status";
+}
+
+/* ---- the head ---- */
+
+void exchange_add_field(struct exchange *exchange, const char *name,
+			struct bytes value)
+{
+	struct bytes copy = arena_copy(exchange->arena, value);
+	struct bytes label = arena_copy(exchange->arena, bytes_str(name));
+
+	if (copy.len != value.len || !http_is_value(value) ||
+	    !http_is_token(label))
+		return;
+	exchange->added.items = exchange->added_items;
+	exchange->added.room = EXCHANGE_FIELDS_MAX;
+	(void)fields_add(&exchange->added, label, copy);
+}
+
+int reply_head(struct buf *out, const struct exchange *exchange,
+	       const struct reply_head *head)
+{
+	struct field items[EXCHANGE_FIELDS_MAX + 2];
+	struct response response = {
+		.status = head->status,
+		.reason = bytes_str(reason_of(head->status)),
+		.fields = {items, 0, ARRAY_SIZE(items)},
+		.framing = head->framing,
+		.body_len = head->len,
+	};
+
+	if (head->content_type)
+		(void)fields_add(&response.fields, bytes_str("Content-Type"),
+				 bytes_str(head->content_type));
+	if (exchange->request_id[0])
+		(void)fields_add(&response.fields, bytes_str("X-Request-ID"),
+				 bytes_str(exchange->request_id));
+	for (size_t i = 0; i < exchange->added.count; i++)
+		(void)fields_add(&response.fields,
+				 exchange->added.items[i].name,
+				 exchange->added.items[i].value);
+	return write_response(out, &response, head->keep_alive);
+}
+
+/* ---- whole answers ---- */
+
+static void reply(struct exchange *exchange, unsigned status,
+		  const char *content_type, struct bytes body)
+{
+	struct conn *conn = conn_of(exchange);
+	auto_type(buf_release) struct buf out;
+	struct reply_head head = {
+		.status = status,
+		.content_type = content_type,
+		.framing = status == 204 ? FRAMING_NONE : FRAMING_LENGTH,
+		.len = body.len,
+		/* What is left of a body is not read any more. */
+		.keep_alive = conn->request.keep_alive && conn->is_body_over,
+	};
+
+	if (conn->state == CONN_CLOSED)
+		return;
+	/* Too late for another answer: the client must see that it broke. */
+	if (conn->state == CONN_STREAM || conn->state == CONN_RAW) {
+		conn_close(conn);
+		return;
+	}
+	if (conn->is_head_only)
+		body.len = 0;
+	buf_init(&out, HEAD_BYTES_MAX + body.len);
+	if (reply_head(&out, exchange, &head) < 0 || buf_add(&out, body) < 0 ||
+	    io_write(conn->io, buf_view(&out)) < 0) {
+		conn_close(conn);
+		return;
+	}
+	conn_request_done(conn);
+}
+
+void exchange_reply_bytes(struct exchange *exchange, unsigned status,
+			  const char *content_type, struct bytes bytes)
+{
+	reply(exchange, status, content_type, bytes);
+}
+
+void exchange_reply_empty(struct exchange *exchange, unsigned status)
+{
+	reply(exchange, status, NULL, bytes_from(NULL, 0));
+}
+
+void exchange_reply_json(struct exchange *exchange, unsigned status,
+			 json_t *value)
+{
+	auto_free char *text =
+		value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY)
+		      : NULL;
+
+	json_decref(value);
+	if (!text)
+		exchange_fail_memory(exchange);
+	else if (strlen(text) > EXCHANGE_ANSWER_MAX)
+		exchange_fail(exchange, 500, "INTERNAL",
+			      "the answer is too large");
+	else
+		reply(exchange, status, TYPE_JSON, bytes_str(text));
+}
+
+void exchange_fail(struct exchange *exchange, unsigned status, const char *code,
+		   const char *format, ...)
+{
+	char text[EXCHANGE_FAIL_MAX];
+	auto_free char *body = NULL;
+	json_t *value;
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	/* Never empty: the SDK takes an error without a body for a success. */
+	value = json_pack("{s:s, s:s%}", "code", code, "message", text,
+			  utf8_valid_len(bytes_str(text)));
+	body = value ? json_dumps(value, JSON_COMPACT) : NULL;
+	json_decref(value);
+	reply(exchange, status, TYPE_JSON,
+	      bytes_str(body ? body
+			     : "{\"code\":\"INTERNAL\",\"message\":\"no "
+			       "memory\"}"));
+}
+
+void exchange_fail_memory(struct exchange *exchange)
+{
+	reply(exchange, 500, TYPE_JSON,
+	      bytes_str("{\"code\":\"INTERNAL\",\"message\":\"no memory\"}"));
+}

@@ -1,0 +1,12 @@
+/* Every route of every area. */
+#include <stddef.h>
+
+#include "sandbox-host/api/areas.h"
+
+const struct route_table route_tables[] = {
+	{ROUTES_LIFECYCLE, lifecycle_routes},
+	{ROUTES_EXECD, execd_routes},
+	{ROUTES_EXECD, files_routes},
+	{ROUTES_EGRESS, egress_routes},
+	{ROUTE_PLACE_MAX, NULL},
+};
