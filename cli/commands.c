@@ -114,6 +114,28 @@ const struct command commands[] = {
 	 "Examples:\n"
 	 "  sallyport sandbox exec sb-7q3k -- npm test\n"
 	 "  sallyport sandbox exec -it sb-7q3k bash\n"},
+	{"sandbox", "cp", cmd_sandbox_cp, "copy files into a sandbox, and out",
+	 "Usage: sallyport sandbox cp SOURCE TARGET\n"
+	 "\n"
+	 "Copy a file, or a directory with all below it. One of the two is "
+	 "ID:PATH, of\n"
+	 "a sandbox that runs: absolute, or below its workspace. A TARGET that "
+	 "is a\n"
+	 "directory gets SOURCE with its own name; SOURCE/. is what is in "
+	 "SOURCE.\n"
+	 "What the sandbox's commands may not read or write can not be copied "
+	 "either.\n"
+	 "Out of a sandbox no link is made that leads out of what is copied; "
+	 "what is\n"
+	 "left out is told, and the exit code is 1.\n"
+	 "\n"
+	 "Exits 5 when the policy forbids it, 6 when there is no such sandbox "
+	 "or file, 7\n"
+	 "when it does not run.\n"
+	 "\n"
+	 "Examples:\n"
+	 "  sallyport sandbox cp package.json sb-7q3k:app/\n"
+	 "  sallyport sandbox cp sb-7q3k:/tmp/report ./report\n"},
 	{"sandbox", "logs", cmd_sandbox_logs, "what its command wrote",
 	 "Usage: sallyport sandbox logs ID [--follow]\n"
 	 "\n"

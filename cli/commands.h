@@ -37,6 +37,7 @@ int cmd_sandbox_create(struct cli *cli);
 int cmd_sandbox_list(struct cli *cli);
 int cmd_sandbox_show(struct cli *cli);
 int cmd_sandbox_exec(struct cli *cli);
+int cmd_sandbox_cp(struct cli *cli);
 int cmd_sandbox_logs(struct cli *cli);
 int cmd_sandbox_events(struct cli *cli);
 int cmd_sandbox_pause(struct cli *cli);

@@ -148,6 +148,6 @@ _Noreturn void exec_agent(const struct init *init, int channel)
 	    dup2(channel, STDERR_FILENO + 1) < 0 ||
 	    close_range(STDERR_FILENO + 2, ~0u, 0) < 0)
 		_exit(SANDBOX_EXIT_FAILED);
-	init->spec->agent(STDERR_FILENO + 1);
+	init->spec->agent(STDERR_FILENO + 1, init->plan);
 	_exit(0);
 }

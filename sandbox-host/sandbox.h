@@ -99,9 +99,11 @@ struct sandbox_event {
 
 typedef void sandbox_on_event(void *owner, const struct sandbox_event *event);
 
+struct plan;
+
 /* Runs inside, confined as a command, with nothing but channel (a
  * SOCK_SEQPACKET socket) and /dev/null open. Ends with _exit(). */
-typedef void sandbox_agent(int channel);
+typedef void sandbox_agent(int channel, const struct plan *plan);
 
 /* Borrowed until sandbox_start() returns; on_event's owner until
  * sandbox_free(). */

@@ -10,9 +10,9 @@
 
 #include "common/cleanup.h"
 #include "gateway/flow/messages.h"
+#include "sandbox-host/agent/agent.h"
 #include "sandbox-host/session/changes.h"
 #include "sandbox-host/session/spec.h"
-#include "sandbox-host/supervisor/agent.h"
 #include "sandbox-host/supervisor/parts.h"
 #include "sandbox-host/tree.h"
 

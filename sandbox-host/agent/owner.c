@@ -1,0 +1,111 @@
+/* Names of users and groups, from the sandbox's own files: no library is
+ * asked, which would load modules that somebody inside may have made. */
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdio.h>
+
+#include "common/cleanup.h"
+#include "sandbox-host/agent/parts.h"
+
+#define USERS_FILE  "/etc/passwd"
+#define GROUPS_FILE "/etc/group"
+#define LINES_MAX   4096
+#define DIGITS_MAX  10
+
+static void close_file(FILE **file)
+{
+	if (*file)
+		(void)fclose(*file);
+}
+#define auto_file auto_type(close_file)
+
+static bool is_name(const char *name)
+{
+	struct bytes text = bytes_str(name);
+
+	return text.len > 0 && text.len <= FILE_OWNER_MAX &&
+	       wire_is_printable(text);
+}
+
+/* A name, or a number that is none's name. */
+static void put(const char *name, unsigned number, char *out)
+{
+	if (name && is_name(name))
+		(void)snprintf(out, FILE_OWNER_MAX + 1, "%s", name);
+	else
+		(void)snprintf(out, FILE_OWNER_MAX + 1, "%u", number);
+}
+
+void owner_name(uid_t uid, char *out)
+{
+	auto_file FILE *file = fopen(USERS_FILE, "re");
+	const struct passwd *user = NULL;
+
+	for (int i = 0; file && i < LINES_MAX; i++) {
+		user = fgetpwent(file);
+		if (!user || user->pw_uid == uid)
+			break;
+		user = NULL;
+	}
+	put(user ? user->pw_name : NULL, uid, out);
+}
+
+void owner_group(gid_t gid, char *out)
+{
+	auto_file FILE *file = fopen(GROUPS_FILE, "re");
+	const struct group *group = NULL;
+
+	for (int i = 0; file && i < LINES_MAX; i++) {
+		group = fgetgrent(file);
+		if (!group || group->gr_gid == gid)
+			break;
+		group = NULL;
+	}
+	put(group ? group->gr_name : NULL, gid, out);
+}
+
+static int find_number(struct bytes text, unsigned *number)
+{
+	uint64_t value;
+
+	errno = EINVAL;
+	if (bytes_to_u64(text, DIGITS_MAX, &value) < 0 || value >= UINT32_MAX)
+		return -1;
+	*number = (unsigned)value;
+	return 0;
+}
+
+int owner_find(struct bytes text, uid_t *uid)
+{
+	auto_file FILE *file = fopen(USERS_FILE, "re");
+	const struct passwd *user;
+
+	for (int i = 0; file && i < LINES_MAX; i++) {
+		user = fgetpwent(file);
+		if (!user)
+			break;
+		if (bytes_is(text, user->pw_name)) {
+			*uid = user->pw_uid;
+			return 0;
+		}
+	}
+	return find_number(text, uid);
+}
+
+int owner_find_group(struct bytes text, gid_t *gid)
+{
+	auto_file FILE *file = fopen(GROUPS_FILE, "re");
+	const struct group *group;
+
+	for (int i = 0; file && i < LINES_MAX; i++) {
+		group = fgetgrent(file);
+		if (!group)
+			break;
+		if (bytes_is(text, group->gr_name)) {
+			*gid = group->gr_gid;
+			return 0;
+		}
+	}
+	return find_number(text, gid);
+}

@@ -1,0 +1,119 @@
+/* Why a file can not be read or written, in the reporter's words. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "sandbox-host/agent/parts.h"
+#include "sandbox-host/plan_parts.h"
+
+static const char *const verbs[] = {
+	[ATTEMPT_READ] = "read of",	 [ATTEMPT_WRITE] = "write to",
+	[ATTEMPT_REMOVE] = "removal of", [ATTEMPT_MOVE] = "move of",
+	[ATTEMPT_MAKE] = "creation of",	 [ATTEMPT_ACCESS] = "access to",
+};
+
+static enum host_refusal code_of(int number)
+{
+	switch (number) {
+	case ENOENT:
+		return HOST_REFUSED_MISSING;
+	case EACCES:
+	case EPERM:
+	case EROFS:
+	case EBUSY:
+		return HOST_REFUSED_FORBIDDEN;
+	case ENOSPC:
+	case EDQUOT:
+	case EFBIG:
+	case ENOMEM:
+	case EMFILE:
+	case ENFILE:
+		return HOST_REFUSED_FULL;
+	case EEXIST:
+	case ENOTEMPTY:
+		return HOST_REFUSED_STATE;
+	case EINVAL:
+	case EISDIR:
+	case ENOTDIR:
+	case ELOOP:
+	case ENAMETOOLONG:
+	case EXDEV:
+		return HOST_REFUSED_INVALID;
+	default:
+		return HOST_REFUSED;
+	}
+}
+
+static void clean(char *text)
+{
+	for (; *text; text++)
+		if ((uint8_t)*text < ' ' || (uint8_t)*text > 0x7e)
+			*text = '?';
+}
+
+/* Its own name where it is, or would be. */
+static void find_real(const char *path, char out[PATH_MAX])
+{
+	char parent[PATH_MAX], real[PATH_MAX];
+	const char *slash = strrchr(path, '/');
+
+	if (realpath(path, out))
+		return;
+	path_parent(path, parent);
+	if (!realpath(parent, real) ||
+	    snprintf(out, PATH_MAX, "%s/%s", strcmp(real, "/") ? real : "",
+		     slash ? slash + 1 : path) >= PATH_MAX)
+		(void)snprintf(out, PATH_MAX, "%s", path);
+}
+
+static bool is_covered(const struct plan *plan, enum plan_kind kind,
+		       const char *path)
+{
+	for (size_t i = 0; i < plan->step_count; i++)
+		if (plan->steps[i].kind == kind &&
+		    plan_is_within(path, plan->steps[i].target))
+			return true;
+	return false;
+}
+
+/* The policy's reason, or NULL. */
+static const char *reason_of(const struct agent *agent, enum attempt attempt,
+			     const char *path)
+{
+	if (is_covered(agent->plan, PLAN_HIDE, path) ||
+	    guard_veils(&agent->guard, path, false) ||
+	    guard_veils(&agent->guard, path, true))
+		return "hidden";
+	if (attempt == ATTEMPT_READ)
+		return NULL;
+	if (is_covered(agent->plan, PLAN_PROTECT, path) ||
+	    guard_covers(&agent->guard, path) ||
+	    guard_is_above(&agent->guard, path))
+		return "protected";
+	return plan_is_writable(agent->plan, path) ? NULL : "read-only";
+}
+
+void agent_refuse(struct agent *agent, struct rpc_ticket ticket,
+		  enum attempt attempt, const char *path)
+{
+	enum host_refusal code = code_of(errno);
+	const char *words = attempt == ATTEMPT_ACCESS && errno == EINVAL
+				    ? "there is no such user or group here"
+				    : strerror(errno);
+	char real[PATH_MAX];
+	const char *reason;
+
+	find_real(path, real);
+	reason = code == HOST_REFUSED_FORBIDDEN
+			 ? reason_of(agent, attempt, real)
+			 : NULL;
+	clean(real);
+	if (reason)
+		rpc_refuse(ticket, (uint16_t)code,
+			   "%s %.300s denied by filesystem (%s)",
+			   verbs[attempt], real, reason);
+	else
+		rpc_refuse(ticket, (uint16_t)code, "%.300s: %s", real, words);
+}
