@@ -249,13 +249,30 @@ static int set_limit(__rlimit_resource_t which, rlim_t value, const char *name,
 	return 0;
 }
 
+/* Whatever the policy says: what of the kernel's memory and time a caller's
+ * own limits, root's above all, would give away. */
+static const struct {
+	__rlimit_resource_t which;
+	rlim_t value;
+	const char *name;
+} always[] = {
+	/* One byte: the kernel runs no core handler then, as it would at 0. */
+	{RLIMIT_CORE, 1, "core"},
+	{RLIMIT_MEMLOCK, 8 * 1024 * 1024, "memlock"},
+	{RLIMIT_MSGQUEUE, 800 * 1024, "msgqueue"},
+	{RLIMIT_SIGPENDING, 16384, "sigpending"},
+	{RLIMIT_NICE, 0, "nice"},
+	{RLIMIT_RTPRIO, 0, "rtprio"},
+};
+
 int limits_apply(const struct limits *limits, struct err *err)
 {
 	const struct sandbox_limits *wanted = &limits->wanted;
 
-	/* One byte: the kernel runs no core handler then, as it would at 0. */
-	if (set_limit(RLIMIT_CORE, 1, "core", err) < 0)
-		return -1;
+	for (size_t i = 0; i < ARRAY_SIZE(always); i++)
+		if (set_limit(always[i].which, always[i].value, always[i].name,
+			      err) < 0)
+			return -1;
 	if (wanted->processes && !limits->has_processes &&
 	    set_limit(RLIMIT_NPROC, processes_of(limits), "processes", err) < 0)
 		return -1;

@@ -37,6 +37,7 @@ static const char *const system_secrets[] = {
 	"/var/spool/cron",
 	"/var/mail",
 	"/var/spool/mail",
+	"/proc/kallsyms",
 	"/proc/kcore",
 	"/proc/keys",
 	"/proc/key-users",

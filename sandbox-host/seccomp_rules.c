@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <netinet/in.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -77,6 +79,7 @@ enum {
 	REQUEST_TIOCCONS = 0x541d,
 	REQUEST_TIOCLINUX = 0x541c,
 	REQUEST_TIOCSETD = 0x5423,
+	OPTION_TCP_ULP = 31,
 	CALL_FCHMODAT2 = 452,
 	CALL_STATMOUNT = 457,
 	CALL_LISTMOUNT = 458,
@@ -124,6 +127,9 @@ const struct seccomp_rule seccomp_rules[] = {
 	REFUSE("kcmp", EPERM),
 	REFUSE("move_pages", EPERM),
 	REFUSE("migrate_pages", EPERM),
+	REFUSE("mbind", EPERM),
+	REFUSE("set_mempolicy", EPERM),
+	REFUSE("set_mempolicy_home_node", EPERM),
 	/* Large doors into the kernel. */
 	SAY("bpf"),
 	SAY("perf_event_open"),
@@ -141,6 +147,10 @@ const struct seccomp_rule seccomp_rules[] = {
 	REFUSE("fanotify_init", EPERM),
 	REFUSE("fanotify_mark", EPERM),
 	REFUSE("memfd_secret", ENOSYS),
+	REFUSE("remap_file_pages", ENOSYS),
+	REFUSE("vmsplice", ENOSYS),
+	IF("prctl", SCMP_ACT_ERRNO(EPERM), 0, SCMP_CMP_MASKED_EQ, 0xffffffffu,
+	   PR_SET_MM),
 	REFUSE("lookup_dcookie", EPERM),
 	REFUSE("modify_ldt", EPERM),
 	REFUSE("iopl", EPERM),
@@ -213,6 +223,15 @@ const struct seccomp_rule seccomp_rules[] = {
 	TYPE(AF_UNIX, SOCK_RAW),
 	PAIR(SOCK_DGRAM),
 	PAIR(SOCK_RAW),
+	/* Parts of the kernel that few use and many attacked. */
+	IF("sendto", SCMP_ACT_ERRNO(EOPNOTSUPP), 3, SCMP_CMP_MASKED_EQ, MSG_OOB,
+	   MSG_OOB),
+	IF("sendmsg", SCMP_ACT_ERRNO(EOPNOTSUPP), 2, SCMP_CMP_MASKED_EQ,
+	   MSG_OOB, MSG_OOB),
+	IF("sendmmsg", SCMP_ACT_ERRNO(EOPNOTSUPP), 3, SCMP_CMP_MASKED_EQ,
+	   MSG_OOB, MSG_OOB),
+	IF_BOTH("setsockopt", SCMP_ACT_ERRNO(ENOPROTOOPT), LOW(1, IPPROTO_TCP),
+		LOW(2, OPTION_TCP_ULP)),
 	/* Shown to the reporter, which lets them go on. */
 	OPENS("open", 1),
 	OPENS("openat", 2),

@@ -11,9 +11,11 @@
 #include <linux/audit.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
 #include <seccomp.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
@@ -87,7 +89,7 @@ static uint32_t run(const struct seccomp_data *data)
 struct row {
 	const char *what;
 	int call;
-	uint64_t args[3];
+	uint64_t args[4];
 	uint32_t answer;
 };
 
@@ -98,7 +100,8 @@ static void check(const struct row *rows, size_t count)
 		struct seccomp_data data = {
 			.nr = row->call,
 			.arch = seccomp_arch_native(),
-			.args = {row->args[0], row->args[1], row->args[2]},
+			.args = {row->args[0], row->args[1], row->args[2],
+				 row->args[3]},
 		};
 		uint32_t answer = run(&data);
 
@@ -147,6 +150,12 @@ static void filter_lets_ordinary_calls_pass(void **state)
 		 SECCOMP_RET_ALLOW},
 		{"window", __NR_ioctl, {0, 0x5413}, SECCOMP_RET_ALLOW},
 		{"personality 0", __NR_personality, {0}, SECCOMP_RET_ALLOW},
+		{"name a thread", __NR_prctl, {PR_SET_NAME}, SECCOMP_RET_ALLOW},
+		{"send", __NR_sendto, {0, 0, 0, 0x4000}, SECCOMP_RET_ALLOW},
+		{"no delay",
+		 __NR_setsockopt,
+		 {0, IPPROTO_TCP, 1},
+		 SECCOMP_RET_ALLOW},
 	};
 
 	(void)state;
@@ -214,6 +223,24 @@ static void filter_refuses_what_reaches_around(void **state)
 		{"openat2", __NR_openat2, {0}, REFUSED(ENOSYS)},
 		{"fchmodat2", 452, {0}, REFUSED(ENOSYS)},
 		{"statmount", 457, {0}, REFUSED(ENOSYS)},
+		{"out of band",
+		 __NR_sendto,
+		 {0, 0, 0, MSG_OOB | MSG_NOSIGNAL},
+		 REFUSED(EOPNOTSUPP)},
+		{"message out of band",
+		 __NR_sendmsg,
+		 {0, 0, MSG_OOB},
+		 REFUSED(EOPNOTSUPP)},
+		{"messages out of band",
+		 __NR_sendmmsg,
+		 {0, 0, 0, MSG_OOB},
+		 REFUSED(EOPNOTSUPP)},
+		{"kernel TLS",
+		 __NR_setsockopt,
+		 {0, IPPROTO_TCP, 31},
+		 REFUSED(ENOPROTOOPT)},
+		{"set mm", __NR_prctl, {PR_SET_MM}, REFUSED(EPERM)},
+		{"vmsplice", __NR_vmsplice, {0}, REFUSED(ENOSYS)},
 		{"a call of tomorrow", 500, {0}, REFUSED(ENOSYS)},
 	};
 
