@@ -12,7 +12,7 @@
 
 struct top_nodes {
 	const struct text_node *version, *name, *extends, *network,
-		*credentials, *git, *filesystem, *commands, *limits,
+		*credentials, *git, *filesystem, *commands, *limits, *require,
 		*environment;
 };
 
@@ -79,6 +79,7 @@ static void compile_sections(struct compile *compile,
 	compile_filesystem(compile, nodes->filesystem);
 	compile_commands(compile, nodes->commands);
 	compile_limits(compile, nodes->limits);
+	compile_require(compile, nodes->require);
 	compile_environment(compile, nodes->environment);
 }
 
@@ -127,6 +128,7 @@ static void compile_top(struct compile *compile, const struct text_node *root)
 		 offsetof(struct top_nodes, filesystem)},
 		{"commands", reader_keep, offsetof(struct top_nodes, commands)},
 		{"limits", reader_keep, offsetof(struct top_nodes, limits)},
+		{"require", reader_keep, offsetof(struct top_nodes, require)},
 		{"environment", reader_keep,
 		 offsetof(struct top_nodes, environment)},
 		{"guardrail", NULL, 0},

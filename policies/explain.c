@@ -297,22 +297,41 @@ static int add_filesystem(const struct policy *policy, struct buf *out)
 	return add_paths(out, "- Never writable: ", &filesystem->protect);
 }
 
+static int add_count(struct buf *out, const char *what, uint64_t count)
+{
+	return count ? buf_add_format(out, "- %s: %llu\n", what,
+				      (unsigned long long)count)
+		     : 0;
+}
+
+static int add_bytes(struct buf *out, const char *what, uint64_t size)
+{
+	if (size == 0)
+		return 0;
+	return buf_add_format(out, "- %s: ", what) < 0 ||
+			       explain_bytes(out, size) < 0 ||
+			       buf_add_str(out, "\n") < 0
+		       ? -1
+		       : 0;
+}
+
 static int add_limits(const struct policy *policy, struct buf *out)
 {
 	const struct policy_limits *limits = &policy->limits;
 
-	if (!limits->memory_bytes && !limits->processes && !limits->time_ms)
+	if (!limits->memory_bytes && !limits->processes && !limits->time_ms &&
+	    !limits->cpu_milli && !limits->disk_bytes && !limits->files)
 		return 0;
-	if (buf_add_str(out, "\n## Limits\n\n") < 0)
+	if (buf_add_str(out, "\n## Limits\n\n") < 0 ||
+	    add_bytes(out, "Memory", limits->memory_bytes) < 0 ||
+	    add_bytes(out, "Disk, beside the workspace", limits->disk_bytes) <
+		    0 ||
+	    add_count(out, "Processes", limits->processes) < 0 ||
+	    add_count(out, "Open files of a process", limits->files) < 0)
 		return -1;
-	if (limits->memory_bytes &&
-	    (buf_add_str(out, "- Memory: ") < 0 ||
-	     explain_bytes(out, limits->memory_bytes) < 0 ||
-	     buf_add_str(out, "\n") < 0))
-		return -1;
-	if (limits->processes &&
-	    buf_add_format(out, "- Processes: %llu\n",
-			   (unsigned long long)limits->processes) < 0)
+	if (limits->cpu_milli &&
+	    buf_add_format(out, "- Cores: %g\n",
+			   (double)limits->cpu_milli / 1000) < 0)
 		return -1;
 	if (limits->time_ms && (buf_add_str(out, "- Time: ") < 0 ||
 				explain_period(out, limits->time_ms) < 0 ||

@@ -82,6 +82,18 @@ struct policy_limits {
 	uint64_t memory_bytes; /* 0: none */
 	uint64_t processes;
 	uint64_t time_ms;
+	uint64_t cpu_milli; /* thousandths of a core */
+	uint64_t disk_bytes;
+	uint64_t files; /* open ones, of one process */
+};
+
+/* What the host must have, or there is no sandbox. */
+struct policy_require {
+	unsigned landlock; /* at least this ABI; 0: none */
+	/* A cgroup holds it, not each process alone. */
+	bool memory, processes, cpu;
+	bool disk;    /* of an overlay: all that it keeps */
+	bool freezer; /* it can be paused */
 };
 
 struct policy_pair {
@@ -141,6 +153,7 @@ struct policy {
 	struct policy_filesystem filesystem;
 	struct policy_commands commands;
 	struct policy_limits limits;
+	struct policy_require require;
 	struct policy_environment environment;
 };
 

@@ -12,6 +12,7 @@
 #define URL(text)	  "version: 1\ngit:\n  - {read: true, repo: '" text "'}\n"
 #define FILES(text)	  "version: 1\nfilesystem: {" text "}\n"
 #define LIMITS(text)	  "version: 1\nlimits: {" text "}\n"
+#define REQUIRE(text)	  "version: 1\nrequire: " text "\n"
 #define ENVIRONMENT(text) "version: 1\nenvironment: {" text "}\n"
 #define DENY(text)	  NETWORK("addresses: {deny: [" text "]}")
 #define EXCEPT(text)	  NETWORK("addresses: {allow: [" text "]}")
@@ -318,8 +319,28 @@ static const struct row {
 	{LIMITS("time: 0s"), "this must be a time"},
 	{LIMITS("processes: 0"), "a number from 1"},
 	{LIMITS("processes: 1e3"), "a number from 1"},
-	{LIMITS("cpu: 2"), "\"cpu\" is not supported yet"},
-	{LIMITS("disk: 10GiB"), "\"disk\" is not supported yet"},
+	{LIMITS("cpu: 2, disk: 10GiB, files: 1024"), NULL},
+	{LIMITS("cpu: 0.5"), NULL},
+	{LIMITS("cpu: 0.125"), NULL},
+	{LIMITS("cpu: 0"), "a number of cores"},
+	{LIMITS("cpu: 0.001"), "a number of cores"},
+	{LIMITS("cpu: 0.1255"), "a number of cores"},
+	{LIMITS("cpu: .5"), "a number of cores"},
+	{LIMITS("cpu: 2."), "a number of cores"},
+	{LIMITS("cpu: 1025"), "a number of cores"},
+	{LIMITS("cpu: 500m"), "a number of cores"},
+	{LIMITS("disk: 10"), "this must be a size"},
+	{LIMITS("files: 15"), "a number from 16"},
+	/* require */
+	{REQUIRE("[landlock-6, freezer, user-namespaces, nftables]"), NULL},
+	{REQUIRE("[limits.memory]"), "does not say how much"},
+	{"version: 1\nrequire: [limits.memory]\nlimits: {memory: 1GiB}\n",
+	 NULL},
+	{REQUIRE("[landlock-0]"), "an ABI of Landlock"},
+	{REQUIRE("[landlock-100]"), "an ABI of Landlock"},
+	{REQUIRE("[landlock-]"), "an ABI of Landlock"},
+	{REQUIRE("[freezr]"), "did you mean \"freezer\"?"},
+	{REQUIRE("freezer"), "this must be a list"},
 	/* environment */
 	{ENVIRONMENT("pass: [LANG], set: {CI: 1, EMPTY: ''}"), NULL},
 	{ENVIRONMENT("pass: [LA-NG]"), "not the name of a variable"},
@@ -361,13 +382,13 @@ static void policy_compile_tells_all_errors_at_once(void **state)
 
 	(void)state;
 	assert_null(policy_try("version: 3\n"
-			       "limits: {memory: much, cpu: 1}\n"
+			       "limits: {memory: much, cpu: x}\n"
 			       "zebra: 1\n",
 			       &told, &count));
 	assert_int_equal(count, 4);
 	assert_non_null(strstr(buf_str(&told), "p.yaml:1:10: "));
 	assert_non_null(strstr(buf_str(&told), "p.yaml:2:18: "));
-	assert_non_null(strstr(buf_str(&told), "p.yaml:2:24: "));
+	assert_non_null(strstr(buf_str(&told), "p.yaml:2:29: "));
 	assert_non_null(strstr(buf_str(&told), "p.yaml:3:1: "));
 	buf_release(&told);
 }
@@ -397,7 +418,9 @@ static void policy_compile_reads_every_section(void **state)
 		"     push: {branches: ['${session.branch}']}}\n"
 		"filesystem: {workspace: {path: ~/w, mode: read}, read: [],\n"
 		"             hide: [~/.ssh]}\n"
-		"limits: {memory: 64KiB, processes: 7, time: 90s}\n"
+		"limits: {memory: 64KiB, processes: 7, time: 90s,\n"
+		"         cpu: 1.5, disk: 1MiB, files: 99}\n"
+		"require: [landlock-3, landlock-2, limits.cpu]\n"
 		"environment: {pass: [LANG], set: {CI: '1'}}\n");
 	const struct policy_rule *rule = &policy->rules[0];
 	const struct policy_repo *repo = &policy->repos[0];
@@ -439,6 +462,11 @@ static void policy_compile_reads_every_section(void **state)
 	assert_int_equal(policy->limits.memory_bytes, 65536);
 	assert_int_equal(policy->limits.processes, 7);
 	assert_int_equal(policy->limits.time_ms, 90000);
+	assert_int_equal(policy->limits.cpu_milli, 1500);
+	assert_int_equal(policy->limits.disk_bytes, 1 << 20);
+	assert_int_equal(policy->limits.files, 99);
+	assert_int_equal(policy->require.landlock, 3);
+	assert_true(policy->require.cpu && !policy->require.memory);
 	assert_true(bytes_is(policy->environment.pass.items[0], "LANG"));
 	assert_true(bytes_is(policy->environment.set[0].value, "1"));
 	policy_free(policy);
