@@ -1,5 +1,6 @@
 /*
- * What this host lacks, and what mends it.
+ * What this host lacks, and what mends it. A policy's `require` has the same
+ * names.
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -12,6 +13,7 @@
 #include "cli/commands.h"
 #include "common/cleanup.h"
 #include "common/confine.h"
+#include "sandbox-host/limits.h"
 
 enum health { HEALTH_OK, HEALTH_WEAKER, HEALTH_MISSING };
 
@@ -99,20 +101,51 @@ static void check_nftables(struct finding *finding)
 	finding->mend = "modprobe nf_tables nft_redir nft_reject_inet";
 }
 
-static void check_cgroups(struct finding *finding)
+static const char *holder(bool has_group, const char *otherwise)
 {
-	bool v2 = access("/sys/fs/cgroup/cgroup.controllers", F_OK) == 0;
-	bool v1 = access("/sys/fs/cgroup/memory", W_OK) == 0;
+	return has_group ? "cgroup" : otherwise;
+}
 
+/* What holds each limit of a policy, tried with an empty sandbox's groups. */
+static void check_limits(struct finding *finding)
+{
+	const struct sandbox_limits wanted = {
+		.memory_bytes = 1 << 30, .processes = 100, .cpu_milli = 1000};
+	struct limits limits;
+
+	limits_prepare(&limits, &cgroup_host, &wanted, false);
 	finding->name = "limits";
 	finding->health =
-		(v2 || v1) && getuid() == 0 ? HEALTH_OK : HEALTH_WEAKER;
+		limits.has_memory && limits.has_processes && limits.has_cpu
+			? HEALTH_OK
+			: HEALTH_WEAKER;
+	(void)snprintf(finding->text, sizeof(finding->text),
+		       "cgroup v%d: limits.memory: %s, limits.processes: %s, "
+		       "limits.cpu: %s; limits.files, limits.disk: rlimits and "
+		       "sizes of private file systems",
+		       cgroup_is_v2(&cgroup_host) ? 2 : 1,
+		       holder(limits.has_memory, "rlimits (each process)"),
+		       holder(limits.has_processes, "rlimits"),
+		       holder(limits.has_cpu, "nothing"));
+	limits_release(&limits);
+	finding->mend = "run it as root, or delegate a cgroup with memory, "
+			"pids and cpu (systemd: Delegate=yes)";
+}
+
+static void check_freezer(struct finding *finding)
+{
+	const struct sandbox_limits nothing = {0};
+	struct limits limits;
+
+	limits_prepare(&limits, &cgroup_host, &nothing, true);
+	finding->name = "freezer";
+	finding->health = limits_can_rest(&limits) ? HEALTH_OK : HEALTH_WEAKER;
 	(void)snprintf(finding->text, sizeof(finding->text), "%s",
-		       getuid() != 0 ? "resource limits of processes (rlimits)"
-		       : v1	     ? "cgroup v1"
-		       : v2	     ? "cgroup v2"
-				     : "rlimits");
-	finding->mend = "run the gateway as root, or delegate a cgroup";
+		       limits_can_rest(&limits) ? "a sandbox can be paused"
+						: "no sandbox can be paused");
+	limits_release(&limits);
+	finding->mend = "run it as root, or delegate a cgroup (systemd: "
+			"Delegate=yes)";
 }
 
 static void print_findings(const json_t *value)
@@ -133,8 +166,8 @@ static void print_findings(const json_t *value)
 int cmd_doctor(struct cli *cli)
 {
 	static void (*const checks[])(struct finding *) = {
-		check_namespaces, check_landlock, check_nftables,
-		check_cgroups};
+		check_namespaces, check_landlock, check_nftables, check_limits,
+		check_freezer};
 	static const char *const names[] = {"ok", "weaker", "MISSING"};
 	bool missing = false;
 	json_t *list;

@@ -7,6 +7,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define CGROUP_ROOT "/sys/fs/cgroup"
@@ -16,11 +17,28 @@ enum cgroup_tree {
 	CGROUP_V1_MEMORY,
 	CGROUP_V1_PIDS,
 	CGROUP_V1_FREEZER,
+	CGROUP_V1_CPU,
 	CGROUP_TREES
 };
 
+/* Where to look: the mounted trees, and a file as /proc/self/cgroup. */
+struct cgroup_host {
+	const char *root;
+	const char *self;
+};
+extern const struct cgroup_host cgroup_host;
+
 /* The directory for them. False: there is no such place. */
 bool cgroup_place(enum cgroup_tree tree, char out[PATH_MAX]);
+/* The same, elsewhere. */
+bool cgroup_place_on(const struct cgroup_host *host, enum cgroup_tree tree,
+		     char out[PATH_MAX]);
+/* Is version 2 what stands at the root? */
+bool cgroup_is_v2(const struct cgroup_host *host);
+/* Hand controllers ("memory") on to the groups below a place of version 2,
+ * as far as they were handed to it. */
+void cgroup_delegate(const char *place, const char *const *controllers,
+		     size_t count);
 /* Write a number, or text, into a group's file. 0, or -1 with errno. */
 int cgroup_write(const char *group, const char *file, uint64_t value);
 int cgroup_write_text(const char *group, const char *file, const char *text);

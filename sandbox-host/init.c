@@ -180,11 +180,19 @@ static int start_command(const struct init *init, int master,
 	return 0;
 }
 
+/* The smaller of both: what is in a tmpfs is memory, too. */
+static uint64_t tmpfs_max(const struct sandbox_limits *limits)
+{
+	uint64_t memory = limits->memory_bytes, disk = limits->disk_bytes;
+
+	return disk && (!memory || disk < memory) ? disk : memory;
+}
+
 _Noreturn void init_run(const struct init *init)
 {
 	struct steps steps = {
 		.plan = init->plan,
-		.tmpfs_max = init->spec->limits.memory_bytes,
+		.tmpfs_max = tmpfs_max(&init->spec->limits),
 		.program = init->program,
 		.ruleset = -1,
 	};

@@ -39,7 +39,7 @@ struct path_beneath {
 	int32_t parent_fd;
 } __attribute__((packed));
 
-static long abi(void)
+long landlock_abi(void)
 {
 	return syscall(SYS_landlock_create_ruleset, NULL, 0, VERSION_FLAG);
 }
@@ -59,7 +59,7 @@ static uint64_t handled(long version)
 
 int landlock_begin(struct err *err)
 {
-	long version = abi();
+	long version = landlock_abi();
 	struct ruleset_attr attr = {.handled_access_fs = handled(version)};
 	size_t size = sizeof(attr.handled_access_fs);
 	int fd;
@@ -78,7 +78,8 @@ int landlock_begin(struct err *err)
 static int add_rule(int ruleset, int fd, uint64_t access, const char *path,
 		    struct err *err)
 {
-	struct path_beneath rule = {.allowed_access = access & handled(abi()),
+	struct path_beneath rule = {.allowed_access =
+					    access & handled(landlock_abi()),
 				    .parent_fd = fd};
 
 	if (syscall(SYS_landlock_add_rule, ruleset, RULE_BENEATH, &rule, 0) < 0)

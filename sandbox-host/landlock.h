@@ -11,6 +11,8 @@
 
 #include "common/err.h"
 
+/* This kernel's ABI; below 1: it has none. */
+long landlock_abi(void);
 /* A ruleset's descriptor; -1 with err, -2 when this kernel has none. */
 int landlock_begin(struct err *err);
 /* Let everything below path be read and executed, or written too. */

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,6 +21,7 @@
 #define REMOVE_TRIES	50
 #define REMOVE_PAUSE_NS 2000000
 #define VALUE_MAX	4096
+#define CPU_PERIOD_US	100000
 
 /* The number after key in a file of "key number" lines (key NULL: the
  * whole file is one number); 0 when there is none. */
@@ -101,16 +103,20 @@ void limits_sweep(pid_t dead)
 	}
 }
 
-static char *new_group(struct limits *limits, enum cgroup_tree which)
+static char *new_group(struct limits *limits, const struct cgroup_host *host,
+		       enum cgroup_tree which)
 {
+	static const char *const wanted[] = {"memory", "pids", "cpu"};
 	static unsigned serial;
 	char *group = limits->groups[limits->group_count];
 	char directory[PATH_MAX];
 	int len;
 
-	if (!cgroup_place(which, directory))
+	if (!cgroup_place_on(host, which, directory))
 		return NULL;
 	(void)sweep(directory, 0);
+	if (which == CGROUP_V2)
+		cgroup_delegate(directory, wanted, ARRAY_SIZE(wanted));
 	len = snprintf(group, PATH_MAX, "%s/" GROUP_PREFIX "%d-%u", directory,
 		       (int)getpid(), serial++);
 	if (len < 0 || len >= PATH_MAX || mkdir(group, 0755) < 0)
@@ -130,61 +136,101 @@ static uint64_t processes_of(const struct limits *limits)
 	return limits->wanted.processes + 1;
 }
 
-static void prepare_v1(struct limits *limits, enum cgroup_tree which,
-		       bool *has_it)
+/* Of each period of CPU_PERIOD_US on every core. */
+static uint64_t cpu_quota(const struct limits *limits)
 {
-	char *group = new_group(limits, which);
+	return limits->wanted.cpu_milli * CPU_PERIOD_US / 1000;
+}
+
+static int set_v1(const struct limits *limits, enum cgroup_tree which,
+		  const char *group)
+{
+	if (which == CGROUP_V1_MEMORY)
+		return cgroup_write(group, "memory.limit_in_bytes",
+				    limits->wanted.memory_bytes);
+	if (which == CGROUP_V1_PIDS)
+		return cgroup_write(group, "pids.max", processes_of(limits));
+	if (cgroup_write(group, "cpu.cfs_period_us", CPU_PERIOD_US) < 0)
+		return -1;
+	return cgroup_write(group, "cpu.cfs_quota_us", cpu_quota(limits));
+}
+
+static void prepare_v1(struct limits *limits, const struct cgroup_host *host,
+		       enum cgroup_tree which, bool *has_it)
+{
+	char *group = new_group(limits, host, which);
 
 	if (!group)
 		return;
-	*has_it = which == CGROUP_V1_MEMORY
-			  ? cgroup_write(group, "memory.limit_in_bytes",
-					 limits->wanted.memory_bytes) == 0
-			  : cgroup_write(group, "pids.max",
-					 processes_of(limits)) == 0;
+	*has_it = set_v1(limits, which, group) == 0;
 	if (!*has_it)
 		drop_group(limits);
 }
 
-static void prepare_v2(struct limits *limits, bool rests)
+static void set_v2(struct limits *limits, const char *group)
 {
-	char *group = access(CGROUP_ROOT "/cgroup.controllers", F_OK) == 0
-			      ? new_group(limits, CGROUP_V2)
-			      : NULL;
+	const struct sandbox_limits *wanted = &limits->wanted;
+	char text[64];
+
+	if (wanted->memory_bytes)
+		limits->has_memory = cgroup_write(group, "memory.max",
+						  wanted->memory_bytes) == 0;
+	if (limits->has_memory)
+		(void)cgroup_write(group, "memory.swap.max", 0);
+	if (wanted->processes)
+		limits->has_processes = cgroup_write(group, "pids.max",
+						     processes_of(limits)) == 0;
+	if (!wanted->cpu_milli)
+		return;
+	snprintf(text, sizeof(text), "%llu %d",
+		 (unsigned long long)cpu_quota(limits), CPU_PERIOD_US);
+	limits->has_cpu = cgroup_write_text(group, "cpu.max", text) == 0;
+}
+
+static void prepare_v2(struct limits *limits, const struct cgroup_host *host,
+		       bool rests)
+{
+	char *group =
+		cgroup_is_v2(host) ? new_group(limits, host, CGROUP_V2) : NULL;
 
 	if (!group)
 		return;
-	if (limits->wanted.memory_bytes)
-		limits->has_memory =
-			cgroup_write(group, "memory.max",
-				     limits->wanted.memory_bytes) == 0;
-	if (limits->has_memory)
-		(void)cgroup_write(group, "memory.swap.max", 0);
-	if (limits->wanted.processes)
-		limits->has_processes = cgroup_write(group, "pids.max",
-						     processes_of(limits)) == 0;
+	set_v2(limits, group);
 	if (rests && cgroup_write(group, "cgroup.freeze", 0) == 0)
 		limits->freezer = group;
-	if (!limits->has_memory && !limits->has_processes && !limits->freezer)
+	if (!limits->has_memory && !limits->has_processes && !limits->has_cpu &&
+	    !limits->freezer)
 		drop_group(limits);
 }
 
-void limits_prepare(struct limits *limits, const struct sandbox_limits *wanted,
-		    bool rests)
+void limits_prepare(struct limits *limits, const struct cgroup_host *host,
+		    const struct sandbox_limits *wanted, bool rests)
 {
 	*limits = (struct limits){.wanted = *wanted};
-	if (!wanted->memory_bytes && !wanted->processes && !rests)
+	if (!wanted->memory_bytes && !wanted->processes && !wanted->cpu_milli &&
+	    !rests)
 		return;
-	prepare_v2(limits, rests);
+	prepare_v2(limits, host, rests);
 	if (limits->group_count)
 		return;
 	if (wanted->memory_bytes)
-		prepare_v1(limits, CGROUP_V1_MEMORY, &limits->has_memory);
+		prepare_v1(limits, host, CGROUP_V1_MEMORY, &limits->has_memory);
 	if (wanted->processes)
-		prepare_v1(limits, CGROUP_V1_PIDS, &limits->has_processes);
+		prepare_v1(limits, host, CGROUP_V1_PIDS,
+			   &limits->has_processes);
+	if (wanted->cpu_milli)
+		prepare_v1(limits, host, CGROUP_V1_CPU, &limits->has_cpu);
 	if (rests)
-		limits->freezer = new_group(limits, CGROUP_V1_FREEZER);
+		limits->freezer = new_group(limits, host, CGROUP_V1_FREEZER);
 	limits->is_freezer_v1 = limits->freezer != NULL;
+}
+
+void limits_say_open(const struct limits *limits, struct report *report)
+{
+	if (limits->wanted.cpu_milli && !limits->has_cpu)
+		report_say(report, CONSTRAINT_none,
+			   "limits.cpu does not hold: this host gives us no "
+			   "cgroup of cpu");
 }
 
 bool limits_can_rest(const struct limits *limits)
@@ -276,6 +322,12 @@ int limits_apply(const struct limits *limits, struct err *err)
 	if (wanted->processes && !limits->has_processes &&
 	    set_limit(RLIMIT_NPROC, processes_of(limits), "processes", err) < 0)
 		return -1;
+	if (wanted->files &&
+	    set_limit(RLIMIT_NOFILE, wanted->files, "files", err) < 0)
+		return -1;
+	if (wanted->disk_bytes &&
+	    set_limit(RLIMIT_FSIZE, wanted->disk_bytes, "disk", err) < 0)
+		return -1;
 	/* Data, not address space: some runtimes reserve far more than they
 	 * ever use. */
 	if (wanted->memory_bytes && !limits->has_memory &&
@@ -284,25 +336,51 @@ int limits_apply(const struct limits *limits, struct err *err)
 	return 0;
 }
 
-void limits_report(const struct limits *limits, struct report *report)
+/* Is it more than what was told? It counts as told then. */
+static bool is_news(uint64_t now, uint64_t *told)
 {
+	bool is_more = now > *told;
+
+	*told = is_more ? now : *told;
+	return is_more;
+}
+
+void limits_report(struct limits *limits, struct report *report)
+{
+	uint64_t ended = 0, refused = 0;
+
 	for (unsigned i = 0; i < limits->group_count; i++) {
 		const char *group = limits->groups[i];
 
-		if (read_value(group, "memory.events", "oom_kill ") ||
-		    read_value(group, "memory.oom_control", "oom_kill "))
-			report_say(report, CONSTRAINT_resource_limit,
-				   "memory of %llu bytes is used up: a process "
-				   "was ended by resource_limit",
-				   (unsigned long long)
-					   limits->wanted.memory_bytes);
-		if (read_value(group, "pids.events", "max "))
-			report_say(
-				report, CONSTRAINT_resource_limit,
-				"a new process denied by resource_limit "
-				"(%llu at once)",
-				(unsigned long long)limits->wanted.processes);
+		ended += read_value(group, "memory.events", "oom_kill ");
+		ended += read_value(group, "memory.oom_control", "oom_kill ");
+		refused += read_value(group, "pids.events", "max ");
 	}
+	if (is_news(ended, &limits->ended))
+		report_say(report, CONSTRAINT_resource_limit,
+			   "memory of %llu bytes is used up: %llu processes "
+			   "were ended by resource_limit (limits.memory)",
+			   (unsigned long long)limits->wanted.memory_bytes,
+			   (unsigned long long)ended);
+	if (is_news(refused, &limits->refused))
+		report_say(report, CONSTRAINT_resource_limit,
+			   "a new process denied by resource_limit "
+			   "(limits.processes: %llu at once)",
+			   (unsigned long long)limits->wanted.processes);
+}
+
+void limits_report_end(struct limits *limits, int status,
+		       struct report *report)
+{
+	limits_report(limits, report);
+	/* A shell says in its own code which signal ended its program. */
+	if (limits->wanted.disk_bytes &&
+	    ((WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ) ||
+	     (WIFEXITED(status) && WEXITSTATUS(status) == 128 + SIGXFSZ)))
+		report_say(report, CONSTRAINT_resource_limit,
+			   "a larger file denied by resource_limit "
+			   "(limits.disk: %llu bytes)",
+			   (unsigned long long)limits->wanted.disk_bytes);
 }
 
 void limits_release(struct limits *limits)

@@ -21,6 +21,7 @@
 #include "sandbox-host/namespaces.h"
 #include "sandbox-host/network.h"
 #include "sandbox-host/overlay.h"
+#include "sandbox-host/require.h"
 
 /* What sandbox_prepare() made, until a sandbox takes it. */
 static struct seccomp_program prepared;
@@ -180,10 +181,13 @@ static int start(struct sandbox *sandbox, const struct sandbox_spec *spec,
 	    identity_take(&sandbox->identity, &sandbox->plan.identity,
 			  spec->uids, err) < 0 ||
 	    take_program(&sandbox->program, sandbox->plan.watches_reads, err) <
-		    0 ||
+		    0)
+		return -1;
+	limits_prepare(&sandbox->limits, &cgroup_host, &spec->limits,
+		       spec->is_service || spec->require.freezer);
+	if (require_check(spec, &sandbox->limits, err) < 0 ||
 	    control_pair(ends, err) < 0)
 		return -1;
-	limits_prepare(&sandbox->limits, &spec->limits, spec->is_service);
 	(void)sigprocmask(SIG_SETMASK, NULL, &init.mask);
 	init.control = ends[1];
 	sandbox->control = ends[0];
@@ -224,6 +228,7 @@ void sandbox_say_notes(struct sandbox *sandbox)
 	for (size_t i = 0; i < sandbox->plan.note_count; i++)
 		report_say(&sandbox->report, CONSTRAINT_none, "%s",
 			   sandbox->plan.notes[i]);
+	limits_say_open(&sandbox->limits, &sandbox->report);
 }
 
 int sandbox_go(struct sandbox *sandbox, struct err *err)

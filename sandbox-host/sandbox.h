@@ -88,6 +88,18 @@ struct sandbox_limits {
 	uint64_t memory_bytes; /* 0: none, as for the others */
 	uint64_t processes;
 	uint64_t time_ms;
+	uint64_t cpu_milli;  /* thousandths of a core */
+	uint64_t disk_bytes; /* of one file, and of each private tmpfs */
+	uint64_t files;	     /* open ones, of one process */
+};
+
+/* What must be so, or sandbox_start() fails (ERR_UNSUPPORTED). */
+struct sandbox_require {
+	unsigned landlock; /* the least ABI; 0: any, or none */
+	/* A cgroup holds the limit. */
+	bool memory, processes, cpu;
+	bool disk;    /* nothing inside can be written without bound */
+	bool freezer; /* a group that can be frozen */
 };
 
 /* Something that was denied or that the user should know. */
@@ -128,6 +140,7 @@ struct sandbox_spec {
 	/* Names of files in the workspace with more to hide (ignore.h). */
 	struct sandbox_paths ignore_files;
 	struct sandbox_limits limits;
+	struct sandbox_require require;
 	struct sandbox_uids uids;
 	const char *hostname; /* NULL: SANDBOX_HOSTNAME */
 	bool has_terminal;    /* stdin and stdout are one: give it a pty */

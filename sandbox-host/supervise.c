@@ -51,6 +51,8 @@ static void serve_control(struct watch *watch)
 	if (message.kind == CONTROL_EXITED && !watch->has_status) {
 		watch->has_status = true;
 		watch->exit_code = exit_code_of(message.value);
+		limits_report_end(&sandbox->limits, message.value,
+				  &sandbox->report);
 	}
 	if (message.kind == CONTROL_FAILED) {
 		report_say(&sandbox->report, CONSTRAINT_none, "%s",

@@ -73,6 +73,30 @@ static int set_ours(const struct session_spec *from, struct arena *arena,
 	return 0;
 }
 
+static struct sandbox_limits limits_of(const struct policy_limits *limits)
+{
+	return (struct sandbox_limits){
+		.memory_bytes = limits->memory_bytes,
+		.processes = limits->processes,
+		.time_ms = limits->time_ms,
+		.cpu_milli = limits->cpu_milli,
+		.disk_bytes = limits->disk_bytes,
+		.files = limits->files,
+	};
+}
+
+static struct sandbox_require require_of(const struct policy_require *require)
+{
+	return (struct sandbox_require){
+		.landlock = require->landlock,
+		.memory = require->memory,
+		.processes = require->processes,
+		.cpu = require->cpu,
+		.disk = require->disk,
+		.freezer = require->freezer,
+	};
+}
+
 int session_spec_make(const struct session_spec *from, struct arena *arena,
 		      struct sandbox_spec *spec, struct err *err)
 {
@@ -82,7 +106,6 @@ int session_spec_make(const struct session_spec *from, struct arena *arena,
 		[WORKSPACE_OVERLAY] = SANDBOX_OVERLAY,
 	};
 	const struct policy_filesystem *files = &from->policy->filesystem;
-	const struct policy_limits *limits = &from->policy->limits;
 	json_t *signing = json_object_get(from->session, "signing");
 	const struct run_env env = {
 		.policy = from->policy,
@@ -104,8 +127,8 @@ int session_spec_make(const struct session_spec *from, struct arena *arena,
 		.hide = paths_of(arena, &files->hide),
 		.ignore_files = paths_of(arena, &files->ignore_files),
 		.protect = protected_of(from, arena),
-		.limits = {limits->memory_bytes, limits->processes,
-			   limits->time_ms},
+		.limits = limits_of(&from->policy->limits),
+		.require = require_of(&from->policy->require),
 		.ca_pem = bytes_str(json_text(from->session, "ca_pem")),
 	};
 	if (set_ours(from, arena, spec, err) < 0)

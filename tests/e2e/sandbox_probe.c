@@ -7,7 +7,7 @@
  * connection that reaches a listener with "<family> <original address>
  * <port>\n", and DNS datagrams with themselves, and appends the same line to
  * FILE. --ca FILE is the CA to trust inside. Lists: --read --write --hide
- * --protect, each as often as wanted.
+ * --protect, --require, each as often as wanted.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -50,6 +50,10 @@ enum option_name {
 	OPTION_TIME,
 	OPTION_MEMORY,
 	OPTION_PROCESSES,
+	OPTION_CPU,
+	OPTION_DISK,
+	OPTION_FILES,
+	OPTION_REQUIRE,
 	OPTION_TERMINAL,
 	OPTION_ENV,
 	OPTION_HOSTNAME
@@ -72,6 +76,10 @@ static const struct option options[] = {
 	{"time", required_argument, NULL, OPTION_TIME},
 	{"memory", required_argument, NULL, OPTION_MEMORY},
 	{"processes", required_argument, NULL, OPTION_PROCESSES},
+	{"cpu", required_argument, NULL, OPTION_CPU},
+	{"disk", required_argument, NULL, OPTION_DISK},
+	{"files", required_argument, NULL, OPTION_FILES},
+	{"require", required_argument, NULL, OPTION_REQUIRE},
 	{"terminal", no_argument, NULL, OPTION_TERMINAL},
 	{"env", required_argument, NULL, OPTION_ENV},
 	{"hostname", required_argument, NULL, OPTION_HOSTNAME},
@@ -127,8 +135,27 @@ static void take_limit(struct request *request, int option, const char *text)
 		request->spec.limits.time_ms = value;
 	else if (option == OPTION_MEMORY)
 		request->spec.limits.memory_bytes = value;
+	else if (option == OPTION_CPU)
+		request->spec.limits.cpu_milli = value;
+	else if (option == OPTION_DISK)
+		request->spec.limits.disk_bytes = value;
+	else if (option == OPTION_FILES)
+		request->spec.limits.files = value;
 	else
 		request->spec.limits.processes = value;
+}
+
+static void take_required(struct request *request, const char *text)
+{
+	struct sandbox_require *require = &request->spec.require;
+
+	if (!strncmp(text, "landlock-", 9))
+		require->landlock = (unsigned)strtoul(text + 9, NULL, 10);
+	require->memory |= !strcmp(text, "limits.memory");
+	require->processes |= !strcmp(text, "limits.processes");
+	require->cpu |= !strcmp(text, "limits.cpu");
+	require->disk |= !strcmp(text, "limits.disk");
+	require->freezer |= !strcmp(text, "freezer");
 }
 
 static void take_list(struct request *request, int option, const char *text)
@@ -186,7 +213,13 @@ static void take_option(struct request *request, int option)
 	case OPTION_TIME:
 	case OPTION_MEMORY:
 	case OPTION_PROCESSES:
+	case OPTION_CPU:
+	case OPTION_DISK:
+	case OPTION_FILES:
 		take_limit(request, option, optarg);
+		break;
+	case OPTION_REQUIRE:
+		take_required(request, optarg);
 		break;
 	case OPTION_TERMINAL:
 		spec->has_terminal = true;

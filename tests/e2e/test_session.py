@@ -321,8 +321,26 @@ def test_ten_sandboxes_at_once(gateway, policies, origin, tmp_path):
 def test_doctor_says_what_this_host_lacks(gateway):
     done = gateway.cli("doctor", "-o", "json")
     assert done.returncode in (0, 1)
-    assert json.loads(done.stdout)
-    assert pathlib.Path("/proc/self/ns/user").exists()
+    rows = {row["name"]: row for row in json.loads(done.stdout)}
+    assert {"user namespaces", "Landlock", "nftables", "limits",
+            "freezer"} == rows.keys()
+    for limit in ("memory", "processes", "cpu"):
+        assert f"limits.{limit}: " in rows["limits"]["text"]
+
+
+def test_what_a_policy_limits_and_requires_holds(gateway, policies,
+                                                 workspace):
+    policy = policies.make() | {"limits": {"files": 64, "disk": "1MiB"}}
+    done = gateway.run(policy, "ulimit -n; head -c 2000000 /dev/zero >/tmp/x",
+                       workspace)
+    assert done.stdout == "64\n" and done.returncode != 0
+    done = gateway.run(policy | {"require": ["landlock-99"]}, "echo ran",
+                       workspace)
+    assert (done.returncode, done.stdout) == (125, "")
+    assert "the policy requires landlock-99: this kernel" in done.stderr
+    done = gateway.run(policy | {"require": ["landlock-1"]}, "echo ran",
+                       workspace)
+    assert done.stdout == "ran\n"
 
 
 @pytest.mark.parametrize("args", [["run"], ["nonsense"], ["session"],
