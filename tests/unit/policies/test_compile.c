@@ -11,8 +11,6 @@
 	"version: 1\ngit:\n  - {repo: 'https://a.example/o/r', " text "}\n"
 #define URL(text)	  "version: 1\ngit:\n  - {read: true, repo: '" text "'}\n"
 #define FILES(text)	  "version: 1\nfilesystem: {" text "}\n"
-#define LIMITS(text)	  "version: 1\nlimits: {" text "}\n"
-#define REQUIRE(text)	  "version: 1\nrequire: " text "\n"
 #define ENVIRONMENT(text) "version: 1\nenvironment: {" text "}\n"
 #define DENY(text)	  NETWORK("addresses: {deny: [" text "]}")
 #define EXCEPT(text)	  NETWORK("addresses: {allow: [" text "]}")
@@ -305,42 +303,6 @@ static const struct row {
 	{FILES("read: [~root/x]"), "a path starts with"},
 	{FILES("hide: ['']"), "a path starts with"},
 	{FILES("writes: []"), "did you mean \"write\"?"},
-	/* limits */
-	{LIMITS("memory: 4GiB, processes: 512, time: 2h"), NULL},
-	{LIMITS("memory: 4GB"), "this must be a size"},
-	{LIMITS("memory: 4096"), "this must be a size"},
-	{LIMITS("memory: 0GiB"), "this must be a size"},
-	{LIMITS("memory: 1.5GiB"), "this must be a size"},
-	{LIMITS("memory: -1GiB"), "this must be a size"},
-	{LIMITS("memory: 99999999999TiB"), "this must be a size"},
-	{LIMITS("memory: GiB"), "this must be a size"},
-	{LIMITS("time: 90"), "this must be a time"},
-	{LIMITS("time: 1 h"), "this must be a time"},
-	{LIMITS("time: 0s"), "this must be a time"},
-	{LIMITS("processes: 0"), "a number from 1"},
-	{LIMITS("processes: 1e3"), "a number from 1"},
-	{LIMITS("cpu: 2, disk: 10GiB, files: 1024"), NULL},
-	{LIMITS("cpu: 0.5"), NULL},
-	{LIMITS("cpu: 0.125"), NULL},
-	{LIMITS("cpu: 0"), "a number of cores"},
-	{LIMITS("cpu: 0.001"), "a number of cores"},
-	{LIMITS("cpu: 0.1255"), "a number of cores"},
-	{LIMITS("cpu: .5"), "a number of cores"},
-	{LIMITS("cpu: 2."), "a number of cores"},
-	{LIMITS("cpu: 1025"), "a number of cores"},
-	{LIMITS("cpu: 500m"), "a number of cores"},
-	{LIMITS("disk: 10"), "this must be a size"},
-	{LIMITS("files: 15"), "a number from 16"},
-	/* require */
-	{REQUIRE("[landlock-6, freezer, user-namespaces, nftables]"), NULL},
-	{REQUIRE("[limits.memory]"), "does not say how much"},
-	{"version: 1\nrequire: [limits.memory]\nlimits: {memory: 1GiB}\n",
-	 NULL},
-	{REQUIRE("[landlock-0]"), "an ABI of Landlock"},
-	{REQUIRE("[landlock-100]"), "an ABI of Landlock"},
-	{REQUIRE("[landlock-]"), "an ABI of Landlock"},
-	{REQUIRE("[freezr]"), "did you mean \"freezer\"?"},
-	{REQUIRE("freezer"), "this must be a list"},
 	/* environment */
 	{ENVIRONMENT("pass: [LANG], set: {CI: 1, EMPTY: ''}"), NULL},
 	{ENVIRONMENT("pass: [LA-NG]"), "not the name of a variable"},
@@ -418,9 +380,7 @@ static void policy_compile_reads_every_section(void **state)
 		"     push: {branches: ['${session.branch}']}}\n"
 		"filesystem: {workspace: {path: ~/w, mode: read}, read: [],\n"
 		"             hide: [~/.ssh]}\n"
-		"limits: {memory: 64KiB, processes: 7, time: 90s,\n"
-		"         cpu: 1.5, disk: 1MiB, files: 99}\n"
-		"require: [landlock-3, landlock-2, limits.cpu]\n"
+		"limits: {memory: 64KiB, processes: 7, time: 90s}\n"
 		"environment: {pass: [LANG], set: {CI: '1'}}\n");
 	const struct policy_rule *rule = &policy->rules[0];
 	const struct policy_repo *repo = &policy->repos[0];
@@ -462,11 +422,6 @@ static void policy_compile_reads_every_section(void **state)
 	assert_int_equal(policy->limits.memory_bytes, 65536);
 	assert_int_equal(policy->limits.processes, 7);
 	assert_int_equal(policy->limits.time_ms, 90000);
-	assert_int_equal(policy->limits.cpu_milli, 1500);
-	assert_int_equal(policy->limits.disk_bytes, 1 << 20);
-	assert_int_equal(policy->limits.files, 99);
-	assert_int_equal(policy->require.landlock, 3);
-	assert_true(policy->require.cpu && !policy->require.memory);
 	assert_true(bytes_is(policy->environment.pass.items[0], "LANG"));
 	assert_true(bytes_is(policy->environment.set[0].value, "1"));
 	policy_free(policy);
