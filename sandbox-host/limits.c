@@ -369,8 +369,7 @@ void limits_report(struct limits *limits, struct report *report)
 			   (unsigned long long)limits->wanted.processes);
 }
 
-void limits_report_end(struct limits *limits, int status,
-		       struct report *report)
+void limits_report_end(struct limits *limits, int status, struct report *report)
 {
 	limits_report(limits, report);
 	/* A shell says in its own code which signal ended its program. */
