@@ -1,5 +1,10 @@
+#include "sandbox-host/api/lifecycle.h"
+
 #include "sandbox-host/api/areas.h"
-#include "sandbox-host/api/exchange.h"
+#include "sandbox-host/api/shown.h"
+
+#define BODY_CREATE (2 * 1024 * 1024)
+#define BODY_SMALL  (64 * 1024)
 
 static void show_health(struct exchange *exchange)
 {
@@ -7,7 +12,97 @@ static void show_health(struct exchange *exchange)
 			    json_pack("{s:s}", "status", "healthy"));
 }
 
+/* ---- one sandbox ---- */
+
+void lifecycle_ask(struct exchange *exchange, uint16_t type,
+		   exchange_answer_fn *on_answer)
+{
+	const struct host_ref ref = {.id = exchange->pieces[0]};
+	const struct exchange_question question = {
+		.type = type,
+		.schema = &host_ref_schema,
+		.message = &ref,
+		.fd = -1,
+		.reply_schema = &host_sandbox_schema,
+	};
+
+	if (ref.id.len > HOST_ID_MAX || !wire_is_printable(ref.id)) {
+		exchange_fail(exchange, 404, "SANDBOX_NOT_FOUND",
+			      "there is no such sandbox");
+		return;
+	}
+	exchange_ask(exchange, &question, on_answer);
+}
+
+void lifecycle_ask_show(struct exchange *exchange,
+			exchange_answer_fn *on_answer)
+{
+	lifecycle_ask(exchange, MSG_HOST_SHOW, on_answer);
+}
+
+static void on_shown(struct exchange *exchange, const void *message, int *fd)
+{
+	(void)fd;
+	exchange_reply_json(exchange, 200, shown_sandbox(message, true));
+}
+
+static void show(struct exchange *exchange)
+{
+	lifecycle_ask_show(exchange, on_shown);
+}
+
+static void on_killed(struct exchange *exchange, const void *message, int *fd)
+{
+	(void)message;
+	(void)fd;
+	exchange_reply_empty(exchange, 204);
+}
+
+static void kill_it(struct exchange *exchange)
+{
+	lifecycle_ask(exchange, MSG_HOST_KILL, on_killed);
+}
+
+static void on_accepted(struct exchange *exchange, const void *message, int *fd)
+{
+	(void)message;
+	(void)fd;
+	exchange_reply_empty(exchange, 202);
+}
+
+static void pause_it(struct exchange *exchange)
+{
+	lifecycle_ask(exchange, MSG_HOST_PAUSE, on_accepted);
+}
+
+static void resume(struct exchange *exchange)
+{
+	lifecycle_ask(exchange, MSG_HOST_RESUME, on_accepted);
+}
+
 const struct route lifecycle_routes[] = {
 	{"GET", "/health", ROUTE_OPEN, 0, ROUTE_WHOLE, show_health},
+	{"POST", "/sandboxes", ROUTE_KEY, BODY_CREATE, ROUTE_WHOLE,
+	 lifecycle_create},
+	{"GET", "/sandboxes", ROUTE_KEY, 0, ROUTE_WHOLE, lifecycle_list},
+	{"GET", "/sandboxes/{}", ROUTE_KEY, 0, ROUTE_WHOLE, show},
+	{"DELETE", "/sandboxes/{}", ROUTE_KEY, BODY_SMALL, ROUTE_WHOLE,
+	 kill_it},
+	{"PATCH", "/sandboxes/{}/metadata", ROUTE_KEY, BODY_SMALL, ROUTE_WHOLE,
+	 lifecycle_patch},
+	{"POST", "/sandboxes/{}/pause", ROUTE_KEY, BODY_SMALL, ROUTE_WHOLE,
+	 pause_it},
+	{"POST", "/sandboxes/{}/resume", ROUTE_KEY, BODY_SMALL, ROUTE_WHOLE,
+	 resume},
+	{"POST", "/sandboxes/{}/renew-expiration", ROUTE_KEY, BODY_SMALL,
+	 ROUTE_WHOLE, lifecycle_renew},
+	{"GET", "/sandboxes/{}/endpoints/{}", ROUTE_KEY, 0, ROUTE_WHOLE,
+	 lifecycle_endpoint},
+	{"GET", "/sandboxes/{}/diagnostics/logs", ROUTE_KEY, 0, ROUTE_WHOLE,
+	 lifecycle_logs},
+	{"GET", "/sandboxes/{}/diagnostics/events", ROUTE_KEY, 0, ROUTE_WHOLE,
+	 lifecycle_events},
+	{"POST", "/metrics/events", ROUTE_KEY, BODY_SMALL, ROUTE_WHOLE,
+	 lifecycle_metrics},
 	{0},
 };

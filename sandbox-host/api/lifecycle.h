@@ -1,0 +1,34 @@
+/*
+ * The handlers of the lifecycle API that are not in lifecycle.c.
+ */
+#ifndef SANDBOX_HOST_API_LIFECYCLE_H
+#define SANDBOX_HOST_API_LIFECYCLE_H
+
+#include "sandbox-host/api/exchange.h"
+
+#define LIFECYCLE_PORT_EXECD  44772
+#define LIFECYCLE_PORT_EGRESS 18080
+
+/* create.c */
+void lifecycle_create(struct exchange *exchange);
+/* list.c */
+void lifecycle_list(struct exchange *exchange);
+/* change.c */
+void lifecycle_patch(struct exchange *exchange);
+void lifecycle_renew(struct exchange *exchange);
+/* endpoints.c */
+void lifecycle_endpoint(struct exchange *exchange);
+/* diagnostics.c */
+void lifecycle_logs(struct exchange *exchange);
+void lifecycle_events(struct exchange *exchange);
+void lifecycle_metrics(struct exchange *exchange);
+
+/* The sandbox that the path names, asked for as it is; a bad name is
+ * answered. */
+void lifecycle_ask_show(struct exchange *exchange,
+			exchange_answer_fn *on_answer);
+/* A question about that sandbox that is answered with it. */
+void lifecycle_ask(struct exchange *exchange, uint16_t type,
+		   exchange_answer_fn *on_answer);
+
+#endif

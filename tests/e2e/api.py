@@ -1,0 +1,155 @@
+"""The HTTP API of the tests' own service of sandboxes, and clients of it: raw
+requests, and programs that use the unmodified SDK of OpenSandbox."""
+import http.client
+import json
+import pathlib
+import shutil
+import socket
+import subprocess
+
+from gateway import BUILD
+from host import PROGRAM, Host
+from waiting import wait_until
+
+SDK = pathlib.Path(__file__).parent / "opensandbox"
+API_PROGRAM = "sallyport-api"
+KEY = "OPEN-SANDBOX-API-KEY"
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def install_sdk(directory):
+    """The SDK of npm, for programs in that directory."""
+    for name in ("package.json", "package-lock.json"):
+        shutil.copy(SDK / name, directory)
+    subprocess.run(["npm", "ci", "--no-audit", "--no-fund", "--prefer-offline",
+                    "--ignore-scripts", "--fetch-retries", "5"],
+                   cwd=directory, check=True, capture_output=True, timeout=300)
+    return directory
+
+
+class Answer:
+    def __init__(self, status, headers, body):
+        self.status, self.headers, self.body = status, headers, body
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+    def __repr__(self):
+        return f"<{self.status} {self.body[:500]}>"
+
+
+class Api(Host):
+    """A service that listens; key is what lets in."""
+
+    def __init__(self, gateway, directory, **config):
+        self.key, line = subprocess.run(
+            [PROGRAM, "--new-key"], check=True, capture_output=True,
+            text=True).stdout.split()
+        self.port = free_port()
+        super().__init__(gateway, directory,
+                         listen=[f"127.0.0.1:{self.port}"], api_keys=[line],
+                         **config)
+
+    # ---- the process ----
+
+    def api_pids(self):
+        """Those of this service's daemon."""
+        found = []
+        for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+            try:
+                text = path.read_text()
+            except OSError:
+                continue
+            name = text[text.index("(") + 1:text.rindex(")")]
+            fields = text[text.rindex(")") + 2:].split()
+            if name == API_PROGRAM[:15] and fields[0] != "Z" and \
+                    int(fields[1]) == self.process.pid:
+                found.append(int(path.parent.name))
+        return found
+
+    def start(self):
+        super().start()
+        wait_until(self.is_healthy)
+        return self
+
+    def is_healthy(self):
+        try:
+            return self.call("GET", "/health", key=None).status == 200
+        except OSError:
+            return False
+
+    # ---- requests ----
+
+    def call(self, method, path, body=None, headers=(), key=True,
+             timeout=60):
+        """One request; body: bytes, or what becomes JSON. key: True is the
+        right one, None none."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port,
+                                                timeout=timeout)
+        headers = dict(headers)
+        if key:
+            headers[KEY] = self.key if key is True else key
+        if body is not None and not isinstance(body, bytes):
+            headers.setdefault("Content-Type", "application/json")
+            body = json.dumps(body).encode()
+        try:
+            connection.request(method, path, body, headers)
+            answer = connection.getresponse()
+            return Answer(answer.status, answer.headers, answer.read())
+        finally:
+            connection.close()
+
+    def make(self, **more):
+        """A sandbox, made through the API; its id."""
+        answer = self.call("POST", "/v1/sandboxes", {
+            "image": {"uri": "host"},
+            "entrypoint": ["tail", "-f", "/dev/null"],
+            "resourceLimits": {"cpu": "1", "memory": "512Mi"}, **more})
+        assert answer.status == 202, (answer, self.log()[-3000:])
+        return answer.json["id"]
+
+    def endpoint(self, box, port):
+        """(path, headers) of what is at a port of a sandbox: 44772 execd,
+        18080 egress."""
+        answer = self.call("GET", f"/v1/sandboxes/{box}/endpoints/{port}")
+        assert answer.status == 200, answer
+        host, slash, path = answer.json["endpoint"].partition("/")
+        assert host == f"127.0.0.1:{self.port}"
+        return slash + path, answer.json["headers"]
+
+    def inside(self, method, box, path, body=None, port=44772, headers=(),
+               **more):
+        """A request to an endpoint of a sandbox, with its token."""
+        prefix, token = self.endpoint(box, port)
+        return self.call(method, prefix + path, body,
+                         {**token, **dict(headers)}, key=None, **more)
+
+    def socket(self):
+        return socket.create_connection(("127.0.0.1", self.port), timeout=60)
+
+    # ---- the SDK ----
+
+    def node(self, directory, script, *words, timeout=120):
+        """Run a module with the SDK (install_sdk() of the directory); what it
+        prints is JSON. Its `connection` is a ConnectionConfig for us."""
+        path = pathlib.Path(directory) / "program.mjs"
+        path.write_text(
+            'import * as sdk from "@alibaba-group/opensandbox";\n'
+            "const { Sandbox, SandboxManager, ConnectionConfig } = sdk;\n"
+            "const connection = new ConnectionConfig({\n"
+            f'  domain: "127.0.0.1:{self.port}", protocol: "http",\n'
+            f'  apiKey: {json.dumps(self.key)} }});\n' + script)
+        done = subprocess.run(["node", path, *words], cwd=directory,
+                              capture_output=True, text=True, timeout=timeout)
+        assert done.returncode == 0, (done.stdout, done.stderr,
+                                      self.log()[-3000:])
+        return json.loads(done.stdout)
+
+
+__all__ = ["Api", "BUILD", "KEY", "free_port", "install_sdk"]
