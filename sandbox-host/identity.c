@@ -3,8 +3,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -131,6 +134,47 @@ int identity_map(const struct identity *identity,
 	    write_file(pid, "gid_map", gids, err) < 0)
 		return -1;
 	return 0;
+}
+
+int identity_namespace(const struct identity *identity,
+		       const struct stat *owner, struct err *err)
+{
+	const struct plan_identity inside = {
+		.is_privileged = true,
+		.uid = owner->st_uid,
+		.gid = owner->st_gid,
+	};
+	char path[64], word;
+	auto_fd int mine = -1;
+	int ends[2], fd = -1;
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_system(err, "map: make a pipe");
+	mine = ends[0];
+	pid = fork();
+	if (pid == 0) {
+		(void)close(ends[0]);
+		if (unshare(CLONE_NEWUSER) < 0 || write(ends[1], "", 1) != 1)
+			_exit(1);
+		for (;;)
+			(void)pause();
+	}
+	(void)close(ends[1]);
+	if (pid < 0)
+		return err_system(err, "map: fork");
+	if (read(mine, &word, 1) != 1) {
+		(void)err_system(err, "map: make a user namespace");
+	} else if (identity_map(identity, &inside, pid, err) == 0) {
+		(void)snprintf(path, sizeof(path), "/proc/%d/ns/user",
+			       (int)pid);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd < 0)
+			(void)err_system(err, "map: open a user namespace");
+	}
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, NULL, 0);
+	return fd;
 }
 
 int identity_become(const struct plan_identity *inside, struct err *err)

@@ -33,6 +33,10 @@ void identity_give_back(struct identity *identity);
 int identity_map(const struct identity *identity,
 		 const struct plan_identity *inside, pid_t pid,
 		 struct err *err);
+/* A user namespace in which the owner of something is the session's host
+ * user: for an id-mapped mount. -1. */
+int identity_namespace(const struct identity *identity,
+		       const struct stat *owner, struct err *err);
 /* In init: become the mapped ids, drop supplementary groups where the
  * kernel lets us. 0, or -1. */
 int identity_become(const struct plan_identity *inside, struct err *err);

@@ -43,12 +43,12 @@ int mounts_enter_root(struct err *err)
 	return 0;
 }
 
-int mounts_detach(struct err *err)
+int mounts_detach(const char *path, struct err *err)
 {
-	if (umount2(MOUNTS_OLD, MNT_DETACH) < 0)
-		return err_system(err, "root: detach the host's");
-	if (rmdir(MOUNTS_OLD) < 0)
-		return err_system(err, "root: remove " MOUNTS_OLD);
+	if (umount2(path, MNT_DETACH) < 0)
+		return err_system(err, "root: detach %s", path);
+	if (rmdir(path) < 0)
+		return err_system(err, "root: remove %s", path);
 	return 0;
 }
 

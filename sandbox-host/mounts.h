@@ -17,8 +17,11 @@
 
 /* Make "/" a new tmpfs with the host's root at MOUNTS_OLD. 0, or -1. */
 int mounts_enter_root(struct err *err);
-/* Take the host's root away. 0, or -1. */
-int mounts_detach(struct err *err);
+/* Where the root of an image stands until mounts_detach(). */
+#define MOUNTS_IMAGE "/.image"
+
+/* Take MOUNTS_OLD or MOUNTS_IMAGE away. 0, or -1. */
+int mounts_detach(const char *path, struct err *err);
 
 /* O_PATH descriptor of a path without links; -1: errno. */
 int mounts_open(const char *path);

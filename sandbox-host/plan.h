@@ -34,6 +34,7 @@
 	X(FILE, INIT, "file")                                                  \
 	X(TRUSTSTORE, INIT, "truststore")                                      \
 	X(TMPFS, INIT, "tmpfs")                                                \
+	X(IMAGE, INIT, "image")                                                \
 	X(BIND, INIT, "bind")                                                  \
 	X(PROC, INIT, "proc")                                                  \
 	X(DEVPTS, INIT, "devpts")                                              \
@@ -71,7 +72,8 @@ enum plan_flags {		   /* bits */
 		  PLAN_DEVICE = 16,  /* bind: device nodes stay usable */
 		  PLAN_OVERLAY = 32, /* bind: the source under layers of ours;
 				       their tree is .tree + 1 */
-		  PLAN_GLOB = 64     /* guard, veil: the target is a glob */
+		  PLAN_GLOB = 64,    /* guard, veil: the target is a glob */
+		  PLAN_OWNER = 128   /* tree: id-mapped from its own owner */
 };
 
 struct plan_step {
@@ -104,6 +106,8 @@ struct plan {
 		*ignore;    /* what ignore files hide; NULL: none asked for */
 	bool watches_reads; /* names that are hidden may appear */
 	const char *layers; /* of the overlay; real, or NULL: there is none */
+	const char *image;  /* the root of its own; real, or NULL */
+	const char *image_layers; /* real */
 	size_t tree_count;
 	const char *notes[PLAN_NOTES_MAX];
 	size_t note_count;

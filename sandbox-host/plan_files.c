@@ -98,8 +98,12 @@ static int cover(struct plan *plan, const char *path, const char *file,
 		 struct err *err)
 {
 	bool failed;
-	const char *real = plan_real(plan, path, &failed, err);
+	const char *real;
 
+	/* Whoever made the image does not choose where ours stands. */
+	if (plan->image)
+		return add_cover(plan, file, path, err);
+	real = plan_real(plan, path, &failed, err);
 	if (failed)
 		return -1;
 	if (!real)
@@ -152,7 +156,8 @@ int plan_files(struct plan *plan, const struct sandbox_spec *spec,
 					.target = SANDBOX_FILES},
 		     err) < 0)
 		return -1;
-	if (bundle && add_cover(plan, SANDBOX_CA_BUNDLE, bundle, err) < 0)
+	if (bundle && add_cover(plan, SANDBOX_CA_BUNDLE,
+				plan->image ? bundles[0] : bundle, err) < 0)
 		return -1;
 	if (cover(plan, "/etc/hosts", HOSTS, err) < 0)
 		return -1;

@@ -158,6 +158,10 @@ static int hide_entry(struct plan *plan, const char *path, bool is_glob,
 	bool failed = false;
 	const char *real = NULL;
 
+	/* Of a root of its own nothing is known by name here. */
+	if (!is_glob && plan_is_of_image(plan, path) &&
+	    add_hide(plan, path, err) < 0)
+		return -1;
 	if ((is_glob ? expand(plan, path, err)
 		     : plan_hide_real(plan, path, err)) < 0)
 		return -1;
@@ -221,8 +225,31 @@ static bool is_named_socket(const struct plan *plan, const char *path)
 	return false;
 }
 
+/* A volume shows it at another place. */
+static int hide_in_volumes(struct plan *plan, const char *real, struct err *err)
+{
+	size_t count = plan->step_count;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct plan_step *step = &plan->steps[i];
+		const char *path;
+
+		if (step->kind != PLAN_BIND ||
+		    (step->flags & (PLAN_INSIDE | PLAN_DEVICE)) ||
+		    !strcmp(step->source, step->target) ||
+		    !plan_is_within(real, step->source))
+			continue;
+		path = plan_format(plan, err, "%s%s", step->target,
+				   real + strlen(step->source));
+		if (!path || add_hide(plan, path, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 /* One line of /proc/net/unix: seven columns, and the path. */
-static int hide_socket(struct plan *plan, char *line, struct err *err)
+static int hide_socket(struct plan *plan, char *line, bool has_volumes,
+		       struct err *err)
 {
 	const char *path = strchr(line, '/');
 	bool failed;
@@ -230,12 +257,14 @@ static int hide_socket(struct plan *plan, char *line, struct err *err)
 
 	line[strcspn(line, "\n")] = '\0';
 	if (!path || path == line || path[-1] != ' ' ||
-	    !plan_is_bound(plan, path))
+	    (!has_volumes && !plan_is_bound(plan, path)))
 		return 0;
 	real = plan_real(plan, path, &failed, err);
 	if (failed)
 		return -1;
-	if (!real || !plan_is_bound(plan, real) || is_named_socket(plan, real))
+	if (!real || (has_volumes && hide_in_volumes(plan, real, err) < 0))
+		return real ? -1 : 0;
+	if (!plan_is_bound(plan, real) || is_named_socket(plan, real))
 		return 0;
 	return add_hide(plan, real, err);
 }
@@ -248,14 +277,14 @@ int plan_sockets(struct plan *plan, const struct sandbox_spec *spec,
 	size_t count = 0;
 	int rc = 0;
 
-	(void)spec;
 	if (!file)
 		return err_system(err, "hide: read /proc/net/unix");
 	while (rc == 0 && fgets(line, sizeof(line), file))
 		rc = count++ == SOCKETS_MAX
 			     ? err_set(err, ERR_TOO_LARGE,
 				       "hide: the host has too many sockets")
-			     : hide_socket(plan, line, err);
+			     : hide_socket(plan, line, spec->volume_count > 0,
+					   err);
 	(void)fclose(file);
 	return rc;
 }

@@ -41,6 +41,19 @@ const char *plan_real(struct plan *plan, const char *path, bool *failed,
 
 int plan_system(struct plan *plan, const struct sandbox_spec *spec,
 		struct err *err);
+/* The same, of a root of its own. */
+int plan_image(struct plan *plan, const struct sandbox_spec *spec,
+	       struct err *err);
+/* Is path below what a root of its own brings? */
+bool plan_is_of_image(const struct plan *plan, const char *path);
+/* /run, /proc, /tmp and the like, which are ours in every root. */
+int plan_own_dirs(struct plan *plan, struct err *err);
+/* A home that is empty and ends with the sandbox. */
+int plan_empty_home(struct plan *plan, struct err *err);
+/* A tree that a privileged caller opens; its number is plan->tree_count
+ * before. */
+int plan_add_tree(struct plan *plan, const char *path, unsigned flags,
+		  struct err *err);
 int plan_devices(struct plan *plan, const struct sandbox_spec *spec,
 		 struct err *err);
 int plan_files(struct plan *plan, const struct sandbox_spec *spec,

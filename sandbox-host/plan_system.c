@@ -142,7 +142,7 @@ static int add_home(struct plan *plan, bool has_read, struct err *err)
 	if (!plan->home)
 		return 0;
 	if (has_read || plan->identity.is_privileged)
-		return add_tmpfs(plan, plan->home, 0700, err);
+		return plan_empty_home(plan, err);
 	covering = plan_covering(plan, plan->home);
 	if (covering && covering->kind == PLAN_BIND)
 		return 0;
@@ -153,8 +153,7 @@ static int add_home(struct plan *plan, bool has_read, struct err *err)
 			err);
 }
 
-int plan_system(struct plan *plan, const struct sandbox_spec *spec,
-		struct err *err)
+int plan_own_dirs(struct plan *plan, struct err *err)
 {
 	static const struct plan_step dirs[] = {
 		{.kind = PLAN_DIR, .target = "/run", .mode = 0755},
@@ -164,17 +163,30 @@ int plan_system(struct plan *plan, const struct sandbox_spec *spec,
 		{.kind = PLAN_TMPFS, .target = "/tmp", .mode = 01777},
 	};
 
-	if (add_host_root(plan, spec->has_read, err) < 0)
-		return -1;
 	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
 		if (plan_add(plan, dirs[i], err) < 0)
 			return -1;
+	return 0;
+}
+
+int plan_empty_home(struct plan *plan, struct err *err)
+{
+	return plan->home ? add_tmpfs(plan, plan->home, 0700, err) : 0;
+}
+
+int plan_system(struct plan *plan, const struct sandbox_spec *spec,
+		struct err *err)
+{
+	if (spec->root.path)
+		return plan_image(plan, spec, err);
+	if (add_host_root(plan, spec->has_read, err) < 0 ||
+	    plan_own_dirs(plan, err) < 0)
+		return -1;
 	if (add_private(plan, "/var/tmp", "/tmp", 01777, err) < 0 ||
 	    add_private(plan, "/var/run", "/run", 0755, err) < 0)
 		return -1;
 	return add_home(plan, spec->has_read, err);
 }
-
 int plan_devices(struct plan *plan, const struct sandbox_spec *spec,
 		 struct err *err)
 {

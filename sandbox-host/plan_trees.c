@@ -8,7 +8,7 @@
 #include "common/cleanup.h"
 
 struct named {
-	const char *path;
+	const char *path, *target;
 	bool is_writable;
 };
 
@@ -16,8 +16,8 @@ static int compare(const void *left, const void *right)
 {
 	const struct named *a = left;
 	const struct named *b = right;
-	size_t a_len = strlen(a->path);
-	size_t b_len = strlen(b->path);
+	size_t a_len = strlen(a->target);
+	size_t b_len = strlen(b->target);
 
 	if (a_len != b_len)
 		return a_len < b_len ? -1 : 1;
@@ -80,16 +80,17 @@ static int collect(struct plan *plan, const struct sandbox_paths *paths,
 		if (resolve(plan, paths->items[i], &real, err) < 0)
 			return -1;
 		if (real)
-			named[(*count)++] = (struct named){real, is_writable};
+			named[(*count)++] =
+				(struct named){real, real, is_writable};
 	}
 	return 0;
 }
 
-static int add_tree(struct plan *plan, const char *path, bool is_idmapped,
-		    struct err *err)
+int plan_add_tree(struct plan *plan, const char *path, unsigned flags,
+		  struct err *err)
 {
 	struct plan_step tree = {.kind = PLAN_TREE,
-				 .flags = is_idmapped ? PLAN_IDMAP : 0,
+				 .flags = flags,
 				 .target = path,
 				 .tree = (unsigned)plan->tree_count};
 
@@ -107,7 +108,7 @@ static struct plan_step bind_of(const struct plan *plan,
 	struct plan_step bind = {.kind = PLAN_BIND,
 				 .flags = named->is_writable ? PLAN_WRITE : 0,
 				 .source = named->path,
-				 .target = named->path,
+				 .target = named->target,
 				 .tree = (unsigned)plan->tree_count};
 
 	if (named->path == plan->workspace && plan->layers)
@@ -123,11 +124,73 @@ static int add_opened(struct plan *plan, const struct named *named,
 	struct plan_step bind = bind_of(plan, named);
 
 	bind.flags |= PLAN_OPENED;
-	if (add_tree(plan, named->path, is_idmapped, err) < 0 ||
+	if (plan_add_tree(plan, named->path, is_idmapped ? PLAN_IDMAP : 0,
+			  err) < 0 ||
 	    ((bind.flags & PLAN_OVERLAY) &&
-	     add_tree(plan, plan->layers, true, err) < 0))
+	     plan_add_tree(plan, plan->layers, PLAN_IDMAP, err) < 0))
 		return -1;
 	return plan_add(plan, bind, err);
+}
+
+/* Ours, or something that would be covered. */
+static int check_target(const struct plan *plan, const char *target,
+			struct err *err)
+{
+	static const char *const ours[] = {"/proc", "/sys", "/dev",
+					   SANDBOX_FILES, "/old"};
+	struct stat st;
+
+	if (refuse(target, err) < 0)
+		return -1;
+	for (size_t i = 0; i < ARRAY_SIZE(ours); i++)
+		if (plan_is_within(target, ours[i]))
+			return err_set(err, ERR_INVALID,
+				       "volume %s: not there: it is ours",
+				       target);
+	if (plan_is_within(plan->workspace, target))
+		return err_set(err, ERR_INVALID,
+			       "volume %s: it would cover the workspace",
+			       target);
+	/* Nothing is made in the host's own directories. */
+	if ((plan_is_within(target, plan->workspace) ||
+	     plan_is_bound(plan, target)) &&
+	    lstat(target, &st) < 0)
+		return err_set(err, ERR_INVALID,
+			       "volume %s: there is nothing to mount it on",
+			       target);
+	return 0;
+}
+
+static int collect_volumes(struct plan *plan, const struct sandbox_spec *spec,
+			   struct named *named, size_t *count, struct err *err)
+{
+	for (size_t i = 0; i < spec->volume_count; i++) {
+		const struct sandbox_volume *volume = &spec->volumes[i];
+		const char *target = plan_path(plan, volume->target, err);
+		bool failed;
+		const char *real =
+			plan_real(plan, volume->source, &failed, err);
+		struct stat st;
+
+		if (!target || check_target(plan, target, err) < 0)
+			return -1;
+		if (!real)
+			return failed ? -1
+				      : err_set(err, ERR_INVALID,
+						"volume %s: it does not exist",
+						volume->source);
+		if (stat(real, &st) < 0 ||
+		    !(S_ISDIR(st.st_mode) || S_ISREG(st.st_mode)))
+			return err_set(err, ERR_INVALID,
+				       "volume %s: neither a directory nor a "
+				       "file",
+				       volume->source);
+		if (refuse(real, err) < 0)
+			return -1;
+		named[(*count)++] =
+			(struct named){real, target, volume->is_writable};
+	}
+	return 0;
 }
 
 static int check_owner(const struct plan *plan, const char *path,
@@ -168,22 +231,26 @@ int plan_trees(struct plan *plan, const struct sandbox_spec *spec,
 	       struct err *err)
 {
 	size_t count = 0;
-	struct named *named = arena_array(
-		&plan->arena, spec->read.count + spec->write.count + 2,
-		sizeof(*named));
+	struct named *named = arena_array(&plan->arena,
+					  spec->read.count + spec->write.count +
+						  spec->volume_count + 2,
+					  sizeof(*named));
 
 	if (!named)
 		return err_set(err, ERR_TOO_LARGE, "plan: no memory");
-	if (collect(plan, &spec->read, named, &count, false, err) < 0 ||
-	    collect(plan, &spec->write, named, &count, true, err) < 0)
+	if (!plan->image &&
+	    (collect(plan, &spec->read, named, &count, false, err) < 0 ||
+	     collect(plan, &spec->write, named, &count, true, err) < 0))
 		return -1;
-	named[count++] = (struct named){plan->workspace,
+	if (collect_volumes(plan, spec, named, &count, err) < 0)
+		return -1;
+	named[count++] = (struct named){plan->workspace, plan->workspace,
 					spec->workspace_mode != SANDBOX_READ};
 	if (plan_overlay(plan, spec, err) < 0 || plan_worktree(plan, err) < 0)
 		return -1;
 	if (plan->repository)
 		named[count++] =
-			(struct named){plan->repository,
+			(struct named){plan->repository, plan->repository,
 				       spec->workspace_mode == SANDBOX_WRITE};
 	qsort(named, count, sizeof(*named), compare);
 	for (size_t i = 0; i < count; i++)

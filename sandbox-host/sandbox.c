@@ -22,21 +22,34 @@
 #include "sandbox-host/network.h"
 #include "sandbox-host/overlay.h"
 #include "sandbox-host/require.h"
+#include "sandbox-host/root_layers.h"
 
 /* What sandbox_prepare() made, until a sandbox takes it. */
 static struct seccomp_program prepared;
 static bool prepared_watches_reads;
 
 /* A tree that the privileged caller opens for the command. */
-static int open_tree_for(const struct plan_step *step, int user_namespace,
+static int open_tree_for(const struct sandbox *sandbox,
+			 const struct plan_step *step, int user_namespace,
 			 struct err *err)
 {
 	auto_fd int tree = mounts_clone(step->target, err);
+	auto_fd int owners = -1;
+	struct stat st;
 
 	if (tree < 0)
 		return -1;
-	if ((step->flags & PLAN_IDMAP) &&
-	    mounts_idmap(tree, user_namespace, step->target, err) < 0)
+	if (!(step->flags & PLAN_IDMAP))
+		return take_fd(&tree);
+	if (step->flags & PLAN_OWNER) {
+		if (fstat(tree, &st) < 0)
+			return err_system(err, "look at %s", step->target);
+		owners = identity_namespace(&sandbox->identity, &st, err);
+		if (owners < 0)
+			return -1;
+	}
+	if (mounts_idmap(tree, owners >= 0 ? owners : user_namespace,
+			 step->target, err) < 0)
 		return -1;
 	return take_fd(&tree);
 }
@@ -64,7 +77,7 @@ static int open_trees(const struct sandbox *sandbox, int *trees, size_t *count,
 		if (step->kind != PLAN_TREE)
 			continue;
 		assert(step->tree == *count && *count < PLAN_TREES_MAX);
-		trees[*count] = open_tree_for(step, user, err);
+		trees[*count] = open_tree_for(sandbox, step, user, err);
 		if (trees[*count] < 0)
 			return -1;
 		(*count)++;
@@ -178,6 +191,7 @@ static int start(struct sandbox *sandbox, const struct sandbox_spec *spec,
 	    make_changes(spec, err) < 0 ||
 	    sandbox_plan(spec, &sandbox->plan, err) < 0 ||
 	    overlay_begin(&sandbox->plan, &sandbox->changes, err) < 0 ||
+	    root_layers_begin(&sandbox->plan, err) < 0 ||
 	    identity_take(&sandbox->identity, &sandbox->plan.identity,
 			  spec->uids, err) < 0 ||
 	    take_program(&sandbox->program, sandbox->plan.watches_reads, err) <

@@ -102,6 +102,21 @@ struct sandbox_require {
 	bool freezer; /* a group that can be frozen */
 };
 
+/* Another root than the host's. path is never written, whatever stands in it
+ * (untrusted) is not followed outside. */
+struct sandbox_root {
+	const char *path;   /* NULL: the host's own */
+	const char *layers; /* 0700, the caller's: what becomes of it is kept in
+			       "upper", which may be there before */
+	bool is_read_only;
+};
+
+/* Something of the host's at another place inside: a directory or a file. */
+struct sandbox_volume {
+	const char *source, *target; /* absolute */
+	bool is_writable;
+};
+
 /* Something that was denied or that the user should know. */
 struct sandbox_event {
 	/* filesystem, syscall, resource_limit; none for a remark */
@@ -134,6 +149,11 @@ struct sandbox_spec {
 	 * host's root read-only, less what nobody should read. */
 	bool has_read;
 	struct sandbox_paths read, write;
+	/* With a root of its own nothing of `has_read`, `read` and `write` is
+	 * brought in: the workspace and volumes are all of the host's. */
+	struct sandbox_root root;
+	const struct sandbox_volume *volumes;
+	size_t volume_count;
 	struct sandbox_paths hide;    /* globs (policies/glob.h) */
 	struct sandbox_paths ours;    /* hidden as well; no globs */
 	struct sandbox_paths protect; /* beside the built-in list; globs */

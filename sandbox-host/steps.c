@@ -191,10 +191,9 @@ static int clone_old(const char *source, struct err *err)
 }
 
 static int overlay_source(struct steps *steps, const struct plan_step *step,
-			  struct err *err)
+			  const char *layers_path, struct err *err)
 {
 	bool is_opened = step->flags & PLAN_OPENED;
-	const char *layers_path = steps->plan->layers;
 	auto_fd int lower =
 		is_opened ? opened(steps, step->tree, step->source, err)
 			  : clone_old(step->source, err);
@@ -212,12 +211,26 @@ static int bind_source(struct steps *steps, const struct plan_step *step,
 		       struct err *err)
 {
 	if (step->flags & PLAN_OVERLAY)
-		return overlay_source(steps, step, err);
+		return overlay_source(steps, step, steps->plan->layers, err);
 	if (step->flags & PLAN_OPENED)
 		return opened(steps, step->tree, step->source, err);
 	if (step->flags & PLAN_INSIDE)
 		return mounts_clone(step->source, err);
 	return clone_old(step->source, err);
+}
+
+/* What of it is bound elsewhere is restricted there. */
+static int step_image(struct steps *steps, const struct plan_step *step,
+		      struct err *err)
+{
+	auto_fd int tree =
+		overlay_source(steps, step, steps->plan->image_layers, err);
+
+	if (tree < 0 ||
+	    mounts_restrict(tree, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
+			    step->source, err) < 0)
+		return -1;
+	return mounts_attach(tree, step->target, err);
 }
 
 static int step_bind(struct steps *steps, const struct plan_step *step,
@@ -342,8 +355,7 @@ static int step_detach(struct steps *steps, const struct plan_step *step,
 		       struct err *err)
 {
 	(void)steps;
-	(void)step;
-	return mounts_detach(err);
+	return mounts_detach(step->target, err);
 }
 
 static int step_capabilities(struct steps *steps, const struct plan_step *step,
@@ -382,6 +394,7 @@ static step_run *const runs[PLAN_KIND_MAX] = {
 	[PLAN_FILE] = step_file,
 	[PLAN_TRUSTSTORE] = step_truststore,
 	[PLAN_TMPFS] = step_tmpfs,
+	[PLAN_IMAGE] = step_image,
 	[PLAN_BIND] = step_bind,
 	[PLAN_PROC] = step_proc,
 	[PLAN_DEVPTS] = step_devpts,
