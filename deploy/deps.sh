@@ -39,12 +39,13 @@ test_packages() {
 		nftables groff-base debootstrap procps wget slowhttptest \
 		tinyproxy microsocks nghttp2-client python3-requests python3-botocore python3-h2 python3-grpcio \
 		python3-websockets python3-pip npm gh \
+		busybox-static skopeo umoci \
 		python3-pygit2 python3-dulwich libjgit-java \
 		clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev
 }
 
 bench_packages() {
-	echo bubblewrap wrk squid-openssl haproxy mitmproxy nghttp2-client
+	echo bubblewrap crun wrk squid-openssl haproxy mitmproxy nghttp2-client
 }
 
 wanted() {

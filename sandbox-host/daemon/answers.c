@@ -134,10 +134,9 @@ static int check(const struct daemon *daemon,
 		 request->expires_ms <= clock_wall_ms())
 		rpc_refuse(ticket, HOST_REFUSED_INVALID,
 			   "its end would be in the past");
-	else if (request->image.len || request->snapshot.len ||
-		 request->volumes_count)
+	else if (request->snapshot.len)
 		rpc_refuse(ticket, HOST_REFUSED_UNSUPPORTED,
-			   "images, snapshots and volumes are not there yet");
+			   "snapshots are not there yet");
 	else
 		return 0;
 	return -1;
@@ -160,7 +159,11 @@ static void answer_create(struct rpc_ticket ticket, const void *message,
 	if (check(asker->daemon, &request, ticket) == 0) {
 		entry = spawn(asker->daemon, *fd, &request, asker->uid, &err);
 		if (!entry)
-			rpc_refuse(ticket, HOST_REFUSED, "%s", err.text);
+			rpc_refuse(ticket,
+				   err.code == ERR_INVALID
+					   ? HOST_REFUSED_INVALID
+					   : HOST_REFUSED,
+				   "%s", err.text);
 	}
 	if (entry && entry_wait(entry, ticket, false) < 0)
 		refuse_memory(ticket);

@@ -50,13 +50,32 @@ static const char *default_workspaces(struct arena *arena)
 				   geteuid());
 }
 
+/* Below what is hidden in every sandbox. */
+static const char *default_store(struct arena *arena)
+{
+	const char *path;
+
+	if (geteuid() == 0)
+		return "/var/lib/sallyport-host/store";
+	path = below(arena, "XDG_STATE_HOME", "/sallyport/store");
+	if (!path)
+		path = below(arena, "HOME", "/.local/state/sallyport/store");
+	return path ? path
+		    : arena_format(arena, "/tmp/sallyport-store-%u", geteuid());
+}
+
 int host_config_defaults(struct host_config *config, struct err *err)
 {
 	*config = (struct host_config){.sandboxes_max = HOST_SANDBOXES_DEFAULT};
 	arena_init(&config->arena, CONFIG_ARENA_MAX);
 	config->run = default_run(&config->arena);
 	config->workspaces = default_workspaces(&config->arena);
-	return config->run && config->workspaces
+	config->store = (struct host_store_config){
+		.path = default_store(&config->arena),
+		.snapshots_max = HOST_SNAPSHOTS_DEFAULT,
+		.snapshot_bytes = HOST_SNAPSHOT_BYTES_DEFAULT,
+	};
+	return config->run && config->workspaces && config->store.path
 		       ? 0
 		       : err_set(err, ERR_TOO_LARGE, "no memory");
 }
@@ -127,6 +146,10 @@ static void read_limits(struct reader *reader, const struct text_node *node,
 {
 	static const struct reader_field fields[] = {
 		{"sandboxes", read_sandboxes, 0},
+		{"snapshots", config_read_snapshots,
+		 offsetof(struct host_config, store)},
+		{"snapshot_bytes", config_read_snapshot_bytes,
+		 offsetof(struct host_config, store)},
 	};
 
 	(void)offset;
@@ -150,8 +173,13 @@ bool host_config_read(struct host_config *config, struct bytes text,
 		 offsetof(struct host_config, api)},
 		{"api_keys", read_api_keys, offsetof(struct host_config, api)},
 		{"policies", read_policies, offsetof(struct host_config, api)},
-		{"images", NULL, 0},
-		{"pool", NULL, 0},
+		{"store", read_path, offsetof(struct host_config, store.path)},
+		{"images", config_read_images,
+		 offsetof(struct host_config, store)},
+		{"volumes", config_read_volumes,
+		 offsetof(struct host_config, store)},
+		{"pool", config_read_pools,
+		 offsetof(struct host_config, store)},
 	};
 	auto_type(arena_release) struct arena trees;
 	struct reader reader = {
@@ -167,5 +195,7 @@ bool host_config_read(struct host_config *config, struct bytes text,
 	if (root &&
 	    reader_map(&reader, root, fields, ARRAY_SIZE(fields), config))
 		check_api(&reader, root, &config->api);
+	if (root)
+		config_check_pools(&reader, root, &config->store);
 	return errors->count == 0;
 }

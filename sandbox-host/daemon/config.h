@@ -9,6 +9,7 @@
 #include "common/buf.h"
 #include "policies/policy.h"
 #include "sandbox-host/daemon/config_api.h"
+#include "sandbox-host/daemon/config_store.h"
 #include "sandbox-host/sandbox.h"
 
 #define HOST_SANDBOXES_DEFAULT 500
@@ -22,6 +23,7 @@ struct host_config {
 	const char *default_policy; /* file; NULL: no network */
 	struct sandbox_uids uids;   /* as root */
 	size_t sandboxes_max;
+	struct host_store_config store;
 	struct host_api api;
 };
 

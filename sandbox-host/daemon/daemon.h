@@ -6,6 +6,7 @@
  *	config  -> host.yaml and the command line
  *	state   -> what may become of a sandbox
  *	entry   -> one sandbox, as it is known here and in its record
+ *	images  -> roots of their own
  *	spawn   -> a new one: its directory, its supervisor
  *	adopt   -> those that were there before us
  *	keep    -> the channel to a supervisor: what it says, its loss
@@ -93,6 +94,7 @@ struct daemon {
 	struct host_config config;
 	struct io_loop *loop;
 	int run_dir, sandboxes_dir, exec_dir;
+	int store_dir; /* images/, snapshots/ and what is being made, tmp/ */
 	struct io_listener *listener;
 	struct asker *askers;
 	size_t asker_count;
@@ -128,6 +130,19 @@ void entry_add_event(struct entry *entry, const struct host_event *event);
 void entry_forget(struct entry *entry);
 /* Leave memory only. */
 void entry_free(struct entry *entry);
+
+/* ---- images.c ---- */
+
+/* What stands where an image was unpacked, or is: its root. */
+struct image_root {
+	char path[PATH_MAX]; /* empty: the host's own */
+	bool is_read_only;
+};
+
+/* Find an image of host.yaml; name may be empty. 0, or -1 with ERR_INVALID:
+ * there is none, or it was not pulled. */
+int images_find(const struct daemon *daemon, struct bytes name,
+		struct image_root *root, struct err *err);
 
 /* ---- spawn.c ---- */
 

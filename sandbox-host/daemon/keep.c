@@ -112,6 +112,9 @@ static void sweep(const struct entry *entry)
 		       entry->daemon->config.workspaces, entry->id);
 	if (entry->owns_workspace)
 		(void)tree_remove(AT_FDCWD, path);
+	(void)snprintf(path, sizeof(path), "%s/%s" LAYERS_SUFFIX,
+		       entry->daemon->config.workspaces, entry->id);
+	(void)tree_remove(AT_FDCWD, path);
 	_exit(0);
 }
 

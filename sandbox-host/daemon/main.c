@@ -222,7 +222,9 @@ static int open_directories(struct daemon *daemon, struct err *err)
 			       config->run);
 	daemon->sandboxes_dir = own_directory(path, 0700, err);
 	workspaces = own_directory(config->workspaces, 0700, err);
-	if (daemon->sandboxes_dir < 0 || workspaces < 0)
+	daemon->store_dir = own_directory(config->store.path, 0700, err);
+	if (daemon->sandboxes_dir < 0 || workspaces < 0 ||
+	    daemon->store_dir < 0)
 		return -1;
 	if (fchmod(daemon->sandboxes_dir, 0700) < 0)
 		return err_system(err, "close %s to others", path);

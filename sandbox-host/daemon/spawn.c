@@ -18,6 +18,7 @@
 #include "sandbox-host/tree.h"
 
 #define PROGRAM	 "sallyport-supervisor"
+#define ARGS_MAX (24 + 2 * HOST_VOLUMES_MAX)
 #define BORN_FDS (SUPERVISOR_DIR - SUPERVISOR_CHANNEL + 1)
 
 /* ---- its directory ---- */
@@ -67,13 +68,41 @@ static int place(const int fds[BORN_FDS])
 	return close_range(SUPERVISOR_DIR + 1, ~0u, 0);
 }
 
-_Noreturn static void become_supervisor(const struct daemon *daemon,
-					const char *id, const int fds[BORN_FDS])
+/* What it may be made from, and where none of it may be. */
+static size_t add_store(const struct host_config *config,
+			const struct image_root *image, const char **argv,
+			size_t count)
 {
+	const struct host_store_config *store = &config->store;
+	const char *const private[] = {config->run, config->workspaces,
+				       store->path};
+
+	if (image->path[0]) {
+		argv[count++] = "--image";
+		argv[count++] = image->path;
+		argv[count++] = "--image-mode";
+		argv[count++] = image->is_read_only ? "read" : "write";
+	}
+	for (size_t i = 0; i < store->volume_count; i++) {
+		argv[count++] = "--volumes";
+		argv[count++] = store->volumes[i];
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(private); i++) {
+		argv[count++] = "--private";
+		argv[count++] = private[i];
+	}
+	return count;
+}
+
+_Noreturn static void become_supervisor(const struct entry *entry,
+					const struct image_root *image,
+					const int fds[BORN_FDS])
+{
+	const struct daemon *daemon = entry->daemon;
 	const struct host_config *config = &daemon->config;
 	char program[PATH_MAX], uids[32];
-	const char *argv[10] = {PROGRAM, "--id", id, "--workspaces",
-				config->workspaces};
+	const char *argv[ARGS_MAX] = {PROGRAM, "--id", entry->id,
+				      "--workspaces", config->workspaces};
 	size_t count = 5;
 	ssize_t len;
 
@@ -97,6 +126,7 @@ _Noreturn static void become_supervisor(const struct daemon *daemon,
 		argv[count++] = "--uids";
 		argv[count++] = uids;
 	}
+	count = add_store(config, image, argv, count);
 	/* Commands have the limit that was made for them. */
 	(void)setrlimit(RLIMIT_NOFILE, &daemon->files);
 	/* Its own session: what ends us does not end it. */
@@ -106,7 +136,8 @@ _Noreturn static void become_supervisor(const struct daemon *daemon,
 	_exit(127);
 }
 
-static int start(struct entry *entry, int request_fd, struct err *err)
+static int start(struct entry *entry, const struct image_root *image,
+		 int request_fd, struct err *err)
 {
 	int fds[BORN_FDS] = {-1, request_fd, -1, entry->dir};
 	auto_fd int listener = bind_socket(entry->dir, err);
@@ -124,7 +155,7 @@ static int start(struct entry *entry, int request_fd, struct err *err)
 	if (entry->pid < 0)
 		return err_system(err, "start a supervisor");
 	if (entry->pid == 0)
-		become_supervisor(entry->daemon, entry->id, fds);
+		become_supervisor(entry, image, fds);
 	entry->start = record_start_of(entry->pid);
 	return keep_open(entry, take_fd(&ours), err);
 }
@@ -167,9 +198,12 @@ struct entry *spawn(struct daemon *daemon, int request_fd,
 		    struct err *err)
 {
 	char id[HOST_ID_MAX + 1] = "sb-";
+	struct image_root image;
 	struct entry *entry;
 	int dir;
 
+	if (images_find(daemon, request->image, &image, err) < 0)
+		return NULL;
 	random_id(id + strlen(id));
 	dir = make_dir(daemon, id, err);
 	entry = dir < 0 ? NULL : entry_new(daemon, id, dir);
@@ -180,7 +214,7 @@ struct entry *spawn(struct daemon *daemon, int request_fd,
 	entry->owns_workspace = request->workspace.len == 0;
 	entry_insert(entry);
 	if (describe(entry, request, owner, err) < 0 ||
-	    start(entry, request_fd, err) < 0) {
+	    start(entry, &image, request_fd, err) < 0) {
 		daemon->live_count -= entry->sandbox.state == HOST_PENDING;
 		entry_forget(entry);
 		return NULL;

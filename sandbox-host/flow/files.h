@@ -21,6 +21,12 @@
 #define FILE_SOCKET "socket"
 #define FILE_LOG    "log"
 
+/* Options of its command line that stand for a list. */
+#define SUPERVISOR_ROOTS_MAX 16
+
+/* What is written over an image: beside the workspaces. */
+#define LAYERS_SUFFIX ".root"
+
 /* Of the log so much is kept. */
 #define LOG_KEPT (1024 * 1024)
 

@@ -100,7 +100,8 @@ static int make_workspace(struct supervisor *supervisor, struct err *err)
 
 	if (!path)
 		return no_memory(err);
-	if (mkdir(path, 0700) < 0)
+	/* One that was given files before we began is there already. */
+	if (mkdir(path, 0700) < 0 && errno != EEXIST)
 		return err_system(err, "make the workspace %s", path);
 	supervisor->owns_workspace = true;
 	supervisor->workspace = path;
@@ -147,6 +148,7 @@ void build_remove_workspace(struct supervisor *supervisor)
 		settle_changes(supervisor);
 	if (supervisor->owns_workspace)
 		tree_remove(AT_FDCWD, supervisor->workspace);
+	store_remove_layers(supervisor);
 }
 
 /* ---- session ---- */
@@ -287,6 +289,8 @@ static int make_spec(struct supervisor *supervisor, struct sandbox_spec *spec,
 		narrower(spec->limits.memory_bytes, request->memory_bytes);
 	spec->limits.processes =
 		narrower(spec->limits.processes, request->processes);
+	if (store_spec(supervisor, spec, err) < 0)
+		return -1;
 	spec->is_service = true;
 	spec->agent = agent_run;
 	spec->uids = supervisor->options.uids;

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -32,6 +33,16 @@ static int parse_uids(const char *text, struct sandbox_uids *uids)
 	return 0;
 }
 
+static void add_root(struct supervisor_options *options, bool is_private)
+{
+	const char **roots = is_private ? options->private : options->volumes;
+	size_t *count =
+		is_private ? &options->private_count : &options->volume_count;
+
+	if (*count < SUPERVISOR_ROOTS_MAX)
+		roots[(*count)++] = optarg;
+}
+
 static int parse(int argc, char **argv, struct supervisor_options *options)
 {
 	static const struct option table[] = {
@@ -39,6 +50,10 @@ static int parse(int argc, char **argv, struct supervisor_options *options)
 		{"workspaces", required_argument, NULL, 'w'},
 		{"default-policy", required_argument, NULL, 'p'},
 		{"uids", required_argument, NULL, 'u'},
+		{"image", required_argument, NULL, 'I'},
+		{"image-mode", required_argument, NULL, 'm'},
+		{"volumes", required_argument, NULL, 'v'},
+		{"private", required_argument, NULL, 'P'},
 		{NULL, 0, NULL, 0},
 	};
 	int option;
@@ -50,6 +65,12 @@ static int parse(int argc, char **argv, struct supervisor_options *options)
 			options->workspaces = optarg;
 		else if (option == 'p')
 			options->default_policy = optarg;
+		else if (option == 'I')
+			options->image = optarg;
+		else if (option == 'm')
+			options->image_is_read_only = !strcmp(optarg, "read");
+		else if (option == 'v' || option == 'P')
+			add_root(options, option == 'P');
 		else if (option != 'u' ||
 			 parse_uids(optarg, &options->uids) < 0)
 			return -1;

@@ -13,6 +13,15 @@ int build(struct supervisor *supervisor, struct err *err);
 /* Remove a workspace that we made; keep what changed in an overlay. */
 void build_remove_workspace(struct supervisor *supervisor);
 
+/* ---- store.c ---- */
+
+/* Say in spec which image, and which volumes of the request, below the roots
+ * that the host allows. 0, or -1. */
+int store_spec(struct supervisor *supervisor, struct sandbox_spec *spec,
+	       struct err *err);
+/* Remove what was written over an image. */
+void store_remove_layers(struct supervisor *supervisor);
+
 /* ---- life.c ---- */
 
 /* Timers, and the state Running. 0, or -1. */

@@ -5,6 +5,7 @@
  * started later finds it by its socket.
  *
  *	build   -> policy, session, workspace, sandbox
+ *	store   -> an image and volumes for it
  *	life    -> states, expiry, rest, the end
  *	answers -> what the daemon asks
  *	inside  -> words of process 1, to whoever waits for them
@@ -69,6 +70,12 @@ struct supervisor_options {
 	const char *workspaces;	    /* where new ones are made */
 	const char *default_policy; /* a file; or NULL */
 	struct sandbox_uids uids;
+	const char *image; /* a directory; NULL: the host's own root */
+	bool image_is_read_only;
+	const char *volumes[SUPERVISOR_ROOTS_MAX]; /* volumes are below */
+	size_t volume_count;
+	const char *private[SUPERVISOR_ROOTS_MAX]; /* and never in these */
+	size_t private_count;
 };
 
 struct supervisor {
@@ -86,6 +93,7 @@ struct supervisor {
 	const char *workspace;
 	bool owns_workspace;
 	char changes[PATH_MAX]; /* of an overlay; empty: there is none */
+	const char *layers;	/* over an image; NULL: there are none */
 	struct sandbox *sandbox;
 
 	/* life */

@@ -35,6 +35,7 @@ class Host:
         self.config = self.dir / "host.yaml"
         self.config.write_text(json.dumps(
             {"run": str(self.dir / "host"), "workspaces": str(self.works),
+             "store": str(self.dir / "store"),
              "gateway": str(gateway.run_dir), **config}))
 
     def env(self):

@@ -11,6 +11,8 @@
 #include "sandbox-host/daemon/config.h"
 
 #define REPORT_MAX 8192
+#define DIGITS                                                                 \
+	"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 static bool read_text(struct host_config *config, const char *text,
 		      struct buf *report)
@@ -35,7 +37,17 @@ static void everything_that_can_be_set_is_read(void **state)
 			      "gateway: /c\n"
 			      "default_policy: /d\n"
 			      "uid_range: 3000000-3000009\n"
-			      "limits: {sandboxes: 7}\n",
+			      "store: /e\n"
+			      "images:\n"
+			      "  dir: /f\n"
+			      "  tar: {source: /g.tar, mode: read, digest: "
+			      "\"sha256:" DIGITS "\"}\n"
+			      "  oci: oci:/h:tag\n"
+			      "volumes: [/i, /j]\n"
+			      "pool: {small: {image: tar, policy: /k, size: "
+			      "3}}\n"
+			      "limits: {sandboxes: 7, snapshots: 2, "
+			      "snapshot_bytes: 1MiB}\n",
 			      &report));
 	assert_string_equal(config.run, "/a");
 	assert_string_equal(config.workspaces, "/b");
@@ -44,6 +56,21 @@ static void everything_that_can_be_set_is_read(void **state)
 	assert_int_equal(config.uids.first, 3000000);
 	assert_int_equal(config.uids.count, 10);
 	assert_int_equal(config.sandboxes_max, 7);
+	assert_string_equal(config.store.path, "/e");
+	assert_int_equal(config.store.image_count, 3);
+	assert_string_equal(config.store.images[0].source, "/f");
+	assert_false(config.store.images[0].is_read_only);
+	assert_string_equal(config.store.images[1].name, "tar");
+	assert_string_equal(config.store.images[1].digest, "sha256:" DIGITS);
+	assert_true(config.store.images[1].is_read_only);
+	assert_int_equal(config.store.images[2].kind, IMAGE_OCI);
+	assert_int_equal(config.store.volume_count, 2);
+	assert_string_equal(config.store.volumes[1], "/j");
+	assert_int_equal(config.store.pool_count, 1);
+	assert_string_equal(config.store.pools[0].image, "tar");
+	assert_int_equal(config.store.pools[0].size, 3);
+	assert_int_equal(config.store.snapshots_max, 2);
+	assert_int_equal(config.store.snapshot_bytes, 1024 * 1024);
 }
 
 static void what_is_not_said_has_a_default(void **state)
@@ -74,7 +101,18 @@ static void what_makes_no_sense_is_told_with_its_place(void **state)
 		{"uid_range: 999-2000\n", "user ids"},
 		{"uid_range: 2000-1999\n", "user ids"},
 		{"uid_range: 2000-4294967295\n", "user ids"},
-		{"images: {}\n", "not supported yet"},
+		{"images: {a: here}\n", "absolute path"},
+		{"images: {a: /}\n", "absolute path"},
+		{"images: {../a: /b}\n", "a name has"},
+		{"images: {.a: /b}\n", "a name has"},
+		{"images: {a: {mode: read}}\n", "source"},
+		{"images: {a: {source: /b, digest: sha256:12}}\n", "64"},
+		{"volumes: [/]\n", "not /"},
+		{"volumes: [/a/../b]\n", "absolute path"},
+		{"pool: {a: {size: 0}}\n", "host.yaml:1:"},
+		{"pool: {a: {size: 1, image: b}}\n", "`images` has no"},
+		{"pool: {a: {image: b}}\nimages: {b: /c}\n", "size"},
+		{"limits: {snapshots: 1001}\n", "host.yaml:1:21"},
 		{"rum: /a\n", "did you mean"},
 		{"run: /a\nrun: /b\n", "host.yaml:2"},
 	};
