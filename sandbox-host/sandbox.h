@@ -41,6 +41,7 @@
 #include "common/bytes.h"
 #include "common/err.h"
 #include "policies/constraint.h"
+#include "sandbox-host/root.h"
 
 #define SANDBOX_ADDRESS4   "198.18.0.1"
 #define SANDBOX_ADDRESS6   "fd00::1"
@@ -100,21 +101,6 @@ struct sandbox_require {
 	bool memory, processes, cpu;
 	bool disk;    /* nothing inside can be written without bound */
 	bool freezer; /* a group that can be frozen */
-};
-
-/* Another root than the host's. path is never written, whatever stands in it
- * (untrusted) is not followed outside. */
-struct sandbox_root {
-	const char *path;   /* NULL: the host's own */
-	const char *layers; /* 0700, the caller's: what becomes of it is kept in
-			       "upper", which may be there before */
-	bool is_read_only;
-};
-
-/* Something of the host's at another place inside: a directory or a file. */
-struct sandbox_volume {
-	const char *source, *target; /* absolute */
-	bool is_writable;
 };
 
 /* Something that was denied or that the user should know. */

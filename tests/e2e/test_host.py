@@ -556,7 +556,8 @@ def test_the_configuration_is_checked(tmp_path):
             ("runn: /x\n", 3, "did you mean"),
             ("uid_range: 5-10\n", 3, "user ids"),
             ("workspaces: relative\n", 3, "absolute"),
-            ("pool: {}\n", 3, "not supported yet")):
+            ("pool: {a: {size: 0}}\n", 3, "host.yaml:1:"),
+            ("images: {a: here}\n", 3, "absolute")):
         path.write_text(text)
         done = subprocess.run([PROGRAM, "-t", "-c", path], text=True,
                               capture_output=True)
