@@ -6,6 +6,15 @@
 
 #include <stdbool.h>
 
+#include "common/bytes.h"
+
+/* A file of ours in SANDBOX_FILES. */
+struct sandbox_file {
+	const char *name;
+	struct bytes content;
+	bool is_program;
+};
+
 /* Another root than the host's. path is never written, whatever stands in it
  * (untrusted) is not followed outside. */
 struct sandbox_root {

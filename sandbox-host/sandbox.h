@@ -78,13 +78,6 @@ struct sandbox_uids {
 /* SANDBOX_OVERLAY: writes are kept apart, in `changes` (overlay.h). */
 enum sandbox_mode { SANDBOX_WRITE, SANDBOX_READ, SANDBOX_OVERLAY };
 
-/* A file of ours in SANDBOX_FILES. */
-struct sandbox_file {
-	const char *name;
-	struct bytes content;
-	bool is_program;
-};
-
 struct sandbox_limits {
 	uint64_t memory_bytes; /* 0: none, as for the others */
 	uint64_t processes;
