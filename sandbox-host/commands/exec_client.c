@@ -310,6 +310,12 @@ struct exec_client *exec_client_new(struct io_loop *loop, int channel,
 	return NULL;
 }
 
+void exec_client_set_owner(struct exec_client *client, exec_fn *fn, void *owner)
+{
+	client->fn = fn;
+	client->owner = owner;
+}
+
 void exec_client_free(struct exec_client *client)
 {
 	if (!client)

@@ -72,6 +72,9 @@ int exec_client_start(struct exec_client *client,
 		      const struct exec_request *request, enum exec_input input,
 		      struct err *err);
 void exec_client_free(struct exec_client *client);
+/* Whom its events go to from now on. */
+void exec_client_set_owner(struct exec_client *client, exec_fn *fn,
+			   void *owner);
 
 /* What a stream wrote, to be consumed: 1 or 2; 0 of EXEC_REPORT. */
 struct buf *exec_client_out(struct exec_client *client, int stream);

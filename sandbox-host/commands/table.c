@@ -176,6 +176,13 @@ void command_finish(struct command *command)
 	command->forget_ms = clock_monotonic_ms() + COMMAND_KEPT_MS;
 }
 
+void command_abandon(struct command *command, const char *reason)
+{
+	command_finish(command);
+	command->end.is_lost = true;
+	(void)snprintf(command->reason, sizeof(command->reason), "%s", reason);
+}
+
 /* ---- output ---- */
 
 /* The oldest output of all goes first; that of commands that ended before

@@ -64,6 +64,8 @@ struct command *table_find(struct table *table, struct bytes sandbox,
 void command_run(struct command *command, struct exec_client *exec);
 /* It has ended (exec_client_end()), or never began. Its exec is freed. */
 void command_finish(struct command *command);
+/* End it if it runs still: its exec is freed. reason: why. */
+void command_abandon(struct command *command, const char *reason);
 /* Forget it as if it had never been; its exec is freed. */
 void command_drop(struct command *command);
 
