@@ -23,6 +23,7 @@
 #define API_CONNS_MAX 2048
 
 struct conn;
+struct execd;
 
 struct api {
 	struct io_loop *loop;
@@ -34,6 +35,7 @@ struct api {
 	struct conn *conns; /* who waits longest for a head comes first */
 	size_t conn_count;
 	bool is_full; /* listeners pause */
+	struct execd *execd; /* what runs by execd's calls; NULL: nothing */
 };
 
 /* Serve with what is in api: the loop, the channel, the configuration;

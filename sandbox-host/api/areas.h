@@ -8,6 +8,11 @@
 
 extern const struct route lifecycle_routes[];
 extern const struct route execd_routes[]; /* what runs */
+extern const struct route execd_command_routes[];
+extern const struct route execd_session_routes[];
+extern const struct route execd_pty_routes[];
+extern const struct route execd_code_routes[];
+extern const struct route execd_isolated_routes[];
 extern const struct route files_routes[]; /* below the same endpoint */
 extern const struct route egress_routes[];
 

@@ -14,8 +14,6 @@ static void on_sweep(void *owner)
 	uint64_t now = clock_monotonic_ms();
 
 	session_sweep(execd, now);
-	pty_sweep(execd, now);
-	kernel_sweep(execd, now);
 	io_timer_set(execd->sweep, EXECD_SWEEP_MS);
 }
 
@@ -48,21 +46,6 @@ struct execd *execd_of(struct exchange *exchange)
 	if (!api->execd)
 		exchange_fail_memory(exchange);
 	return api->execd;
-}
-
-void execd_close(struct api *api)
-{
-	struct execd *execd = api->execd;
-
-	if (!execd)
-		return;
-	session_close_all(execd);
-	pty_close_all(execd);
-	kernel_close_all(execd);
-	table_free(execd->commands);
-	io_timer_free(execd->sweep);
-	free(execd);
-	api->execd = NULL;
 }
 
 /* ---- bodies ---- */

@@ -18,6 +18,7 @@
 #ifndef SANDBOX_HOST_API_EXECD_H
 #define SANDBOX_HOST_API_EXECD_H
 
+#include "sandbox-host/api/areas.h"
 #include "sandbox-host/api/exchange.h"
 #include "sandbox-host/commands/exec_client.h"
 #include "sandbox-host/commands/lines.h"
@@ -29,19 +30,13 @@
 #define EXECD_TIMEOUT_MAX (31536000ull * 1000) /* ms: a year */
 
 struct session;
-struct terminal_session;
-struct kernel;
 
-/* What is kept between requests. */
+/* What is kept between requests; it ends with the process. */
 struct execd {
 	struct api *api;
 	struct table *commands;
 	struct session *sessions;
 	size_t session_count;
-	struct pty *ptys;
-	size_t pty_count;
-	struct kernel *kernels;
-	size_t kernel_count;
 	struct io_timer *sweep;
 };
 
@@ -126,24 +121,9 @@ void run_begin(struct exchange *exchange, const struct run_spec *spec);
 /* How it is told: "-1" after a signal, else the exit code. */
 int run_exit_code(const struct exec_end *end);
 
-/* ---- the areas ---- */
+/* ---- the areas (their routes: areas.h) ---- */
 
-extern const struct route execd_routes[]; /* execd.c */
-extern const struct route execd_command_routes[];
-extern const struct route execd_session_routes[];
-extern const struct route execd_pty_routes[];
-extern const struct route execd_code_routes[];
-extern const struct route execd_isolated_routes[];
-
-void session_close_all(struct execd *execd);
 /* End those that nobody used for long; now is monotonic. */
 void session_sweep(struct execd *execd, uint64_t now_ms);
-void pty_close_all(struct execd *execd);
-void pty_sweep(struct execd *execd, uint64_t now_ms);
-void kernel_close_all(struct execd *execd);
-void kernel_sweep(struct execd *execd, uint64_t now_ms);
-
-/* With the process. */
-void execd_close(struct api *api);
 
 #endif

@@ -18,7 +18,7 @@
 
 #include "sandbox-host/commands/exec_client.h"
 
-#define COMMANDS_RUNNING_MAX 256  /* of one sandbox, as inside */
+#define COMMANDS_RUNNING_MAX 200  /* of one sandbox; inside are 256 */
 #define COMMANDS_ENDED_MAX   512  /* of one sandbox; the oldest go first */
 #define COMMANDS_MAX	     8192 /* of all of them */
 #define COMMAND_KEPT_MS	     (60ull * 60 * 1000)

@@ -1,5 +1,0 @@
-#include "sandbox-host/api/areas.h"
-
-const struct route execd_routes[] = {
-	{0},
-};

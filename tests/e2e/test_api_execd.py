@@ -1,0 +1,371 @@
+"""execd's calls that run things, asked raw: streams, backgrounds, sessions,
+their ends, and clients of every bad kind."""
+import json
+import os
+import pathlib
+import threading
+
+import pytest
+from execd import Execd, api_config, told
+from host import Host
+from waiting import wait_until
+
+POLICY = "version: 1\ncommands: {allow: [echo], deny: [id]}\n"
+
+
+@pytest.fixture(scope="module")
+def host(gateway, tmp_path_factory):
+    port, config = api_config()
+    host = Host(gateway, tmp_path_factory.mktemp("execd"), **config)
+    host.port = port
+    host.start()
+    yield host
+    host.stop()
+    host.check()
+
+
+@pytest.fixture(scope="module")
+def box(host):
+    return host.create("--name", "shared", "-e", "GREETING=hello")
+
+
+@pytest.fixture
+def execd(host, box):
+    return Execd(host, host.port, box)
+
+
+def processes(host, box, words):
+    """How many processes inside have these words among their arguments."""
+    done = host.exec(box, "sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '")
+    return done.stdout.count(words)
+
+
+# ---- commands ----
+
+def test_ping_answers_with_an_empty_body(execd):
+    status, fields, text = execd.ask("GET", "/ping")
+    assert (status, fields["Content-Length"], text) == (200, "0", b"")
+
+
+def test_a_stream_has_its_events_in_order(execd):
+    events = list(execd.stream("/command", {
+        "command": "echo one; echo; echo two >&2; exit 3"}))
+    kinds = [event["type"] for event in events]
+    assert kinds[:2] == ["init", "ping"] and kinds[-1] == "error"
+    assert kinds.count("error") == 1 and "execution_complete" not in kinds
+    assert [event["text"] for event in events
+            if event["type"] == "stdout"] == ["one", "\n"]
+    assert [event["text"] for event in events
+            if event["type"] == "stderr"] == ["two"]
+    assert events[-1]["error"]["ename"] == "CommandExecError"
+    assert events[-1]["error"]["evalue"] == "3"
+    assert all(event["timestamp"] > 1_600_000_000_000 for event in events)
+    assert events[0]["text"].startswith("cmd-")
+
+
+@pytest.mark.parametrize("command,code,out", [
+    ("true", 0, []),
+    ("echo $GREETING", 0, ["hello"]),
+    ("kill -9 $$", -1, []),
+    ("printf 'a\\nb'", 0, ["a", "b"]),
+    ("printf '\\377\\303\\050\\n'", 0, ["\ufffd\ufffd("]),
+    ("printf 'nul\\000x\\n'", 0, ["nul\0x"]),
+    ("cat", 0, []),
+    ("pwd", 0, ["/usr"]),
+    ("echo $ONE$TWO", 0, ["1=2"]),
+], ids=str)
+def test_ends_and_outputs(execd, command, code, out):
+    assert execd.run(command, cwd="/usr", envs={"ONE": "1=", "TWO": "2"})[
+        :2] == (code, out)
+
+
+def test_a_long_line_comes_in_pieces_and_many_lines_all_come(execd):
+    code, out, _ = execd.run("head -c 100000 /dev/zero | tr '\\0' x")
+    assert code == 0 and len(out) > 1 and "".join(out) == "x" * 100000
+    code, out, _ = execd.run("seq 10000")
+    assert (code, out) == (0, [str(n) for n in range(1, 10001)])
+
+
+def test_a_timeout_kills_the_group(host, box, execd):
+    code, _, _ = execd.run("sleep 71.5 & sleep 71.5; echo no", timeout=300)
+    assert code == -1
+    wait_until(lambda: not processes(host, box, "sleep 71.5"))
+
+
+def test_a_foreground_command_dies_with_its_client(host, box, execd):
+    connection, response = execd.open(
+        "POST", "/command", {"command": "echo here; sleep 72.5"})
+    assert json.loads(response.readline())["type"] == "init"
+    wait_until(lambda: processes(host, box, "sleep 72.5"))
+    response.close()
+    connection.close()
+    wait_until(lambda: not processes(host, box, "sleep 72.5"))
+
+
+def test_one_that_ignores_sigterm_is_interrupted(execd):
+    events = execd.stream("/command", {
+        "command": "trap '' TERM; echo ready; while :; do sleep 0.1; done"})
+    for event in events:
+        if event["type"] == "init":
+            name = event["text"]
+        if event["type"] == "stdout":
+            break
+    assert execd.ask("DELETE", f"/command?id={name}")[0] == 200
+    assert told(events)[0] == -1
+    status = execd.json("GET", f"/command/status/{name}")
+    assert status["running"] is False and status["exit_code"] == -1
+    # It is what was wanted already.
+    assert execd.ask("DELETE", f"/command?id={name}")[0] == 200
+
+
+def test_a_command_in_the_background_goes_on_and_is_read_by_a_cursor(execd):
+    events = list(execd.stream("/command", {
+        "command": "echo one; until [ -e go ]; do sleep 0.05; done; "
+                   "echo two >&2; exit 4", "background": True}))
+    assert [event["type"] for event in events] == [
+        "init", "ping", "execution_complete"]
+    name = events[0]["text"]
+    status = execd.json("GET", f"/command/status/{name}")
+    assert status["running"] and "exit_code" not in status
+    assert status["started_at"].endswith("Z")
+    wait_until(lambda: execd.ask("GET", f"/command/{name}/logs")[2] ==
+               b"one\n")
+    fields = execd.ask("GET", f"/command/{name}/logs")[1]
+    assert fields["EXECD-COMMANDS-TAIL-CURSOR"] == "4"
+    assert execd.run("touch go")[0] == 0
+    wait_until(lambda: not execd.json(
+        "GET", f"/command/status/{name}")["running"])
+    status = execd.json("GET", f"/command/status/{name}")
+    assert status["exit_code"] == 4 and status["finished_at"]
+    code, fields, text = execd.ask("GET", f"/command/{name}/logs?cursor=4")
+    assert (code, text) == (200, b"two\n")
+    assert fields["EXECD-COMMANDS-TAIL-CURSOR"] == "8"
+
+
+def test_output_of_the_background_is_bounded(execd):
+    events = list(execd.stream("/command", {
+        "command": "seq 400000", "background": True}))
+    name = events[0]["text"]
+    wait_until(lambda: not execd.json(
+        "GET", f"/command/status/{name}")["running"])
+    _, fields, text = execd.ask("GET", f"/command/{name}/logs")
+    assert len(text) == 1024 * 1024 and text.endswith(b"\n400000\n")
+    assert int(fields["EXECD-COMMANDS-TAIL-CURSOR"]) == sum(
+        len(str(n)) + 1 for n in range(1, 400001))
+
+
+def test_a_client_that_reads_slowly_holds_the_command(host, box, execd):
+    """What waits for it is bounded by what pipes and sockets hold."""
+    connection, response = execd.open("POST", "/command", {
+        "command": "line=$(printf %30000s); line=${line// /y}; "
+                   "for i in {1..600}; do echo $line; echo $i > progress; "
+                   "done"})
+    response.readline()
+    progress = pathlib.Path(host.show(box)["workspace"]) / "progress"
+    seen = []
+
+    def rests():
+        seen.append(progress.read_text() if progress.exists() else "")
+        return len(seen) > 10 and seen[-1] and seen[-1] == seen[-10]
+    wait_until(rests)
+    assert int(seen[-1]) < 500
+    code, out, _ = told(json.loads(line) for line in
+                        response.read().splitlines() if line)
+    connection.close()
+    assert (code, out) == (0, ["y" * 30000] * 600)
+
+
+@pytest.mark.parametrize("body,status,code", [
+    (b"", 400, "INVALID_REQUEST"),
+    (b"{", 400, "INVALID_REQUEST"),
+    (b"[]", 400, "INVALID_REQUEST_BODY"),
+    ({}, 400, "INVALID_REQUEST_BODY"),
+    ({"command": ""}, 400, "INVALID_REQUEST_BODY"),
+    ({"command": 5}, 400, "INVALID_REQUEST_BODY"),
+    ({"command": "a\0b"}, 400, None),
+    ({"command": "x" * 140000}, 413, "INVALID_REQUEST_BODY"),
+    ({"command": "true", "cwd": "relative"}, 400, "INVALID_REQUEST_BODY"),
+    ({"command": "true", "timeout": -1}, 400, "INVALID_REQUEST_BODY"),
+    ({"command": "true", "timeout": 1.5}, 400, "INVALID_REQUEST_BODY"),
+    ({"command": "true", "envs": {"A=B": "x"}}, 400,
+     "INVALID_REQUEST_BODY"),
+    ({"command": "true", "envs": ["A"]}, 400, "INVALID_REQUEST_BODY"),
+    ({"command": "true", "gid": 1}, 400, "INVALID_REQUEST_BODY"),
+    ({"command": "true", "uid": 0}, 501, "NOT_SUPPORTED"),
+], ids=lambda value: str(value)[:40])
+def test_what_makes_no_sense_is_refused_with_words(execd, body, status, code):
+    got, _, text = execd.ask("POST", "/command", body)
+    assert got == status, text
+    assert json.loads(text)["message"]
+    if code:
+        assert json.loads(text)["code"] == code
+
+
+@pytest.mark.parametrize("method,path,status", [
+    ("GET", "/command/status/cmd-unknown", 404),
+    ("GET", "/command/cmd-unknown/logs", 404),
+    ("DELETE", "/command?id=cmd-unknown", 404),
+    ("DELETE", "/command", 400),
+    ("POST", "/session/bash-unknown/run", 404),
+    ("DELETE", "/session/bash-unknown", 404),
+    ("POST", "/v1/isolated/session", 501),
+    ("GET", "/nothing", 404),
+    ("PUT", "/command", 405),
+])
+def test_what_is_not_there_says_so(execd, method, path, status):
+    got, _, text = execd.ask(method, path, {"command": "true"}
+                             if method == "POST" else None)
+    assert got == status and json.loads(text)["message"]
+
+
+def test_only_the_sandboxs_own_token_lets_in(host, execd):
+    other = Execd(host, host.port, host.create("--name", "other"))
+    name = next(execd.stream("/command", {"command": "true",
+                                          "background": True}))["text"]
+    for token in ("", "wrong", other.token):
+        for method, path in (("GET", "/ping"), ("POST", "/command"),
+                             ("GET", f"/command/status/{name}")):
+            status, _, text = execd.ask(
+                method, path, {"command": "touch hacked"}
+                if method == "POST" else None, token=token)
+            assert status == 401 and json.loads(text)["message"]
+    assert execd.run("ls hacked")[0] == 2
+    # The command of one is unknown in another.
+    assert other.ask("GET", f"/command/status/{name}")[0] == 404
+
+
+def test_commands_of_the_policy_are_judged(host, tmp_path):
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(POLICY)
+    execd = Execd(host, host.port, host.create("--policy", policy))
+    assert execd.run("echo fine")[:2] == (0, ["fine"])
+    status, _, text = execd.ask("POST", "/command", {"command": "echo; id"})
+    assert status == 403 and "id" in json.loads(text)["message"]
+    session = execd.json("POST", "/session")["session_id"]
+    assert execd.run("echo too", f"/session/{session}/run")[:2] == \
+        (0, ["too"])
+    status, _, text = execd.ask("POST", f"/session/{session}/run",
+                                {"command": "echo; id"})
+    assert status == 403 and "id" in json.loads(text)["message"]
+
+
+def test_a_sandbox_that_rests_refuses_and_one_that_ended_too(host):
+    name = host.create()
+    execd = Execd(host, host.port, name)
+    assert execd.run("true")[0] == 0
+    if host.run("pause", name).returncode == 0:
+        for method, path in (("GET", "/ping"), ("POST", "/command")):
+            assert execd.ask(method, path, {"command": "true"}
+                             if method == "POST" else None)[0] == 409
+        host.ok("resume", name)
+        assert execd.run("true")[0] == 0
+    host.ok("kill", name)
+    for method, path in (("GET", "/ping"), ("POST", "/command")):
+        assert execd.ask(method, path, {"command": "true"}
+                         if method == "POST" else None)[0] in (404, 409)
+
+
+def test_a_sandbox_that_is_killed_ends_its_streams(host):
+    name = host.create()
+    events = Execd(host, host.port, name).stream(
+        "/command", {"command": "echo ready; sleep 73.5"})
+    for event in events:
+        if event["type"] == "stdout":
+            break
+    host.ok("kill", name)
+    assert told(events)[0] == -1
+
+
+def test_so_many_commands_run_at_once_and_no_more(host):
+    """The bound is named, and those that run are not harmed."""
+    box = host.create()
+    execd = Execd(host, host.port, box)
+    assert execd.run("mkfifo gate")[0] == 0
+    results = []
+
+    def one():
+        results.append(execd.ask("POST", "/command", {
+            "command": "read < gate; echo done"}))
+    threads = [threading.Thread(target=one) for _ in range(300)]
+    for thread in threads:
+        thread.start()
+    wait_until(lambda: len(results) >= 100)
+    gate = os.open(f"{host.show(box)['workspace']}/gate", os.O_RDWR)
+    os.write(gate, b"\n" * 300)
+    for thread in threads:
+        thread.join()
+    os.close(gate)
+    refused = [json.loads(text)["message"] for status, _, text in results
+               if status == 429]
+    good = [text for status, _, text in results if status == 200]
+    assert len(good) == 200 and len(refused) == 100
+    assert all(b"done" in text for text in good)
+    assert all("200 commands run" in words for words in refused)
+    assert execd.run("true")[0] == 0
+
+
+# ---- sessions ----
+
+def test_a_session_keeps_what_a_shell_keeps(execd):
+    session = execd.json("POST", "/session", {"cwd": "/tmp"})["session_id"]
+    path = f"/session/{session}/run"
+    steps = [
+        ("pwd; export A='x y'; f() { echo \"f $1 $A\"; }; cd /usr", 0,
+         ["/tmp"]),
+        ("pwd; f hi; bash -c 'echo $A'; declare -A m=([k]='v w')", 0,
+         ["/usr", "f hi x y", "x y"]),
+        ("echo ${m[k]}; unset A; shopt -s extglob; set -u; exit 5", 5,
+         ["v w"]),
+        ("echo ${A-none}; shopt extglob | tr -s '\\t ' ' '; echo $-", 0,
+         ["none", "extglob on", "huBc"]),
+    ]
+    for command, code, out in steps:
+        assert execd.run(command, path) == (code, out, []), command
+    assert execd.run("pwd", path, cwd="/etc")[:2] == (0, ["/etc"])
+    assert execd.run("pwd", path)[:2] == (0, ["/etc"])
+    # What is ended in the middle leaves the state as it was.
+    assert execd.run("B=1; cd /; sleep 74.5", path, timeout=300)[0] == -1
+    assert execd.run("echo ${B-none}; pwd", path)[:2] == (0, ["none", "/etc"])
+    assert execd.ask("DELETE", f"/session/{session}")[0] == 200
+    assert execd.ask("POST", path, {"command": "true"})[0] == 404
+
+
+def test_a_session_outlives_a_client_that_goes_away(host, box, execd):
+    session = execd.json("POST", "/session")["session_id"]
+    path = f"/session/{session}/run"
+    assert execd.run("V=kept", path)[0] == 0
+    connection, response = execd.open("POST", path,
+                                      {"command": "V=lost; sleep 75.5"})
+    assert json.loads(response.readline())["type"] == "init"
+    wait_until(lambda: processes(host, box, "sleep 75.5"))
+    assert execd.ask("POST", path, {"command": "true"})[0] == 409
+    response.close()
+    connection.close()
+    wait_until(lambda: not processes(host, box, "sleep 75.5"))
+    assert execd.run("echo $V", path)[:2] == (0, ["kept"])
+
+
+def test_a_state_that_is_too_large_is_not_taken(execd):
+    session = execd.json("POST", "/session")["session_id"]
+    path = f"/session/{session}/run"
+    assert execd.run("A=1", path)[0] == 0
+    assert execd.run("A=$(head -c 900000 /dev/zero | tr '\\0' z)",
+                     path)[0] == 0
+    assert execd.run("echo $A", path)[:2] == (0, ["1"])
+    assert execd.run("A=$(head -c 300000 /dev/zero | tr '\\0' z)",
+                     path)[0] == 0
+    assert execd.run("echo ${#A}", path)[:2] == (0, ["300000"])
+
+
+def test_sessions_are_bounded(host):
+    execd = Execd(host, host.port, host.create())
+    for _ in range(32):
+        execd.json("POST", "/session")
+    status, _, text = execd.ask("POST", "/session")
+    assert status == 429 and "32" in json.loads(text)["message"]
+
+
+def test_isolated_runs_are_said_not_to_be_there(execd):
+    answer = execd.json("GET", "/v1/isolated/capabilities")
+    assert answer["available"] is False and answer["message"]
+    assert execd.json("GET", "/v1/isolated/sessions") == {"sessions": []}
