@@ -86,6 +86,7 @@ struct session {
 	struct bytes cwd; /* of the first run; allocated */
 	struct buf state;
 	struct buf report; /* of the run that goes on */
+	bool is_too_much;  /* more was reported than a state may be */
 	bool is_running;
 	bool is_deleted;  /* freed when its run is over */
 	uint64_t used_ms; /* monotonic */
@@ -199,8 +200,8 @@ static void on_report(struct buf *report, void *owner)
 {
 	struct session *session = owner;
 
-	/* More than there may be is no state: its end is missing then. */
-	(void)buf_add(&session->report, buf_view(report));
+	if (buf_add(&session->report, buf_view(report)) < 0)
+		session->is_too_much = true;
 	buf_clear(report);
 }
 
@@ -215,11 +216,13 @@ static void on_over(void *owner)
 		free_session(session);
 		return;
 	}
-	if (bytes_ends_with(report, bytes_str(STATE_END))) {
+	if (!session->is_too_much &&
+	    bytes_ends_with(report, bytes_str(STATE_END))) {
 		buf_clear(&session->state);
 		(void)buf_add(&session->state, report);
 	}
 	buf_clear(&session->report);
+	session->is_too_much = false;
 }
 
 /* bash -c WRAPPER bash COMMAND CWD STATE... False: no memory. */
