@@ -34,7 +34,7 @@ struct api {
 	size_t listener_count;
 	struct conn *conns; /* who waits longest for a head comes first */
 	size_t conn_count;
-	bool is_full; /* listeners pause */
+	bool is_full;	     /* listeners pause */
 	struct execd *execd; /* what runs by execd's calls; NULL: nothing */
 };
 
