@@ -7,6 +7,7 @@
 #include "sandbox-host/api/route.h"
 
 extern const struct route lifecycle_routes[];
+extern const struct route proxy_routes[];
 extern const struct route execd_routes[]; /* what runs */
 extern const struct route execd_command_routes[];
 extern const struct route execd_session_routes[];

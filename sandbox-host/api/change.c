@@ -5,6 +5,9 @@
 #include "sandbox-host/api/shown.h"
 #include "sandbox-host/api/spec.h"
 
+#define OFFSET_LEN 6 /* "+02:00" */
+#define TIME_MAX   64
+
 /* ---- metadata: a merge patch (RFC 7396) ---- */
 
 static void on_patched(struct exchange *exchange, const void *message, int *fd)
@@ -114,6 +117,33 @@ static void on_found(struct exchange *exchange, const void *message, int *fd)
 		exchange_ask(exchange, &question, on_renewed);
 }
 
+/* RFC 3339 with "Z", or with an offset. */
+static int read_time(struct arena *arena, struct bytes text, uint64_t *wall_ms)
+{
+	size_t at = text.len < OFFSET_LEN ? 0 : text.len - OFFSET_LEN;
+	struct bytes offset = bytes_slice(text, at, text.len);
+	uint64_t hours, minutes, ms;
+	const char *utc;
+
+	if (text.len > TIME_MAX)
+		return -1;
+	if (offset.len < OFFSET_LEN || offset.data[3] != ':' ||
+	    (offset.data[0] != '+' && offset.data[0] != '-'))
+		return clock_parse(text, wall_ms);
+	utc = arena_format(arena, "%.*sZ", (int)at, (const char *)text.data);
+	if (!utc || clock_parse(bytes_str(utc), wall_ms) < 0 ||
+	    bytes_to_u64(bytes_slice(offset, 1, 3), 2, &hours) < 0 ||
+	    bytes_to_u64(bytes_slice(offset, 4, 6), 2, &minutes) < 0 ||
+	    hours > 23 || minutes > 59)
+		return -1;
+	ms = (hours * 60 + minutes) * 60 * 1000;
+	if (offset.data[0] == '-')
+		*wall_ms += ms;
+	else
+		*wall_ms = *wall_ms > ms ? *wall_ms - ms : 0;
+	return 0;
+}
+
 void lifecycle_renew(struct exchange *exchange)
 {
 	uint64_t *expires_ms =
@@ -121,9 +151,10 @@ void lifecycle_renew(struct exchange *exchange)
 	json_t *root = expires_ms ? exchange_json(exchange) : NULL;
 	const json_t *at = json_object_get(root, "expiresAt");
 	bool is_time = at && json_is_string(at) &&
-		       clock_parse(bytes_from(json_string_value(at),
-					      json_string_length(at)),
-				   expires_ms) == 0;
+		       read_time(exchange->arena,
+				 bytes_from(json_string_value(at),
+					    json_string_length(at)),
+				 expires_ms) == 0;
 
 	if (!expires_ms) {
 		exchange_fail_memory(exchange);

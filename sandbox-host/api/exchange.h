@@ -36,7 +36,7 @@
 #include "sandbox-host/flow/messages.h"
 
 #define EXCHANGE_ARENA_MAX    (8 * 1024 * 1024)
-#define EXCHANGE_FIELDS_MAX   12 /* that a handler adds */
+#define EXCHANGE_FIELDS_MAX   120 /* that a handler adds */
 #define EXCHANGE_OUT_HIGH     (256 * 1024)
 #define EXCHANGE_ANSWER_MAX   (16 * 1024 * 1024) /* of a whole answer */
 #define EXCHANGE_FAIL_MAX     1024		 /* bytes of a message */
@@ -90,7 +90,6 @@ struct exchange {
 
 	/* The server's. */
 	struct fields added; /* of the answer */
-	struct field added_items[EXCHANGE_FIELDS_MAX];
 	struct asked *asked;
 	char request_id[64 + 1];
 };

@@ -61,8 +61,14 @@ void exchange_add_field(struct exchange *exchange, const char *name,
 	if (copy.len != value.len || !http_is_value(value) ||
 	    !http_is_token(label))
 		return;
-	exchange->added.items = exchange->added_items;
-	exchange->added.room = EXCHANGE_FIELDS_MAX;
+	if (!exchange->added.items) {
+		exchange->added.items =
+			arena_array(exchange->arena, EXCHANGE_FIELDS_MAX,
+				    sizeof(struct field));
+		if (!exchange->added.items)
+			return;
+		exchange->added.room = EXCHANGE_FIELDS_MAX;
+	}
 	(void)fields_add(&exchange->added, label, copy);
 }
 
@@ -101,7 +107,8 @@ static void reply(struct exchange *exchange, unsigned status,
 	struct reply_head head = {
 		.status = status,
 		.content_type = content_type,
-		.framing = status == 204 ? FRAMING_NONE : FRAMING_LENGTH,
+		.framing = status == 204 || status == 304 ? FRAMING_NONE
+							  : FRAMING_LENGTH,
 		.len = body.len,
 		/* What is left of a body is not read any more. */
 		.keep_alive = conn->request.keep_alive && conn->is_body_over,

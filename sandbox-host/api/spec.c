@@ -7,6 +7,7 @@
 #include "policies/policy.h"
 
 #define MEMORY_LEAST   (16ull * 1024 * 1024)
+#define CPU_LEAST      10 /* thousandths of a core */
 #define EXTENSIONS_MAX 32
 #define THOUSAND       1000
 
@@ -333,7 +334,11 @@ static int read_limits(struct reading *reading)
 	if (memory > 0 && memory / THOUSAND < MEMORY_LEAST)
 		return spec_refuse(reading->fault, 400,
 				   "resourceLimits.memory: at least 16Mi");
+	if (limits && json_object_get(limits, "cpu") && cpu < CPU_LEAST)
+		return spec_refuse(reading->fault, 400,
+				   "resourceLimits.cpu: at least 10m");
 	reading->request->memory_bytes = memory / THOUSAND;
+	reading->request->cpu_milli = cpu;
 	return 0;
 }
 

@@ -27,7 +27,7 @@ int exchange_stream_begin(struct exchange *exchange, unsigned status,
 	/* A body that still comes is read on, and may end in order. */
 	head.keep_alive = conn->request.keep_alive;
 	conn->framing = head.framing;
-	conn->out_left = len;
+	conn->out_left = conn->is_head_only ? 0 : len;
 	buf_init(&out, HEAD_BYTES_MAX);
 	if (reply_head(&out, exchange, &head) < 0 ||
 	    io_write(conn->io, buf_view(&out)) < 0) {
@@ -70,6 +70,8 @@ int exchange_stream_write(struct exchange *exchange, struct bytes bytes)
 		return write_out(conn, bytes);
 	if (conn->state != CONN_STREAM)
 		return -1;
+	if (conn->is_head_only || bytes.len == 0)
+		return 0;
 	if (conn->framing == FRAMING_LENGTH) {
 		if (bytes.len > conn->out_left) {
 			conn_close(conn);
@@ -77,8 +79,6 @@ int exchange_stream_write(struct exchange *exchange, struct bytes bytes)
 		}
 		conn->out_left -= bytes.len;
 	}
-	if (conn->is_head_only || bytes.len == 0)
-		return 0;
 	return conn->framing == FRAMING_CHUNKED ? write_chunk(conn, bytes)
 						: write_out(conn, bytes);
 }

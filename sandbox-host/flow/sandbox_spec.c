@@ -55,6 +55,7 @@ static const struct wire_field sandbox_request_fields[] = {
 	WIRE_U64(struct sandbox_request, expires_ms),
 	WIRE_U64(struct sandbox_request, memory_bytes),
 	WIRE_U64(struct sandbox_request, processes),
+	WIRE_U64(struct sandbox_request, cpu_milli),
 	WIRE_LIST(struct sandbox_request, metadata, REQUEST_METADATA_MAX,
 		  &metadata_schema),
 	WIRE_BYTES(struct sandbox_request, note, REQUEST_NOTE_MAX),

@@ -67,6 +67,7 @@ struct sandbox_request {
 	uint64_t expires_ms;   /* wall clock; 0: never */
 	uint64_t memory_bytes; /* 0: as the policy says; else the smaller */
 	uint64_t processes;
+	uint64_t cpu_milli; /* thousandths of a core */
 	const struct text_pair *metadata;
 	size_t metadata_count;
 	struct bytes note; /* kept for whoever asked, shown to nobody inside */

@@ -289,6 +289,8 @@ static int make_spec(struct supervisor *supervisor, struct sandbox_spec *spec,
 		narrower(spec->limits.memory_bytes, request->memory_bytes);
 	spec->limits.processes =
 		narrower(spec->limits.processes, request->processes);
+	spec->limits.cpu_milli =
+		narrower(spec->limits.cpu_milli, request->cpu_milli);
 	if (store_spec(supervisor, spec, err) < 0)
 		return -1;
 	spec->is_service = true;

@@ -95,7 +95,7 @@ class Api(Host):
         headers = dict(headers)
         if key:
             headers[KEY] = self.key if key is True else key
-        if body is not None and not isinstance(body, bytes):
+        if isinstance(body, (dict, list, str)):
             headers.setdefault("Content-Type", "application/json")
             body = json.dumps(body).encode()
         try:
