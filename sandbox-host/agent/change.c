@@ -20,12 +20,15 @@ static void finish(struct agent *agent, struct rpc_ticket ticket, int result,
 
 /* ---- remove ---- */
 
-static int remove_directory(const char *path)
+/* A read-only file system says so even of what is not there. */
+static int remove_path(const char *path, bool is_directory)
 {
 	struct stat st;
 
 	if (lstat(path, &st) < 0)
 		return -1;
+	if (!is_directory)
+		return unlink(path);
 	if (S_ISDIR(st.st_mode))
 		return path_remove_tree(path);
 	errno = ENOTDIR;
@@ -41,8 +44,7 @@ void answer_remove(struct rpc_ticket ticket, const void *message, int *fd,
 
 	(void)fd;
 	if (result == 0)
-		result = wanted->is_directory ? remove_directory(path)
-					      : unlink(path);
+		result = remove_path(path, wanted->is_directory);
 	finish(owner, ticket, result, ATTEMPT_REMOVE, path);
 }
 

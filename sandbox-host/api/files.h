@@ -40,6 +40,7 @@ struct files_task {
 	bool is_over;	/* the request is */
 	/* A refusal that is none: it is taken for an answer (message NULL). */
 	bool may_be_missing;
+	unsigned invalid_status; /* of what makes no sense; 0: 400 */
 	struct files_task *next, *prev;
 };
 

@@ -127,13 +127,15 @@ static void fail_refusal(struct files_task *task,
 		[HOST_REFUSED_UNREACHABLE] = {503, "UNAVAILABLE"},
 	};
 	unsigned code = refusal->code < HOST_REFUSAL_MAX ? refusal->code : 0;
+	unsigned status = code == HOST_REFUSED_INVALID && task->invalid_status
+				  ? task->invalid_status
+				  : answers[code].status;
 
 	if (task->has_begun)
 		exchange_break(task->exchange);
 	else
-		exchange_fail(task->exchange, answers[code].status,
-			      answers[code].code, "%.*s",
-			      BYTES_ARGS(refusal->detail));
+		exchange_fail(task->exchange, status, answers[code].code,
+			      "%.*s", BYTES_ARGS(refusal->detail));
 }
 
 int files_check_path(struct exchange *exchange, struct bytes path)

@@ -15,6 +15,7 @@ struct change {
 	void (*ask)(struct changes *changes, struct bytes key,
 		    const json_t *item);
 	bool may_be_missing;
+	unsigned invalid_status; /* 0: 400 */
 };
 
 struct changes {
@@ -121,6 +122,7 @@ static struct changes *changes_new(struct exchange *exchange,
 		return NULL;
 	changes->change = change;
 	changes->task.may_be_missing = change->may_be_missing;
+	changes->task.invalid_status = change->invalid_status;
 	return changes;
 }
 
@@ -206,8 +208,10 @@ static void ask_remove(struct changes *changes, struct bytes key,
 
 void files_delete(struct exchange *exchange)
 {
+	/* OpenSandbox answers so for a directory. */
 	static const struct change change = {.ask = ask_remove,
-					     .may_be_missing = true};
+					     .may_be_missing = true,
+					     .invalid_status = 500};
 
 	start_paths(exchange, &change);
 }
