@@ -306,7 +306,8 @@ static int run_sandbox(struct run *run, int *exit_code, struct err *err)
 		return -1;
 	recorder_open(&run->recorder, id);
 	/* It removes what is left of the sandbox when we are killed. */
-	if (teller_start(&run->teller, id, run->events, err) < 0)
+	if (teller_start(&run->teller, id, run->events, &run->policy->quiet,
+			 err) < 0)
 		return -1;
 	run->sandbox = sandbox_start(&spec, err);
 	/* While it is built. */

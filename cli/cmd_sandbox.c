@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/host.h"
 #include "common/clock.h"
+#include "policies/remedy.h"
 
 #define WAIT_MS	      30000
 #define TIMEOUT_MAX_S (10ull * 365 * 24 * 3600)
@@ -296,10 +297,13 @@ static void show_event(struct cli *cli, const struct host_event *event)
 			     line);
 		return;
 	}
-	object = json_pack("{s:I, s:s, s:o, s:o}", "sequence",
-			   (json_int_t)event->sequence, "time", time, "kind",
-			   host_text_json(event->kind), "text",
-			   host_text_json(bytes_str(line)));
+	object = json_pack(
+		"{s:I, s:s, s:o, s:o, s:o, s:s}", "sequence",
+		(json_int_t)event->sequence, "time", time, "kind",
+		host_text_json(event->kind), "text",
+		host_text_json(bytes_str(line)), "rule",
+		host_text_json(event->rule), "try",
+		remedy_of(constraint_from_name(event->kind), event->rule));
 	text = object ? json_dumps(object, JSON_COMPACT | JSON_SORT_KEYS)
 		      : NULL;
 	if (text)

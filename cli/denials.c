@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "policies/remedy.h"
 
 static bool is_of_told(struct told *told, const json_t *row)
 {
@@ -86,12 +87,38 @@ void denials_wanted_line(const json_t *row, char *out, size_t size)
 	cli_clean(out);
 }
 
+static bool is_denied(const json_t *row)
+{
+	return json_is_false(json_object_get(row, "allowed"));
+}
+
+bool denials_are_known(const struct policy_strings *quiet, const json_t *row)
+{
+	char line[DENIALS_LINE_BYTES];
+
+	if (!is_denied(row))
+		return false;
+	if (!strcmp(json_text(row, "activity"), "sandbox"))
+		return quiet_covers(quiet, bytes_str(json_text(row, "detail")));
+	denials_line(row, line, sizeof(line));
+	return quiet_covers(quiet, bytes_str(line));
+}
+
+const char *denials_remedy(const json_t *row)
+{
+	const char *constraint = json_text(row, "constraint");
+
+	if (!is_denied(row))
+		return "";
+	return remedy_of(constraint_from_name(bytes_str(constraint)),
+			 bytes_str(json_text(row, "rule")));
+}
+
 bool denials_tell(struct told *told, const json_t *row, char *out, size_t size)
 {
 	const char *activity = json_text(row, "activity");
 
-	if (!json_is_false(json_object_get(row, "allowed")) ||
-	    !strcmp(activity, "sandbox"))
+	if (!is_denied(row) || !strcmp(activity, "sandbox"))
 		return false;
 	if (!strcmp(activity, "approval")) {
 		/* Who is refused says so itself. */

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "policies/quiet.h"
+
 #define DENIALS_LINE_BYTES 1024
 #define DENIALS_REMEMBERED 64
 
@@ -23,6 +25,10 @@ struct told {
 
 /* The line for a row of the record, if it says something new. */
 bool denials_tell(struct told *told, const json_t *row, char *out, size_t size);
+/* Does a pattern of ignore-violations cover a denied row's line? */
+bool denials_are_known(const struct policy_strings *quiet, const json_t *row);
+/* What to do about a denied row; "" for others. */
+const char *denials_remedy(const json_t *row);
 /* A denied row's line for people, without a line feed. */
 void denials_line(const json_t *row, char *out, size_t size);
 /* The line of a row that asks for an approval, with the command that gives

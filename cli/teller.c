@@ -32,6 +32,7 @@ struct listener {
 	int stop;
 	struct outlet told, events;
 	struct told lines;
+	const struct policy_strings *quiet;
 	json_int_t sequence;	   /* of the last row that was heard */
 	struct attachment holding; /* once control was another */
 };
@@ -116,6 +117,22 @@ static void put(struct outlet *outlet, struct bytes text)
 
 /* ---- rows ---- */
 
+/* The row, and of a denied one what to do. */
+static void put_event(struct listener *listener, struct bytes line, json_t *row)
+{
+	const char *remedy = denials_remedy(row);
+	char *text = NULL;
+
+	if (listener->events.fd < 0)
+		return;
+	if (remedy[0] &&
+	    json_object_set_new(row, "try", json_string(remedy)) == 0)
+		text = json_dumps(row, JSON_COMPACT);
+	put(&listener->events, text ? bytes_str(text) : line);
+	put(&listener->events, bytes_str("\n"));
+	free(text);
+}
+
 static bool on_line(struct bytes line, void *owner)
 {
 	struct listener *listener = owner;
@@ -124,12 +141,15 @@ static bool on_line(struct bytes line, void *owner)
 
 	if (line.len == 0)
 		return true;
-	put(&listener->events, line);
-	put(&listener->events, bytes_str("\n"));
 	row = json_loadb((const char *)line.data, line.len, 0, NULL);
 	if (row)
 		listener->sequence =
 			json_integer_value(json_object_get(row, "sequence"));
+	if (denials_are_known(listener->quiet, row)) {
+		json_decref(row);
+		return true;
+	}
+	put_event(listener, line, row);
 	if (denials_tell(&listener->lines, row, text, sizeof(text))) {
 		/* A terminal in raw mode wants the carriage return. */
 		(void)snprintf(whole, sizeof(whole), "%s%s", text,
@@ -247,46 +267,46 @@ static void leave_standard(void)
 
 /* Rows as they are stored, until the command has ended; then, asked for
  * once, those that were not stored by then. */
-_Noreturn static void tell_all(int stop, const char *session, FILE *events,
-			       pid_t run)
+_Noreturn static void tell_all(struct listener *listener, pid_t run)
 {
+	int stop = listener->stop;
+	int events = listener->events.fd;
 	static const int not_for_us[] = {SIGINT, SIGQUIT, SIGHUP, SIGTERM,
 					 SIGPIPE};
 	/* Not restarted: it ends a write. */
 	const struct sigaction ticked = {.sa_handler = do_nothing};
-	struct listener listener = {
-		.session = session,
-		.stop = stop,
-		.told = {STDERR_FILENO, stop},
-		.events = {events ? fileno(events) : -1, stop},
-	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(not_for_us); i++)
 		(void)signal(not_for_us[i], SIG_IGN);
 	(void)sigaction(SIGALRM, &ticked, NULL);
-	close_others(stop, events ? fileno(events) : stop);
+	close_others(stop, events >= 0 ? events : stop);
 	leave_standard();
-	follow(&listener);
+	follow(listener);
 	if (is_orphaned(stop)) {
 		sandbox_sweep(run);
-		end_session(session);
+		end_session(listener->session);
 	} else {
-		listen_to(&listener, "audit", -1);
+		listen_to(listener, "audit", -1);
 	}
 	_exit(0);
 }
 
 int teller_start(struct teller *teller, const char *session, FILE *events,
-		 struct err *err)
+		 const struct policy_strings *quiet, struct err *err)
 {
+	struct listener listener = {.session = session, .quiet = quiet};
 	pid_t run = getpid();
 	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_system(err, "pipe");
+	listener.stop = ends[0];
+	listener.told = (struct outlet){STDERR_FILENO, ends[0]};
+	listener.events =
+		(struct outlet){events ? fileno(events) : -1, ends[0]};
 	teller->pid = fork();
 	if (teller->pid == 0)
-		tell_all(ends[0], session, events, run);
+		tell_all(&listener, run);
 	(void)close(ends[0]);
 	teller->stop = ends[1];
 	if (teller->pid > 0)

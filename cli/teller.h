@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "common/err.h"
+#include "policies/quiet.h"
 
 /* A descriptor that nobody reads is given up after this time, once the
  * command has ended. */
@@ -29,9 +30,9 @@ struct teller {
 };
 
 /* Start it, before anything that it would have to remove is made; events may
- * be NULL. 0, or -1. */
+ * be NULL. What quiet covers is told nowhere. 0, or -1. */
 int teller_start(struct teller *teller, const char *session, FILE *events,
-		 struct err *err);
+		 const struct policy_strings *quiet, struct err *err);
 /* Let it tell what it has not yet, and end it. The session must still be:
  * whoever is no administrator sees no rows of one that has ended. */
 void teller_stop(struct teller *teller);

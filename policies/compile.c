@@ -13,7 +13,7 @@
 struct top_nodes {
 	const struct text_node *version, *name, *extends, *network,
 		*credentials, *git, *filesystem, *commands, *limits, *require,
-		*environment;
+		*quiet, *environment;
 };
 
 struct network_nodes {
@@ -80,6 +80,7 @@ static void compile_sections(struct compile *compile,
 	compile_commands(compile, nodes->commands);
 	compile_limits(compile, nodes->limits);
 	compile_require(compile, nodes->require);
+	compile_quiet(compile, nodes->quiet);
 	compile_environment(compile, nodes->environment);
 }
 
@@ -129,6 +130,8 @@ static void compile_top(struct compile *compile, const struct text_node *root)
 		{"commands", reader_keep, offsetof(struct top_nodes, commands)},
 		{"limits", reader_keep, offsetof(struct top_nodes, limits)},
 		{"require", reader_keep, offsetof(struct top_nodes, require)},
+		{"ignore-violations", reader_keep,
+		 offsetof(struct top_nodes, quiet)},
 		{"environment", reader_keep,
 		 offsetof(struct top_nodes, environment)},
 		{"guardrail", NULL, 0},

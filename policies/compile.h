@@ -69,6 +69,8 @@ void compile_rules(struct compile *compile, const struct text_node *rules,
 void compile_filesystem(struct compile *compile, const struct text_node *node);
 void compile_commands(struct compile *compile, const struct text_node *node);
 void compile_limits(struct compile *compile, const struct text_node *node);
+/* ignore-violations. */
+void compile_quiet(struct compile *compile, const struct text_node *node);
 /* After limits. */
 void compile_require(struct compile *compile, const struct text_node *node);
 void compile_environment(struct compile *compile, const struct text_node *node);

@@ -1,5 +1,6 @@
 #include "common/cleanup.h"
 #include "policies/compile.h"
+#include "policies/quiet.h"
 
 /* ---- environment ---- */
 
@@ -61,6 +62,33 @@ static void read_pass(struct reader *reader, const struct text_node *node,
 	(void)offset;
 	(void)reader_strings(reader, node, compile_env_item,
 			     &environment->pass);
+}
+
+/* ---- ignore-violations ---- */
+
+static bool read_pattern(struct reader *reader, const struct text_node *node,
+			 void *item)
+{
+	struct bytes *word = item;
+
+	if (!reader_word(reader, node, word))
+		return false;
+	for (size_t i = 0; i < word->len; i++)
+		if (word->data[i] != '*' && word->data[i] != ' ')
+			return true;
+	return reader_error(reader, node, "this would hide every violation");
+}
+
+void compile_quiet(struct compile *compile, const struct text_node *node)
+{
+	struct policy_strings *quiet = &compile->policy->quiet;
+
+	if (!node ||
+	    !reader_strings(&compile->reader, node, read_pattern, quiet))
+		return;
+	if (quiet->count > QUIET_PATTERNS_MAX)
+		(void)reader_error(&compile->reader, node, "more than %d items",
+				   QUIET_PATTERNS_MAX);
 }
 
 void compile_environment(struct compile *compile, const struct text_node *node)

@@ -154,6 +154,7 @@ struct policy {
 	struct policy_commands commands;
 	struct policy_limits limits;
 	struct policy_require require;
+	struct policy_strings quiet; /* ignore-violations (quiet.h) */
 	struct policy_environment environment;
 };
 

@@ -16,6 +16,7 @@
 #include "common/bytes.h"
 #include "common/cgroup.h"
 #include "common/cleanup.h"
+#include "policies/remedy.h"
 
 #define GROUP_PREFIX	"sallyport-" /* and the pid of its maker */
 #define REMOVE_TRIES	50
@@ -228,7 +229,7 @@ void limits_prepare(struct limits *limits, const struct cgroup_host *host,
 void limits_say_open(const struct limits *limits, struct report *report)
 {
 	if (limits->wanted.cpu_milli && !limits->has_cpu)
-		report_say(report, CONSTRAINT_none,
+		report_say(report,
 			   "limits.cpu does not hold: this host gives us no "
 			   "cgroup of cpu");
 }
@@ -357,16 +358,16 @@ void limits_report(struct limits *limits, struct report *report)
 		refused += read_value(group, "pids.events", "max ");
 	}
 	if (is_news(ended, &limits->ended))
-		report_say(report, CONSTRAINT_resource_limit,
-			   "memory of %llu bytes is used up: %llu processes "
-			   "were ended by resource_limit (limits.memory)",
-			   (unsigned long long)limits->wanted.memory_bytes,
-			   (unsigned long long)ended);
+		report_deny(report, CONSTRAINT_resource_limit, RULE_MEMORY,
+			    "memory of %llu bytes is used up: %llu processes "
+			    "were ended by resource_limit (limits.memory)",
+			    (unsigned long long)limits->wanted.memory_bytes,
+			    (unsigned long long)ended);
 	if (is_news(refused, &limits->refused))
-		report_say(report, CONSTRAINT_resource_limit,
-			   "a new process denied by resource_limit "
-			   "(limits.processes: %llu at once)",
-			   (unsigned long long)limits->wanted.processes);
+		report_deny(report, CONSTRAINT_resource_limit, RULE_COUNT,
+			    "a new process denied by resource_limit "
+			    "(limits.processes: %llu at once)",
+			    (unsigned long long)limits->wanted.processes);
 }
 
 void limits_report_end(struct limits *limits, int status, struct report *report)
@@ -376,10 +377,10 @@ void limits_report_end(struct limits *limits, int status, struct report *report)
 	if (limits->wanted.disk_bytes &&
 	    ((WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ) ||
 	     (WIFEXITED(status) && WEXITSTATUS(status) == 128 + SIGXFSZ)))
-		report_say(report, CONSTRAINT_resource_limit,
-			   "a larger file denied by resource_limit "
-			   "(limits.disk: %llu bytes)",
-			   (unsigned long long)limits->wanted.disk_bytes);
+		report_deny(report, CONSTRAINT_resource_limit, RULE_DISK,
+			    "a larger file denied by resource_limit "
+			    "(limits.disk: %llu bytes)",
+			    (unsigned long long)limits->wanted.disk_bytes);
 }
 
 void limits_release(struct limits *limits)

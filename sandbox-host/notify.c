@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
 #include <seccomp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,18 +15,17 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "policies/remedy.h"
 
 /* Kernel 6.6: wake the waiting side on this CPU. */
 #ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS
 #define SECCOMP_IOCTL_NOTIF_SET_FLAGS SECCOMP_IOW(4, uint64_t)
 #endif
 #define SYNC_WAKE_UP 1ul
+#define SOCKET_TYPE  0xf /* the rest of a socket's type are flags */
 
-#define NONE		 -1
-#define ANSWER_GO_ON	 0
-#define REASON_READ_ONLY "read-only"
-#define REASON_PROTECTED "protected"
-#define REASON_HIDDEN	 "hidden"
+#define NONE	     -1
+#define ANSWER_GO_ON 0
 
 enum act {
 	ACT_OPEN,   /* write to, by flags */
@@ -108,14 +108,24 @@ static bool is_valid(const struct notify *notify)
 	return ioctl(notify->fd, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
 }
 
+/* Why a path was denied, in a word, and by which rule. */
+struct reason {
+	const char *word, *rule;
+};
+static const struct reason read_only = {"read-only", RULE_WRITE};
+static const struct reason protected = {"protected", RULE_PROTECT};
+static const struct reason hidden = {"hidden", RULE_HIDE};
+static const struct reason a_socket = {"a socket of the host", RULE_SOCKETS};
+static const struct reason not_mounted = {"not mounted", RULE_SOCKETS};
+
 static void say(struct notify *notify, const struct question *question,
-		const char *reason)
+		const struct reason *reason)
 {
 	if (is_valid(notify))
-		report_say(notify->report, CONSTRAINT_filesystem,
-			   "%s %s denied by filesystem (%s)",
-			   verbs[question->row->act], question->place.path,
-			   reason);
+		report_deny(notify->report, CONSTRAINT_filesystem, reason->rule,
+			    "%s %s denied by filesystem (%s)",
+			    verbs[question->row->act], question->place.path,
+			    reason->word);
 }
 
 static bool is_making(const struct question *question)
@@ -196,10 +206,10 @@ static void say_hidden(struct notify *notify, const struct question *question)
 	bool is_read = question->row->act == ACT_OPEN && !is_changing(question);
 
 	if (is_valid(notify))
-		report_say(notify->report, CONSTRAINT_filesystem,
-			   "%s %s denied by filesystem (" REASON_HIDDEN ")",
-			   is_read ? "read of" : verbs[question->row->act],
-			   question->place.path);
+		report_deny(notify->report, CONSTRAINT_filesystem, hidden.rule,
+			    "%s %s denied by filesystem (%s)",
+			    is_read ? "read of" : verbs[question->row->act],
+			    question->place.path, hidden.word);
 }
 
 /* Judge a path that was found. What to answer: 0 to let the kernel decide,
@@ -217,11 +227,11 @@ static int judge_write(struct notify *notify, const struct question *question)
 	if (!is_changing(question))
 		return ANSWER_GO_ON;
 	if (is_guarded(notify, question)) {
-		say(notify, question, REASON_PROTECTED);
+		say(notify, question, &protected);
 		return -EACCES;
 	}
 	if (place->is_read_only)
-		say(notify, question, REASON_READ_ONLY);
+		say(notify, question, &read_only);
 	return ANSWER_GO_ON;
 }
 
@@ -232,7 +242,7 @@ static int judge_connect(struct notify *notify, const struct question *question)
 	if (!place->exists || !S_ISSOCK(place->mode) || !place->is_read_only ||
 	    guard_allows_socket(&notify->guard, place->path))
 		return ANSWER_GO_ON;
-	say(notify, question, "a socket of the host");
+	say(notify, question, &a_socket);
 	return -EACCES;
 }
 
@@ -288,7 +298,7 @@ static void say_not_mounted(struct notify *notify, struct question *question,
 	    lstat(path, &st) < 0 || !S_ISSOCK(st.st_mode))
 		return;
 	snprintf(question->place.path, PATH_MAX, "%s", path);
-	say(notify, question, "not mounted");
+	say(notify, question, &not_mounted);
 }
 
 static int judge(struct notify *notify, struct question *question)
@@ -327,13 +337,39 @@ static int judge(struct notify *notify, struct question *question)
 	return judge_write(notify, question);
 }
 
-static int refuse(struct notify *notify, const char *why)
+/* What a socket that no sandbox has is answered with. */
+static int socket_error(const struct seccomp_data *data)
+{
+	int family = (int)data->args[0];
+	int protocol = (int)data->args[2];
+
+	if (family != AF_UNIX && family != AF_INET && family != AF_INET6 &&
+	    family != AF_NETLINK)
+		return -EAFNOSUPPORT;
+	if ((family == AF_INET || family == AF_INET6) && protocol > IPPROTO_UDP)
+		return -EPROTONOSUPPORT;
+	return -EPERM;
+}
+
+static int refuse_socket(struct notify *notify)
+{
+	const struct seccomp_data *data = &notify->request->data;
+
+	report_deny(notify->report, CONSTRAINT_syscall, RULE_SYSCALLS,
+		    "socket denied by syscall (family %d, type %d, protocol "
+		    "%d is not open to a sandbox)",
+		    (int)data->args[0], (int)data->args[1] & SOCKET_TYPE,
+		    (int)data->args[2]);
+	return socket_error(data);
+}
+
+static int refuse(struct notify *notify, const char *rule, const char *why)
 {
 	char *name = seccomp_syscall_resolve_num_arch(
 		notify->request->data.arch, notify->request->data.nr);
 
-	report_say(notify->report, CONSTRAINT_syscall,
-		   "%s denied by syscall (%s)", name ? name : "a call", why);
+	report_deny(notify->report, CONSTRAINT_syscall, rule,
+		    "%s denied by syscall (%s)", name ? name : "a call", why);
 	free(name);
 	return -EPERM;
 }
@@ -369,7 +405,9 @@ static int decide(struct notify *notify)
 	int rc = ANSWER_GO_ON;
 
 	if (makes_set_id(data))
-		return refuse(notify, "no set-id bits");
+		return refuse(notify, RULE_SET_ID, "no set-id bits");
+	if (data->nr == __NR_socket)
+		return refuse_socket(notify);
 	for (size_t i = 0; rc == 0 && i < ARRAY_SIZE(paths); i++) {
 		struct question question = {
 			.pid = (pid_t)notify->request->pid,
@@ -382,7 +420,9 @@ static int decide(struct notify *notify)
 		is_known = true;
 		rc = judge(notify, &question);
 	}
-	return is_known ? rc : refuse(notify, "not open to a sandbox");
+	return is_known
+		       ? rc
+		       : refuse(notify, RULE_SYSCALLS, "not open to a sandbox");
 }
 
 int notify_serve(struct notify *notify)

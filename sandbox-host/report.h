@@ -16,6 +16,7 @@
 struct report {
 	sandbox_on_event *on_event;
 	void *owner;
+	struct policy_strings ignore;	  /* borrowed */
 	uint64_t said[REPORT_REMEMBERED]; /* digests of texts, a ring */
 	unsigned next;
 	uint64_t second; /* of the monotonic clock */
@@ -27,8 +28,12 @@ void report_open(struct report *report, sandbox_on_event *on_event,
 		 void *owner);
 /* Say it, unless it was said or too much is said already. Control
  * characters in the text become '?'. */
-void report_say(struct report *report, enum constraint constraint,
-		const char *format, ...) __attribute__((format(printf, 3, 4)));
+void report_say(struct report *report, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* The same of a denial, by that rule (policies/remedy.h). */
+void report_deny(struct report *report, enum constraint constraint,
+		 const char *rule, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
 /* Say how many were dropped, if any. */
 void report_flush(struct report *report);
 

@@ -231,6 +231,7 @@ struct sandbox *sandbox_start(const struct sandbox_spec *spec, struct err *err)
 	sandbox->time_ms = spec->limits.time_ms;
 	terminal_open(&sandbox->terminal, -1);
 	report_open(&sandbox->report, spec->on_event, spec->owner);
+	sandbox->report.ignore = spec->ignore;
 	if (start(sandbox, spec, err) == 0)
 		return sandbox;
 	sandbox_free(sandbox);
@@ -240,8 +241,7 @@ struct sandbox *sandbox_start(const struct sandbox_spec *spec, struct err *err)
 void sandbox_say_notes(struct sandbox *sandbox)
 {
 	for (size_t i = 0; i < sandbox->plan.note_count; i++)
-		report_say(&sandbox->report, CONSTRAINT_none, "%s",
-			   sandbox->plan.notes[i]);
+		report_say(&sandbox->report, "%s", sandbox->plan.notes[i]);
 	limits_say_open(&sandbox->limits, &sandbox->report);
 }
 

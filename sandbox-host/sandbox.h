@@ -27,8 +27,8 @@
  * may change before the kernel reads it again: a determined program can win
  * this race. It can not win against anything that existed at the start.
  *
- * A handle belongs to one thread. The calling process must have no other
- * threads at sandbox_start(). If it dies, everything inside dies.
+ * A handle belongs to one thread, of a process without others. If that dies,
+ * everything inside dies.
  */
 #ifndef SANDBOX_HOST_SANDBOX_H
 #define SANDBOX_HOST_SANDBOX_H
@@ -41,6 +41,7 @@
 #include "common/bytes.h"
 #include "common/err.h"
 #include "policies/constraint.h"
+#include "policies/policy_rule.h"
 #include "sandbox-host/root.h"
 
 #define SANDBOX_ADDRESS4   "198.18.0.1"
@@ -89,9 +90,8 @@ struct sandbox_limits {
 
 /* What must be so, or sandbox_start() fails (ERR_UNSUPPORTED). */
 struct sandbox_require {
-	unsigned landlock; /* the least ABI; 0: any, or none */
-	/* A cgroup holds the limit. */
-	bool memory, processes, cpu;
+	unsigned landlock;	     /* the least ABI; 0: any, or none */
+	bool memory, processes, cpu; /* a cgroup holds the limit */
 	bool disk;    /* nothing inside can be written without bound */
 	bool freezer; /* a group that can be frozen */
 };
@@ -101,6 +101,8 @@ struct sandbox_event {
 	/* filesystem, syscall, resource_limit; none for a remark */
 	enum constraint constraint;
 	const char *text; /* "write to /etc/passwd denied by ..." */
+	const char *rule; /* of policies/remedy.h, or ""; a literal */
+	bool is_ignored;  /* by `ignore`: to be recorded, not told */
 };
 
 typedef void sandbox_on_event(void *owner, const struct sandbox_event *event);
@@ -111,7 +113,7 @@ struct plan;
  * SOCK_SEQPACKET socket) and /dev/null open. Ends with _exit(). */
 typedef void sandbox_agent(int channel, const struct plan *plan);
 
-/* Borrowed until sandbox_start() returns; on_event's owner until
+/* Borrowed until sandbox_start() returns; on_event's owner and `ignore` until
  * sandbox_free(). */
 struct sandbox_spec {
 	const char *const *argv;	    /* NULL-ended; not of a service */
@@ -140,6 +142,7 @@ struct sandbox_spec {
 	struct sandbox_paths ignore_files;
 	struct sandbox_limits limits;
 	struct sandbox_require require;
+	struct policy_strings ignore; /* events not to be told (quiet.h) */
 	struct sandbox_uids uids;
 	const char *hostname; /* NULL: SANDBOX_HOSTNAME */
 	bool has_terminal;    /* stdin and stdout are one: give it a pty */
@@ -191,7 +194,7 @@ void sandbox_free(struct sandbox *sandbox);
  * groups, once their last process is gone. Waits for that, a second at most. */
 void sandbox_sweep(pid_t dead);
 
-/* Print "sandbox: <text>" on stderr; owner is unused. */
+/* Print "sandbox: <text>" on stderr, and what to do; owner is unused. */
 void sandbox_event_print(void *owner, const struct sandbox_event *event);
 
 #endif

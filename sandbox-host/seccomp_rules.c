@@ -12,7 +12,8 @@
 
 #define REFUSE(call, number_of_error)                                          \
 	{.name = call, .action = SCMP_ACT_ERRNO(number_of_error)}
-/* Refused as well, with a word to the user: by the notification's answer. */
+/* Refused as well, with a word to the user: by the notification's answer. A
+ * call that programs try to see whether it is there is only missing. */
 #define SAY(call) {.name = call, .action = SCMP_ACT_NOTIFY}
 #define NUMBER(call, number_of_error)                                          \
 	{.number = call, .action = SCMP_ACT_ERRNO(number_of_error)}
@@ -36,7 +37,7 @@
 #define BITS(index, mask, value) {index, SCMP_CMP_MASKED_EQ, mask, value}
 
 #define NAMESPACE(flag)                                                        \
-	IF("clone", SCMP_ACT_ERRNO(EPERM), 0, SCMP_CMP_MASKED_EQ, flag, flag), \
+	IF("clone", SCMP_ACT_NOTIFY, 0, SCMP_CMP_MASKED_EQ, flag, flag),       \
 		IF("unshare", SCMP_ACT_NOTIFY, 0, SCMP_CMP_MASKED_EQ, flag,    \
 		   flag)
 
@@ -53,17 +54,14 @@
 		   O_TRUNC)
 
 #define FAMILY(value)                                                          \
-	IF("socket", SCMP_ACT_ERRNO(EAFNOSUPPORT), 0, SCMP_CMP_MASKED_EQ,      \
-	   0xffffffffu, value)
+	IF("socket", SCMP_ACT_NOTIFY, 0, SCMP_CMP_MASKED_EQ, 0xffffffffu, value)
 /* A socket type (its low bits) of a family. */
 #define TYPE(family, type)                                                     \
-	IF_BOTH("socket", SCMP_ACT_ERRNO(EPERM), LOW(0, family),               \
-		BITS(1, 0xf, type))
+	IF_BOTH("socket", SCMP_ACT_NOTIFY, LOW(0, family), BITS(1, 0xf, type))
 #define PAIR(type)                                                             \
-	IF("socketpair", SCMP_ACT_ERRNO(EPERM), 1, SCMP_CMP_MASKED_EQ, 0xf,    \
-	   type)
+	IF("socketpair", SCMP_ACT_NOTIFY, 1, SCMP_CMP_MASKED_EQ, 0xf, type)
 #define IOCTL(request)                                                         \
-	IF("ioctl", SCMP_ACT_ERRNO(EPERM), 1, SCMP_CMP_MASKED_EQ, 0xffffffffu, \
+	IF("ioctl", SCMP_ACT_NOTIFY, 1, SCMP_CMP_MASKED_EQ, 0xffffffffu,       \
 	   request)
 
 /* A set-id bit: on the host the file would act for the workspace's owner,
@@ -110,8 +108,8 @@ const struct seccomp_rule seccomp_rules[] = {
 	SAY("move_mount"),
 	SAY("open_tree"),
 	SAY("mount_setattr"),
-	REFUSE("fsconfig", EPERM),
-	REFUSE("fsmount", EPERM),
+	SAY("fsconfig"),
+	SAY("fsmount"),
 	NUMBER(CALL_STATMOUNT, ENOSYS),
 	NUMBER(CALL_LISTMOUNT, ENOSYS),
 	/* Does its work behind the filter's back. */
@@ -123,13 +121,13 @@ const struct seccomp_rule seccomp_rules[] = {
 	SAY("process_vm_readv"),
 	SAY("process_vm_writev"),
 	SAY("pidfd_getfd"),
-	REFUSE("process_madvise", EPERM),
-	REFUSE("kcmp", EPERM),
-	REFUSE("move_pages", EPERM),
-	REFUSE("migrate_pages", EPERM),
-	REFUSE("mbind", EPERM),
-	REFUSE("set_mempolicy", EPERM),
-	REFUSE("set_mempolicy_home_node", EPERM),
+	SAY("process_madvise"),
+	SAY("kcmp"),
+	SAY("move_pages"),
+	SAY("migrate_pages"),
+	SAY("mbind"),
+	SAY("set_mempolicy"),
+	SAY("set_mempolicy_home_node"),
 	/* Large doors into the kernel. */
 	SAY("bpf"),
 	SAY("perf_event_open"),
@@ -144,17 +142,17 @@ const struct seccomp_rule seccomp_rules[] = {
 	SAY("delete_module"),
 	SAY("open_by_handle_at"),
 	REFUSE("name_to_handle_at", EOPNOTSUPP),
-	REFUSE("fanotify_init", EPERM),
-	REFUSE("fanotify_mark", EPERM),
+	SAY("fanotify_init"),
+	SAY("fanotify_mark"),
 	REFUSE("memfd_secret", ENOSYS),
 	REFUSE("remap_file_pages", ENOSYS),
 	REFUSE("vmsplice", ENOSYS),
 	IF("prctl", SCMP_ACT_ERRNO(EPERM), 0, SCMP_CMP_MASKED_EQ, 0xffffffffu,
 	   PR_SET_MM),
-	REFUSE("lookup_dcookie", EPERM),
-	REFUSE("modify_ldt", EPERM),
-	REFUSE("iopl", EPERM),
-	REFUSE("ioperm", EPERM),
+	SAY("lookup_dcookie"),
+	SAY("modify_ldt"),
+	SAY("iopl"),
+	SAY("ioperm"),
 	REFUSE("uselib", ENOSYS),
 	REFUSE("ustat", ENOSYS),
 	REFUSE("sysfs", ENOSYS),
@@ -164,18 +162,18 @@ const struct seccomp_rule seccomp_rules[] = {
 	SAY("reboot"),
 	SAY("swapon"),
 	SAY("swapoff"),
-	REFUSE("acct", EPERM),
-	REFUSE("quotactl", EPERM),
-	REFUSE("quotactl_fd", EPERM),
-	REFUSE("syslog", EPERM),
-	REFUSE("vhangup", EPERM),
-	REFUSE("sethostname", EPERM),
-	REFUSE("setdomainname", EPERM),
-	REFUSE("settimeofday", EPERM),
-	REFUSE("clock_settime", EPERM),
-	REFUSE("clock_adjtime", EPERM),
-	REFUSE("adjtimex", EPERM),
-	IF("personality", SCMP_ACT_ERRNO(EPERM), 0, SCMP_CMP_NE, 0, 0),
+	SAY("acct"),
+	SAY("quotactl"),
+	SAY("quotactl_fd"),
+	SAY("syslog"),
+	SAY("vhangup"),
+	SAY("sethostname"),
+	SAY("setdomainname"),
+	SAY("settimeofday"),
+	SAY("clock_settime"),
+	SAY("clock_adjtime"),
+	SAY("adjtimex"),
+	IF("personality", SCMP_ACT_NOTIFY, 0, SCMP_CMP_NE, 0, 0),
 	SET_ID("chmod", 1),
 	SET_ID("fchmod", 1),
 	SET_ID("fchmodat", 2),
@@ -187,8 +185,7 @@ const struct seccomp_rule seccomp_rules[] = {
 	IOCTL(REQUEST_TIOCSETD),
 	IOCTL(REQUEST_TIOCCONS),
 	/* Sockets: UNIX 1, INET 2, INET6 10, NETLINK 16 with ROUTE 0. */
-	IF("socket", SCMP_ACT_ERRNO(EAFNOSUPPORT), 0, SCMP_CMP_GT, AF_NETLINK,
-	   0),
+	IF("socket", SCMP_ACT_NOTIFY, 0, SCMP_CMP_GT, AF_NETLINK, 0),
 	FAMILY(0),
 	FAMILY(3),
 	FAMILY(4),
@@ -202,8 +199,7 @@ const struct seccomp_rule seccomp_rules[] = {
 	FAMILY(13),
 	FAMILY(14),
 	FAMILY(15),
-	IF_BOTH("socket", SCMP_ACT_ERRNO(EPERM), LOW(0, AF_NETLINK),
-		ABOVE(2, 0)),
+	IF_BOTH("socket", SCMP_ACT_NOTIFY, LOW(0, AF_NETLINK), ABOVE(2, 0)),
 	TYPE(AF_INET, SOCK_RAW),
 	TYPE(AF_INET, SOCK_RDM),
 	TYPE(AF_INET, SOCK_SEQPACKET),
@@ -214,9 +210,9 @@ const struct seccomp_rule seccomp_rules[] = {
 	TYPE(AF_INET6, SOCK_SEQPACKET),
 	TYPE(AF_INET6, SOCK_DCCP),
 	/* MPTCP, SCTP, UDP-Lite and what else comes after UDP. */
-	IF_BOTH("socket", SCMP_ACT_ERRNO(EPROTONOSUPPORT), LOW(0, AF_INET),
+	IF_BOTH("socket", SCMP_ACT_NOTIFY, LOW(0, AF_INET),
 		ABOVE(2, PROTOCOL_UDP)),
-	IF_BOTH("socket", SCMP_ACT_ERRNO(EPROTONOSUPPORT), LOW(0, AF_INET6),
+	IF_BOTH("socket", SCMP_ACT_NOTIFY, LOW(0, AF_INET6),
 		ABOVE(2, PROTOCOL_UDP)),
 	/* A datagram socket reaches a path without a connect. */
 	TYPE(AF_UNIX, SOCK_DGRAM),

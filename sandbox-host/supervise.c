@@ -10,6 +10,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "policies/remedy.h"
 #include "sandbox-host/control.h"
 #include "sandbox-host/handle.h"
 
@@ -55,8 +56,7 @@ static void serve_control(struct watch *watch)
 				  &sandbox->report);
 	}
 	if (message.kind == CONTROL_FAILED) {
-		report_say(&sandbox->report, CONSTRAINT_none, "%s",
-			   message.err.text);
+		report_say(&sandbox->report, "%s", message.err.text);
 		watch->has_status = true;
 		watch->exit_code =
 			message.value ? message.value : SANDBOX_EXIT_FAILED;
@@ -94,9 +94,9 @@ static int check_time(struct watch *watch)
 
 		return left > INT32_MAX ? INT32_MAX : (int)left;
 	}
-	report_say(&sandbox->report, CONSTRAINT_resource_limit,
-		   "the command was ended by resource_limit (time: %llu ms)",
-		   (unsigned long long)sandbox->time_ms);
+	report_deny(&sandbox->report, CONSTRAINT_resource_limit, RULE_TIME,
+		    "the command was ended by resource_limit (time: %llu ms)",
+		    (unsigned long long)sandbox->time_ms);
 	watch->has_status = true;
 	watch->exit_code = 128 + SIGKILL;
 	(void)syscall(SYS_pidfd_send_signal, sandbox->pidfd, SIGKILL, NULL, 0);

@@ -19,7 +19,7 @@ static void store(struct conn *conn, const struct record *record)
 void handle_session_record(struct conn *conn)
 {
 	struct bytes body = buf_view(&conn->body);
-	const char *detail = "", *name = "", *path = "";
+	const char *detail = "", *name = "", *path = "", *rule = "";
 	enum constraint constraint;
 	struct record record = {
 		.kind = RECORD_SANDBOX,
@@ -30,9 +30,10 @@ void handle_session_record(struct conn *conn)
 	json_t *root = json_loadb((const char *)body.data, body.len,
 				  JSON_REJECT_DUPLICATES, &error);
 
-	if (!root || json_unpack_ex(root, &error, JSON_STRICT,
-				    "{s:s, s?s, s?s}", "detail", &detail,
-				    "constraint", &name, "path", &path) < 0) {
+	if (!root ||
+	    json_unpack_ex(root, &error, JSON_STRICT, "{s:s, s?s, s?s, s?s}",
+			   "detail", &detail, "constraint", &name, "path",
+			   &path, "rule", &rule) < 0) {
 		conn_refuse(conn, 400, "the body: %s", error.text);
 	} else if (!is_constraint(bytes_str(name), &constraint)) {
 		conn_refuse(conn, 400, "there is no such constraint");
@@ -41,6 +42,7 @@ void handle_session_record(struct conn *conn)
 		record.allowed = constraint == CONSTRAINT_none;
 		record.detail = bytes_str(detail);
 		record.path = bytes_str(path);
+		record.rule = bytes_str(rule);
 		store(conn, &record);
 	}
 	json_decref(root);

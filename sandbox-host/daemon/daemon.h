@@ -46,7 +46,7 @@ struct daemon;
 
 struct kept_event {
 	uint64_t sequence, time_ms;
-	char *kind;
+	char *kind, *rule;
 	struct bytes text; /* allocated */
 };
 

@@ -227,25 +227,31 @@ void entry_add_event(struct entry *entry, const struct host_event *event)
 {
 	struct kept_event *kept;
 	char *kind = strndup((const char *)event->kind.data, event->kind.len);
+	char *rule =
+		strndup(event->rule.len ? (const char *)event->rule.data : "",
+			event->rule.len);
 	uint8_t *text = malloc(event->text.len + 1);
 
 	if (!entry->events)
 		entry->events = calloc(EVENTS_KEPT, sizeof(*entry->events));
 	/* Told again after the channel was made anew. */
-	if (!kind || !text || !entry->events ||
+	if (!kind || !rule || !text || !entry->events ||
 	    event->sequence <= entry->event_last) {
 		free(kind);
+		free(rule);
 		free(text);
 		return;
 	}
 	kept = &entry->events[event->sequence % EVENTS_KEPT];
 	free(kept->kind);
+	free(kept->rule);
 	free((void *)(uintptr_t)kept->text.data);
 	memcpy(text, event->text.data, event->text.len);
 	*kept = (struct kept_event){
 		.sequence = event->sequence,
 		.time_ms = event->time_ms,
 		.kind = kind,
+		.rule = rule,
 		.text = bytes_from(text, event->text.len),
 	};
 	entry->event_last = event->sequence;
@@ -262,6 +268,7 @@ void entry_free(struct entry *entry)
 		io_timer_free(entry->deadline);
 	for (size_t i = 0; entry->events && i < EVENTS_KEPT; i++) {
 		free(entry->events[i].kind);
+		free(entry->events[i].rule);
 		free((void *)(uintptr_t)entry->events[i].text.data);
 	}
 	free(entry->events);

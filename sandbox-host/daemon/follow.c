@@ -43,6 +43,7 @@ static bool answer_events(const struct follow *follow,
 			.time_ms = kept->time_ms,
 			.kind = bytes_str(kept->kind),
 			.text = kept->text,
+			.rule = bytes_str(kept->rule),
 		};
 	}
 	if (message.events_count == 0 && !is_last)

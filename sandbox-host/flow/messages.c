@@ -124,6 +124,7 @@ static const struct wire_field host_event_fields[] = {
 	WIRE_U64(struct host_event, time_ms),
 	WIRE_TEXT(struct host_event, kind, HOST_REASON_MAX),
 	WIRE_BYTES(struct host_event, text, HOST_EVENT_MAX),
+	WIRE_BYTES(struct host_event, rule, HOST_REASON_MAX),
 };
 static const struct wire_schema host_event_schema =
 	WIRE_SCHEMA("host-event", struct host_event, host_event_fields);

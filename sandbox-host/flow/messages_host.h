@@ -132,6 +132,7 @@ struct host_event {
 	uint64_t time_ms;  /* wall clock */
 	struct bytes kind; /* lifecycle, filesystem, syscall, ... */
 	struct bytes text; /* somebody inside chose a part of it */
+	struct bytes rule; /* what denied it; what to do: policies/remedy.h */
 };
 struct host_events {
 	const struct host_event *events; /* in order */

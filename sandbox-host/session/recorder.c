@@ -13,21 +13,24 @@
 #include "sandbox-host/session/reap.h"
 
 #define EVENT_TEXT_MAX 2048
+#define RULE_BYTES     32
 #define PATH_BYTES     160
 
 /* What goes through the queue: one packet each. */
 struct queued {
 	uint32_t constraint;
+	char rule[RULE_BYTES];
 	char text[EVENT_TEXT_MAX]; /* not terminated */
 };
 
-char *recorder_body(enum constraint constraint, const char *text)
+char *recorder_body(enum constraint constraint, const char *rule,
+		    const char *text)
 {
 	const char *name = constraint == CONSTRAINT_none
 				   ? ""
 				   : constraint_name(constraint);
-	json_t *body =
-		json_pack("{s:s, s:s}", "detail", text, "constraint", name);
+	json_t *body = json_pack("{s:s, s:s, s:s}", "detail", text,
+				 "constraint", name, "rule", rule);
 	char *ascii = body ? NULL : strdup(text);
 	char *out;
 
@@ -35,8 +38,8 @@ char *recorder_body(enum constraint constraint, const char *text)
 		if ((uint8_t)*at > 0x7e)
 			*at = '?';
 	if (ascii)
-		body = json_pack("{s:s, s:s}", "detail", ascii, "constraint",
-				 name);
+		body = json_pack("{s:s, s:s, s:s}", "detail", ascii,
+				 "constraint", name, "rule", rule);
 	out = body ? json_dumps(body, JSON_COMPACT) : NULL;
 	json_decref(body);
 	free(ascii);
@@ -46,9 +49,10 @@ char *recorder_body(enum constraint constraint, const char *text)
 /* ---- the poster's process ---- */
 
 static int post(struct client *client, const char *path,
-		enum constraint constraint, const char *text)
+		const struct queued *queued, const char *text)
 {
-	auto_free char *body = recorder_body(constraint, text);
+	auto_free char *body = recorder_body(
+		(enum constraint)queued->constraint, queued->rule, text);
 	const struct client_request request = {
 		.method = "POST",
 		.path = path,
@@ -78,8 +82,7 @@ _Noreturn static void post_all(int queue, const char *session)
 
 		memcpy(text, queued.text, used);
 		text[used] = '\0';
-		if (post(&client, path, (enum constraint)queued.constraint,
-			 text) < 0)
+		if (post(&client, path, &queued, text) < 0)
 			break;
 	}
 	_exit(0);
@@ -117,13 +120,13 @@ static int start_poster(struct recorder *recorder)
 	return -1;
 }
 
-static bool put(struct recorder *recorder, enum constraint constraint,
-		const char *text)
+static bool put(struct recorder *recorder, const struct sandbox_event *event)
 {
-	struct queued queued = {.constraint = constraint};
-	size_t len = strnlen(text, sizeof(queued.text));
+	struct queued queued = {.constraint = event->constraint};
+	size_t len = strnlen(event->text, sizeof(queued.text));
 
-	memcpy(queued.text, text, len);
+	(void)snprintf(queued.rule, sizeof(queued.rule), "%s", event->rule);
+	memcpy(queued.text, event->text, len);
 	return send(recorder->queue, &queued,
 		    offsetof(struct queued, text) + len,
 		    MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
@@ -132,12 +135,13 @@ static bool put(struct recorder *recorder, enum constraint constraint,
 static void put_dropped(struct recorder *recorder)
 {
 	char text[64];
+	const struct sandbox_event event = {CONSTRAINT_none, text, "", false};
 
 	if (!recorder->dropped)
 		return;
 	(void)snprintf(text, sizeof(text), "%u more events were not recorded",
 		       recorder->dropped);
-	if (put(recorder, CONSTRAINT_none, text))
+	if (put(recorder, &event))
 		recorder->dropped = 0;
 }
 
@@ -159,7 +163,7 @@ void recorder_put(struct recorder *recorder, const struct sandbox_event *event)
 	if (recorder->queue < 0)
 		return;
 	put_dropped(recorder);
-	if (!put(recorder, event->constraint, event->text))
+	if (!put(recorder, event))
 		recorder->dropped++;
 }
 

@@ -31,6 +31,7 @@ void recorder_close(struct recorder *recorder);
 /* The body of POST /v1/sessions/{id}/records for an event; text (untrusted)
  * that is no UTF-8 gets '?' for its bytes beyond ASCII. NULL: no memory.
  * Free it. */
-char *recorder_body(enum constraint constraint, const char *text);
+char *recorder_body(enum constraint constraint, const char *rule,
+		    const char *text);
 
 #endif

@@ -197,7 +197,7 @@ static const char *const *strings_of(struct arena *arena,
 static void say_dropped(void *owner, const char *name)
 {
 	char text[256];
-	const struct sandbox_event event = {CONSTRAINT_none, text};
+	const struct sandbox_event event = {CONSTRAINT_none, text, "", false};
 
 	(void)owner;
 	snprintf(text, sizeof(text),

@@ -129,6 +129,7 @@ int session_spec_make(const struct session_spec *from, struct arena *arena,
 		.protect = protected_of(from, arena),
 		.limits = limits_of(&from->policy->limits),
 		.require = require_of(&from->policy->require),
+		.ignore = from->policy->quiet,
 		.ca_pem = bytes_str(json_text(from->session, "ca_pem")),
 	};
 	if (set_ours(from, arena, spec, err) < 0)

@@ -19,6 +19,7 @@ static struct host_event view_of(const struct event *event)
 		.time_ms = event->time_ms,
 		.kind = bytes_str(event->kind),
 		.text = bytes_str(event->text),
+		.rule = bytes_str(event->rule),
 	};
 }
 
@@ -37,12 +38,19 @@ static void tell(struct supervisor *supervisor, const struct event *event)
 void events_add(struct supervisor *supervisor, const char *kind,
 		const char *text)
 {
+	events_add_denial(supervisor, kind, "", text);
+}
+
+void events_add_denial(struct supervisor *supervisor, const char *kind,
+		       const char *rule, const char *text)
+{
 	struct event *event =
 		&supervisor->events[supervisor->event_count % EVENTS_KEPT];
 
 	event->sequence = ++supervisor->event_count;
 	event->time_ms = clock_wall_ms();
 	(void)snprintf(event->kind, sizeof(event->kind), "%s", kind);
+	(void)snprintf(event->rule, sizeof(event->rule), "%s", rule);
 	(void)snprintf(event->text, sizeof(event->text), "%s", text);
 	tell(supervisor, event);
 }
@@ -51,11 +59,12 @@ void events_on_event(void *owner, const struct sandbox_event *event)
 {
 	struct supervisor *supervisor = owner;
 
-	events_add(supervisor,
-		   event->constraint == CONSTRAINT_none
-			   ? "remark"
-			   : constraint_name(event->constraint),
-		   event->text);
+	if (!event->is_ignored)
+		events_add_denial(supervisor,
+				  event->constraint == CONSTRAINT_none
+					  ? "remark"
+					  : constraint_name(event->constraint),
+				  event->rule, event->text);
 	recorder_put(&supervisor->recorder, event);
 }
 

@@ -92,6 +92,9 @@ void output_close(struct supervisor *supervisor);
 int events_open(struct supervisor *supervisor, struct err *err);
 void events_add(struct supervisor *supervisor, const char *kind,
 		const char *text);
+/* The same, with the rule that denied it. */
+void events_add_denial(struct supervisor *supervisor, const char *kind,
+		       const char *rule, const char *text);
 /* A sandbox_on_event; owner is the supervisor. */
 void events_on_event(void *owner, const struct sandbox_event *event);
 /* Tell the daemon all that are kept. */

@@ -49,6 +49,7 @@ struct event {
 	uint64_t sequence; /* 0: none */
 	uint64_t time_ms;
 	char kind[HOST_REASON_MAX + 1];
+	char rule[HOST_REASON_MAX + 1];
 	char text[HOST_EVENT_MAX + 1];
 };
 

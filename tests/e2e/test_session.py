@@ -239,6 +239,40 @@ def test_events_are_written_as_json_lines(web, origin, tmp_path):
     assert {row["allowed"] for row in rows} == {True, False}, done.stderr
 
 
+def test_each_denial_says_its_rule_and_what_to_do(gateway, policies,
+                                                  workspace, tmp_path):
+    """Files, system calls and connections in one stream; what the policy
+    calls known is left out of it, and on record all the same."""
+    script = """{ echo x >/etc/passwd; echo x >/etc/shadow-copy
+        } 2>/dev/null; python3 -c 'import socket; socket.socket(40, 1)'
+        curl -s -m 10 http://blocked.example/ ; curl -s -m 10 \\
+            http://known.example/; true"""
+    for known in ([], ["write to /etc/*-copy", "known.example"]):
+        events = tmp_path / "events"
+        policy = policies.make() | ({"ignore-violations": known}
+                                    if known else {})
+        done = gateway.run(policy, script, workspace,
+                           options=["--events", events])
+        rows = [json.loads(line) for line in
+                events.read_text().splitlines()]
+        denied = {(row["constraint"], row["rule"]): row.get("try", "")
+                  for row in rows if not row["allowed"]}
+        assert "workspace" in denied["filesystem", "filesystem.write"]
+        assert "no policy" in denied["syscall", "built-in/syscalls"]
+        assert any(constraint == "host_not_allowed" and "network.rules" in
+                   text for (constraint, _), text in denied.items())
+        assert "sandbox: filesystem.write: write to the workspace" \
+            in done.stderr
+        assert "socket denied by syscall (family 40" in done.stderr
+        told = done.stderr + events.read_text()
+        assert ("shadow-copy" in told) == (not known)
+        assert ("known.example" in told) == (not known)
+        assert "blocked.example" in told
+    recorded = gateway.cli("audit", "tail", "-n", "200", "-o", "json").stdout
+    assert recorded.count("shadow-copy") == 2
+    assert "known.example" in recorded
+
+
 def test_signals_reach_the_command(gateway, policies, workspace):
     path = gateway.dir / "policy.yaml"
     path.write_text(json.dumps(policies.make()))

@@ -87,11 +87,59 @@ static void cli_clean_keeps_letters_of_every_language(void **state)
 	assert_string_equal(hostile, "a?b?]0;x??");
 }
 
+static void denials_that_are_known_are_told_by_pattern(void **state)
+{
+	static const struct bytes items[] = {
+		BYTES_LITERAL("write to /etc/*hosts denied"),
+		BYTES_LITERAL("telemetry.example"),
+	};
+	static const struct policy_strings quiet = {items, 2};
+	static const struct {
+		const char *row;
+		bool is_known;
+		const char *remedy;
+	} rows[] = {
+		{"{\"activity\":\"sandbox\",\"allowed\":false,"
+		 "\"constraint\":\"filesystem\",\"rule\":"
+		 "\"filesystem.write\",\"detail\":"
+		 "\"write to /etc/my-hosts denied by\"}",
+		 true, "write to the workspace"},
+		{"{\"activity\":\"sandbox\",\"allowed\":false,"
+		 "\"constraint\":\"filesystem\",\"rule\":"
+		 "\"filesystem.hide\",\"detail\":"
+		 "\"write to /srv/hosts denied by\"}",
+		 false, "do without it"},
+		{"{\"activity\":\"connection\",\"allowed\":false,"
+		 "\"host\":\"telemetry.example\",\"constraint\":"
+		 "\"host_not_allowed\",\"rule\":\"default\"}",
+		 true, "a rule of `network.rules`"},
+		{"{\"activity\":\"connection\",\"allowed\":true,"
+		 "\"host\":\"telemetry.example\",\"constraint\":"
+		 "\"none\",\"rule\":\"default\"}",
+		 false, ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		json_t *row = json_loads(rows[i].row, 0, NULL);
+
+		assert_non_null(row);
+		assert_int_equal(denials_are_known(&quiet, row),
+				 rows[i].is_known);
+		assert_ptr_equal(strstr(denials_remedy(row), rows[i].remedy),
+				 denials_remedy(row));
+		assert_int_equal(rows[i].remedy[0] == '\0',
+				 denials_remedy(row)[0] == '\0');
+		json_decref(row);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(denials_read_as_people_read_them),
 		cmocka_unit_test(a_wanted_approval_comes_with_its_command),
+		cmocka_unit_test(denials_that_are_known_are_told_by_pattern),
 		cmocka_unit_test(cli_clean_keeps_letters_of_every_language),
 	};
 

@@ -2,6 +2,7 @@
 
 #define LIMITS(text)  "version: 1\nlimits: {" text "}\n"
 #define REQUIRE(text) "version: 1\nrequire: " text "\n"
+#define QUIET(text)   "version: 1\nignore-violations: " text "\n"
 
 /* What is wrong, and its twin that is not: told is NULL there. */
 static const struct row {
@@ -42,6 +43,10 @@ static const struct row {
 	{REQUIRE("[landlock-]"), "an ABI of Landlock"},
 	{REQUIRE("[freezr]"), "did you mean \"freezer\"?"},
 	{REQUIRE("freezer"), "this must be a list"},
+	{QUIET("['write to /proc/*', telemetry.example]"), NULL},
+	{QUIET("['* *']"), "would hide every violation"},
+	{QUIET("['']"), "would hide every violation"},
+	{QUIET("[{a: b}]"), "this must be one value"},
 };
 
 static void limits_tell_what_is_wrong(void **state)

@@ -31,12 +31,15 @@ static void report_says_each_text_once(void **state)
 
 	(void)state;
 	report_open(&report, hear, &heard);
-	report_say(&report, CONSTRAINT_filesystem, "write to %s", "/a");
-	report_say(&report, CONSTRAINT_filesystem, "write to %s", "/a");
+	report_deny(&report, CONSTRAINT_filesystem, "a rule", "write to %s",
+		    "/a");
+	report_deny(&report, CONSTRAINT_filesystem, "a rule", "write to %s",
+		    "/a");
 	assert_int_equal(heard.count, 1);
 	assert_int_equal(heard.constraint, CONSTRAINT_filesystem);
 	assert_string_equal(heard.text, "write to /a");
-	report_say(&report, CONSTRAINT_filesystem, "write to %s", "/b");
+	report_deny(&report, CONSTRAINT_filesystem, "a rule", "write to %s",
+		    "/b");
 	assert_int_equal(heard.count, 2);
 }
 
@@ -48,7 +51,8 @@ static void report_counts_what_is_too_much(void **state)
 	(void)state;
 	report_open(&report, hear, &heard);
 	for (unsigned i = 0; i < 10 * REPORT_PER_SECOND; i++)
-		report_say(&report, CONSTRAINT_filesystem, "write to %u", i);
+		report_deny(&report, CONSTRAINT_filesystem, "a rule",
+			    "write to %u", i);
 	/* A second may have passed in between. */
 	assert_true(heard.count >= REPORT_PER_SECOND);
 	assert_true(heard.count < 5 * REPORT_PER_SECOND);
@@ -64,7 +68,8 @@ static void report_shows_no_control_character(void **state)
 
 	(void)state;
 	report_open(&report, hear, &heard);
-	report_say(&report, CONSTRAINT_filesystem, "a%sb", "\x1b[2J\n");
+	report_deny(&report, CONSTRAINT_filesystem, "a rule", "a%sb",
+		    "\x1b[2J\n");
 	assert_string_equal(heard.text, "a?[2J?b");
 }
 

@@ -32,8 +32,8 @@ static void recorder_body_is_what_control_takes(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		auto_free char *body =
-			recorder_body(rows[i].constraint, rows[i].text);
+		auto_free char *body = recorder_body(rows[i].constraint,
+						     "a rule", rows[i].text);
 		json_t *json = json_loads(body, JSON_REJECT_DUPLICATES, NULL);
 
 		assert_string_equal(
@@ -42,14 +42,18 @@ static void recorder_body_is_what_control_takes(void **state)
 		assert_string_equal(
 			json_string_value(json_object_get(json, "detail")),
 			rows[i].detail);
-		assert_int_equal(json_object_size(json), 2);
+		assert_string_equal(
+			json_string_value(json_object_get(json, "rule")),
+			"a rule");
+		assert_int_equal(json_object_size(json), 3);
 		json_decref(json);
 	}
 }
 
 static void recorder_holds_nobody_up_without_a_gateway(void **state)
 {
-	const struct sandbox_event event = {CONSTRAINT_filesystem, "denied"};
+	const struct sandbox_event event = {CONSTRAINT_filesystem, "denied", "",
+					    false};
 	struct recorder recorder;
 
 	(void)state;
