@@ -49,8 +49,7 @@ void git_work_release(struct conn *conn)
 	git_refs_release(&work->refs);
 	buf_release(&work->held);
 	arena_release(&work->arena);
-	if (work->packcheck)
-		rpc_close(work->packcheck);
+	git_packcheck_release(work);
 	if (work->pack_fd >= 0)
 		(void)close(work->pack_fd);
 	if (work->ancestry_fd >= 0)
@@ -256,10 +255,9 @@ const struct lane_state git_states[] = {
 	[AT_GIT_DECIDE] = {"git_decide", git_step_decide, 0, DEADLINE_HEAD_MS,
 			   DEADLINE_FIXED, AT_GIT_SEND, AT_GIT_SPOOL,
 			   AT_GIT_REFUSE},
-	[AT_GIT_SPOOL] = {"git_spool", git_step_spool,
-			  ON_CLIENT | EV_BIT(EV_ANSWER), DEADLINE_BODY_MS,
-			  DEADLINE_PROGRESS, AT_GIT_PROVE, AT_NONE,
-			  AT_GIT_REFUSE},
+	[AT_GIT_SPOOL] = {"git_spool", git_step_spool, ON_CLIENT,
+			  DEADLINE_BODY_MS, DEADLINE_PROGRESS, AT_GIT_PROVE,
+			  AT_NONE, AT_GIT_REFUSE},
 	[AT_GIT_PROVE] = {"git_prove", git_step_prove, EV_BIT(EV_ANSWER),
 			  DEADLINE_PROVE_MS, DEADLINE_FIXED, AT_GIT_SEND,
 			  AT_GIT_CAPABILITIES, AT_GIT_REFUSE},

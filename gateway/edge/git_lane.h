@@ -58,7 +58,9 @@ struct git_work {
 
 	/* the proof */
 	struct rpc *packcheck;
-	bool has_packcheck;  /* one was started, whatever became of it */
+	bool has_packcheck; /* one was started, whatever became of it */
+	struct packcheck_start *starting; /* or NULL */
+	bool awaits_packcheck;		  /* nothing else goes on */
 	uint64_t told_ahead; /* bytes of the pack that it knows of */
 	struct msg_pack_check proof;
 	struct msg_pack_path protect[2 * PUSH_PROTECT_MAX];
@@ -115,6 +117,14 @@ enum step git_step_prove(struct conn *conn, enum lane_event event);
 enum step git_step_capabilities(struct conn *conn, enum lane_event event);
 enum step git_step_ancestry(struct conn *conn, enum lane_event event);
 enum step git_step_send(struct conn *conn, enum lane_event event);
+
+/* ---- git_pack.c ---- */
+
+/* If all of a push has come, and its pack will be looked at: start who does
+ * it while other things are asked. */
+void git_start_ahead(struct conn *conn);
+/* What was asked for is not wanted any more. */
+void git_packcheck_release(struct git_work *work);
 
 /* ---- git_content.c ---- */
 

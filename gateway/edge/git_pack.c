@@ -69,6 +69,11 @@ static void on_packcheck_gone(struct rpc *rpc, const char *why, void *owner)
 	work->packcheck = NULL;
 }
 
+/* One that is being started. */
+struct packcheck_start {
+	struct conn *conn; /* NULL: nobody waits any more */
+};
+
 static void take_packcheck(struct conn *conn, struct rpc_outcome *outcome)
 {
 	struct git_work *work = conn->git;
@@ -78,22 +83,37 @@ static void take_packcheck(struct conn *conn, struct rpc_outcome *outcome)
 	};
 	struct err err;
 
-	if (outcome->err || outcome->fd < 0) {
+	work->packcheck = rpc_new(conn->edge->keeper->loop,
+				  take_fd(&outcome->fd), &config, &err);
+	work->has_packcheck = work->packcheck != NULL;
+}
+
+static void on_packcheck_started(struct rpc_outcome *outcome, void *owner)
+{
+	auto_free struct packcheck_start *start = owner;
+	struct conn *conn = start->conn;
+
+	if (!conn)
+		return;
+	conn->git->starting = NULL;
+	if (!outcome->err && outcome->fd >= 0)
+		take_packcheck(conn, outcome);
+	/* Else whether one could be started now is no matter: it is tried
+	 * again when it is needed. */
+	if (!conn->git->awaits_packcheck)
+		return;
+	conn->git->awaits_packcheck = false;
+	if (!conn->git->packcheck)
 		conn_refuse(conn, constraint_of_outcome(outcome), "%s",
 			    outcome->err ? outcome->err->text
 					 : "no packcheck was started");
-		return;
-	}
-	work->packcheck = rpc_new(conn->edge->keeper->loop,
-				  take_fd(&outcome->fd), &config, &err);
-	if (!work->packcheck)
-		conn_refuse(conn, CONSTRAINT_internal, "%s", err.text);
-	work->has_packcheck = work->packcheck != NULL;
+	lane_deliver(conn, EV_ANSWER);
 }
 
 static int start_packcheck(struct conn *conn)
 {
 	const struct wire_empty empty = {0};
+	auto_free struct packcheck_start *start = calloc(1, sizeof(*start));
 	const struct rpc_call call = {
 		.type = MSG_PACKCHECK_START,
 		.schema = &wire_empty_schema,
@@ -101,19 +121,48 @@ static int start_packcheck(struct conn *conn)
 		.fd = -1,
 		.reply_schema = &wire_empty_schema,
 		.timeout_ms = PACKCHECK_WAIT_MS + DEADLINE_ASK_MS,
+		.on_outcome = on_packcheck_started,
+		.owner = start,
 	};
+	struct err err;
 
-	return conn_ask(conn, conn->edge->keeper->warden, &call,
-			take_packcheck);
+	if (!start || !conn->edge->keeper->warden)
+		return -1;
+	start->conn = conn;
+	if (rpc_ask(conn->edge->keeper->warden, &call, NULL, &err) < 0)
+		return -1;
+	conn->git->starting = take_ptr(&start);
+	return 0;
+}
+
+void git_start_ahead(struct conn *conn)
+{
+	const struct git_work *work = conn->git;
+	const struct push *push = &work->commands.push;
+	bool looks = push_checks_any(work->repo);
+
+	/* Whoever is slow keeps none waiting. */
+	if (!conn->body_done || !push->has_pack)
+		return;
+	for (size_t i = 0; i < push->update_count; i++)
+		looks |= !(work->repo->verbs & VERB_REWRITE) &&
+			 !git_oid_is_zero(push->updates[i].old_oid) &&
+			 !git_oid_is_zero(push->updates[i].new_oid);
+	if (looks)
+		(void)start_packcheck(conn);
+}
+
+void git_packcheck_release(struct git_work *work)
+{
+	if (work->starting)
+		work->starting->conn = NULL;
+	if (work->packcheck)
+		rpc_close(work->packcheck);
+	work->starting = NULL;
+	work->packcheck = NULL;
 }
 
 /* ---- SPOOL ---- */
-
-/* Whether one was started now is no matter: it is tried again at the end. */
-static void forget_refusal(struct conn *conn)
-{
-	conn->refusal = (struct refusal){0};
-}
 
 /* A large pack is indexed while it arrives; what this does not achieve is
  * done at its end. */
@@ -128,8 +177,8 @@ static void tell_ahead(struct conn *conn)
 	if (work->packcheck)
 		(void)rpc_tell(work->packcheck, MSG_PACK_AHEAD,
 			       &wire_empty_schema, &empty, work->pack_fd, &err);
-	else if (work->told_ahead == 0 && start_packcheck(conn) < 0)
-		forget_refusal(conn);
+	else if (work->told_ahead == 0 && !work->starting)
+		(void)start_packcheck(conn);
 	work->told_ahead = work->pack_len;
 }
 
@@ -175,32 +224,24 @@ static int begin_spool(struct conn *conn)
 	return 0;
 }
 
-static enum step refuse_spool(struct conn *conn)
-{
-	conn_cancel_ask(conn);
-	return git_refuse_push(conn);
-}
-
 enum step git_step_spool(struct conn *conn, enum lane_event event)
 {
 	struct git_work *work = conn->git;
 
 	if (event == EV_ENTER && begin_spool(conn) < 0)
-		return refuse_spool(conn);
-	if (event == EV_ANSWER)
-		forget_refusal(conn);
+		return git_refuse_push(conn);
 	if (conn_pump_body(conn, sink_spool, never_full) < 0)
-		return refuse_spool(conn);
+		return git_refuse_push(conn);
 	if (!conn->body_done)
 		return STEP_STAY;
 	if (pack_gate_end(&work->gate) < 0) {
 		conn_refuse(conn, work->gate.verdict.constraint, "%.*s",
 			    BYTES_ARGS(work->gate.verdict.reason));
-		return refuse_spool(conn);
+		return git_refuse_push(conn);
 	}
 	if (seal(work->pack_fd) < 0) {
 		conn_refuse(conn, CONSTRAINT_internal, "seal the pack");
-		return refuse_spool(conn);
+		return git_refuse_push(conn);
 	}
 	return STEP_NEXT;
 }
@@ -307,6 +348,8 @@ static enum step proven(struct conn *conn)
 {
 	struct git_work *work = conn->git;
 
+	/* Others wait for one. */
+	git_packcheck_release(work);
 	push_proven(&work->commands.push, work->repo, &work->ruling);
 	if (!work->ruling.is_allowed || git_record_push(conn) < 0) {
 		conn_refuse(conn, CONSTRAINT_audit_unavailable, "%s",
@@ -346,13 +389,19 @@ static enum step unproven(struct conn *conn)
  * died, so would the next. */
 static int begin_proof(struct conn *conn)
 {
-	const struct git_work *work = conn->git;
+	struct git_work *work = conn->git;
 
 	if (work->rounds > 0)
 		return ask_again(conn);
 	if (work->has_packcheck)
 		return ask_check(conn);
-	return conn->ask ? 0 : start_packcheck(conn);
+	if (!work->starting && start_packcheck(conn) < 0) {
+		conn_refuse(conn, CONSTRAINT_internal,
+			    "no packcheck could be asked for");
+		return -1;
+	}
+	work->awaits_packcheck = true;
+	return 0;
 }
 
 /* NEXT: proven; OTHER: the pack's commits do not reach. */

@@ -55,6 +55,7 @@ enum step git_step_commands(struct conn *conn, enum lane_event event)
 	case COMMANDS_PROBE:
 		return answer_probe(conn);
 	case COMMANDS_PUSH:
+		git_start_ahead(conn);
 		return STEP_NEXT;
 	case COMMANDS_REFUSED:
 	default:
@@ -196,6 +197,7 @@ enum step git_step_decide(struct conn *conn, enum lane_event event)
 		work->commands.push.has_pack && push_checks_any(work->repo);
 	if (work->ruling.needs_proof || work->looks)
 		return STEP_OTHER;
+	git_packcheck_release(work);
 	return git_record_push(conn) < 0 ? not_recorded(conn) : STEP_NEXT;
 }
 
@@ -271,6 +273,7 @@ enum step git_step_refuse(struct conn *conn, enum lane_event event)
 
 	if (event == EV_ENTER) {
 		conn_put_upstream(conn);
+		git_packcheck_release(work);
 		/* A deadline brings us here without a ruling. */
 		if (!work->is_refused && work->ruling.denied_count == 0)
 			(void)git_refuse_push(conn);
