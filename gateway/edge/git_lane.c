@@ -235,6 +235,8 @@ static enum step step_open(struct conn *conn, enum lane_event event)
 	(void)event;
 	if (attach_prepare(conn, true) < 0 || git_set_filters(conn) < 0)
 		return STEP_DENY;
+	if (conn->git->endpoint == GIT_ADVERTISE_WRITE)
+		git_packcheck_soon(conn);
 	return conn->git->endpoint == GIT_RECEIVE_PACK ? STEP_OTHER : STEP_NEXT;
 }
 

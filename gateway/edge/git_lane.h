@@ -118,8 +118,12 @@ enum step git_step_capabilities(struct conn *conn, enum lane_event event);
 enum step git_step_ancestry(struct conn *conn, enum lane_event event);
 enum step git_step_send(struct conn *conn, enum lane_event event);
 
-/* ---- git_pack.c ---- */
+/* ---- git_packcheck.c ---- */
 
+/* Ask for one; work->packcheck is set when it is there. 0, or -1. */
+int git_packcheck_start(struct conn *conn);
+/* A push is about to come: have who looks at it ready. */
+void git_packcheck_soon(struct conn *conn);
 /* If all of a push has come, and its pack will be looked at: start who does
  * it while other things are asked. */
 void git_start_ahead(struct conn *conn);

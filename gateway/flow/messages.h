@@ -44,6 +44,8 @@ enum msg_type {
 	MSG_SESSION_HOLD, /* msg_session_hold -> empty */
 	/* courier -> warden, request */
 	MSG_FRAMER_START, /* msg_session_ref -> empty + fd: channel to one */
+	/* edge -> warden, notification */
+	MSG_PACKCHECK_SOON, /* empty: one will be asked for, most likely */
 
 	/* edge -> minter */
 	MSG_MINT = 40, /* msg_mint -> msg_minted */

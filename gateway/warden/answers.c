@@ -78,7 +78,9 @@ void child_start_for(struct child *asker, struct warden_session *session,
 	struct err err;
 	int fds[2];
 
-	child = child_add(asker->warden, role, session, &err);
+	child = role == ROLE_PACKCHECK
+			? packchecks_new(asker->warden, session, &err)
+			: child_add(asker->warden, role, session, &err);
 	if (!child || io_message_pair(fds, &err) < 0) {
 		if (child)
 			child_end(child);
@@ -114,6 +116,17 @@ static void answer_packcheck_start(struct rpc_ticket ticket,
 	(void)fd;
 	if (has_session(edge, ticket))
 		packchecks_ask(edge, ticket);
+}
+
+static void answer_packcheck_soon(struct rpc_ticket ticket, const void *message,
+				  int *fd, void *owner)
+{
+	struct child *edge = owner;
+
+	(void)message;
+	(void)fd;
+	if (has_session(edge, ticket))
+		packchecks_soon(edge->warden);
 }
 
 static void answer_script_start(struct rpc_ticket ticket, const void *message,
@@ -370,6 +383,8 @@ static void answer_process_list(struct rpc_ticket ticket, const void *message,
 const struct rpc_permit warden_permits[] = {
 	{MSG_READY, &wire_empty_schema, answer_ready, false, 0},
 	{MSG_PACKCHECK_START, &wire_empty_schema, answer_packcheck_start, false,
+	 100},
+	{MSG_PACKCHECK_SOON, &wire_empty_schema, answer_packcheck_soon, false,
 	 100},
 	{MSG_SCRIPT_START, &wire_empty_schema, answer_script_start, false, 20},
 	{MSG_FRAMER_START, &msg_session_ref_schema, answer_framer_start, false,

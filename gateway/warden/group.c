@@ -84,14 +84,14 @@ void group_make(struct group *group)
 
 	if (path) {
 		int memory = cgroup_write(path, "memory.max", GROUP_MEMORY_MAX);
-		int pids = cgroup_write(path, "pids.max", PACKCHECKS_MAX);
+		int pids = cgroup_write(path, "pids.max", GROUP_PIDS_MAX);
 
 		if (memory < 0 && pids < 0)
 			drop(group);
 	} else {
 		make_v1(group, CGROUP_V1_MEMORY, "memory.limit_in_bytes",
 			GROUP_MEMORY_MAX);
-		make_v1(group, CGROUP_V1_PIDS, "pids.max", PACKCHECKS_MAX);
+		make_v1(group, CGROUP_V1_PIDS, "pids.max", GROUP_PIDS_MAX);
 	}
 	log_info("packchecks are held by %s",
 		 group->count > 0 ? group->paths[0] : "rlimits alone");

@@ -411,6 +411,8 @@ int main(int argc, char **argv)
 	}
 	if (warden.loop)
 		end_children(&warden);
+	if (warden.queue)
+		packchecks_end(&warden);
 	group_remove(&warden.packchecks);
 	if (warden.attach_fd > 0)
 		remove_sockets(&warden);

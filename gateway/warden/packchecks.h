@@ -13,13 +13,22 @@
  * others wait (less than they wait: PACKCHECK_WAIT_MS). */
 #define PACKCHECK_WAITS_MAX	       256
 #define PACKCHECK_WAITS_OF_SESSION_MAX 32
+#define PACKCHECK_SPARE_MS	       10000
 #define PACKCHECK_TURN_MS	       120000
 
 /* Before the first is asked for. 0, or -1. */
 int packchecks_begin(struct warden *warden);
+/* No more are asked for. */
+void packchecks_end(struct warden *warden);
 /* Start one for the edge's session and answer with its channel, now or when
  * it is its turn; or refuse, when too many wait, or it waited too long. */
 void packchecks_ask(struct child *edge, struct rpc_ticket ticket);
+/* One will be asked for, most likely: start it, and end it when nobody did. */
+void packchecks_soon(struct warden *warden);
+/* One for that session, which waited for it or is started now. NULL with
+ * *err. */
+struct child *packchecks_new(struct warden *warden,
+			     struct warden_session *session, struct err *err);
 /* A child's channel has ended: what it asked for is not wanted any more. */
 void packchecks_gone(struct child *child);
 /* One has ended: whose turn is it? */

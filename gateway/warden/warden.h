@@ -38,7 +38,7 @@
 
 struct warden;
 struct warden_session;
-struct packcheck_wait;
+struct packcheck_queue;
 
 struct child {
 	struct warden *warden;
@@ -84,8 +84,7 @@ struct warden {
 	struct child *children;
 	struct child *spare; /* or NULL */
 	struct io_timer *spare_timer;
-	struct packcheck_wait *packcheck_waits;
-	struct io_timer *packcheck_timer;
+	struct packcheck_queue *queue; /* packchecks.h */
 	struct warden_session *sessions;
 	size_t session_count;
 	int control_fd; /* listening sockets that control gets */

@@ -297,6 +297,7 @@ static void on_ready(struct rpc_ticket ticket, const void *message, int *fd,
 static const struct rpc_permit warden_permits[] = {
 	{MSG_READY, &wire_empty_schema, on_ready, false, 0},
 	{MSG_PACKCHECK_START, &wire_empty_schema, on_packcheck_start, false, 0},
+	{MSG_PACKCHECK_SOON, &wire_empty_schema, on_ready, false, 0},
 };
 static const struct rpc_permit minter_permits[] = {
 	{MSG_MINT, &msg_mint_schema, on_mint, false, 0},

@@ -66,7 +66,7 @@ static void begin(void)
 
 static void end(void)
 {
-	io_timer_set(rig.warden.packcheck_timer, 0);
+	packchecks_end(&rig.warden);
 	rig_release();
 	(void)close(rig.warden.state_dir);
 	assert_int_equal(rmdir(scratch), 0);
@@ -175,6 +175,61 @@ static void who_waits_too_long_is_told_so(void **state)
 	end();
 }
 
+static void tell_soon(const struct warden_session *session)
+{
+	const struct wire_empty empty = {0};
+	struct err err;
+
+	assert_int_equal(rpc_tell(process_of(session->edge)->rpc,
+				  MSG_PACKCHECK_SOON, &wire_empty_schema,
+				  &empty, -1, &err),
+			 0);
+	fake_run(rig.warden.loop);
+}
+
+static void one_that_is_wanted_soon_is_there_when_it_is_asked_for(void **state)
+{
+	struct warden_session *session;
+	struct child *spare;
+
+	(void)state;
+	begin();
+	session = rig_session(false);
+	tell_soon(session);
+	tell_soon(session);
+	assert_int_equal(running(NULL), 1);
+	spare = child_of(&rig.warden, ROLE_PACKCHECK);
+	assert_null(spare->session);
+	assert_true(ask(session)->is_started);
+	assert_ptr_equal(spare->session, session);
+	assert_int_equal(running(NULL), 1);
+	/* It takes no place of those that work. */
+	tell_soon(session);
+	assert_true(ask(session)->is_started);
+	assert_int_equal(running(session), PACKCHECKS_OF_SESSION_MAX);
+	end();
+}
+
+static void one_that_nobody_asked_for_ends(void **state)
+{
+	struct warden_session *session;
+	struct process *spare;
+
+	(void)state;
+	begin();
+	session = rig_session(false);
+	tell_soon(session);
+	spare = process_of(child_of(&rig.warden, ROLE_PACKCHECK));
+	fake_advance(rig.warden.loop, PACKCHECK_SPARE_MS - 1);
+	assert_int_equal(spare->killed_by, 0);
+	fake_advance(rig.warden.loop, 1);
+	assert_int_equal(spare->killed_by, SIGKILL);
+	/* The one that ends is given to nobody. */
+	assert_true(ask(session)->is_started);
+	assert_int_equal(running(NULL), 2);
+	end();
+}
+
 static void of_too_many_that_wait_the_rest_is_refused(void **state)
 {
 	struct warden_session *session;
@@ -205,7 +260,6 @@ static void what_an_edge_that_ended_asked_for_is_forgotten(void **state)
 	rig_exits(process_of(session->edge));
 	children_reap(&rig.warden);
 	fake_run(rig.warden.loop);
-	assert_null(rig.warden.packcheck_waits);
 	finish_one(session);
 	assert_int_equal(running(NULL), PACKCHECKS_OF_SESSION_MAX - 1);
 	end();
@@ -220,6 +274,9 @@ int main(void)
 			a_session_that_has_none_comes_before_one_that_has),
 		cmocka_unit_test(who_has_had_its_turn_ends_when_others_wait),
 		cmocka_unit_test(who_waits_too_long_is_told_so),
+		cmocka_unit_test(
+			one_that_is_wanted_soon_is_there_when_it_is_asked_for),
+		cmocka_unit_test(one_that_nobody_asked_for_ends),
 		cmocka_unit_test(of_too_many_that_wait_the_rest_is_refused),
 		cmocka_unit_test(
 			what_an_edge_that_ended_asked_for_is_forgotten),
