@@ -1,6 +1,7 @@
 #include "gateway/packcheck/look.h"
 
 #include "gateway/packcheck/fsck.h"
+#include "gateway/packcheck/tree.h"
 
 /* One turn over the pack's objects. */
 struct turn {
@@ -92,6 +93,28 @@ static void look_for_secrets(struct turn *turn, const git_oid *oid,
 		    found);
 }
 
+/* What its files and directories are called. A name that holds a secret is
+ * told to nobody. */
+static void look_at_names(struct turn *turn, const git_oid *oid,
+			  struct bytes tree)
+{
+	struct tree_reader reader;
+	struct tree_entry entry;
+	char id[FINDING_ID_LEN + 1];
+	const char *found;
+
+	tree_begin(&reader, tree);
+	while (tree_next(&reader, &entry) > 0) {
+		(void)secret_scan_feed(turn->scan, entry.name);
+		(void)secret_scan_feed(turn->scan, bytes_str("\n"));
+	}
+	found = secret_scan_end(turn->scan);
+	if (found)
+		finding_set(turn->finding, CONSTRAINT_push_secret,
+			    "a name in tree %s holds: %s", finding_id(oid, id),
+			    found);
+}
+
 static int look_at_content(struct turn *turn, const git_oid *oid,
 			   git_object_t type)
 {
@@ -108,7 +131,9 @@ static int look_at_content(struct turn *turn, const git_oid *oid,
 	    turn->finding->constraint == CONSTRAINT_none)
 		commit_rules_look(turn->rules->commits, oid, content,
 				  turn->finding);
-	if (turn->scan && type != GIT_OBJECT_TREE)
+	if (turn->scan && type == GIT_OBJECT_TREE)
+		look_at_names(turn, oid, content);
+	else if (turn->scan)
 		look_for_secrets(turn, oid, type, content);
 	git_odb_object_free(object);
 	return 0;

@@ -12,7 +12,7 @@
 
 struct look_rules {
 	uint64_t file_bytes_max; /* of a blob; 0: no limit */
-	bool deny_secrets;	 /* in files, commits and tags */
+	bool deny_secrets; /* in files and their names, commits and tags */
 	struct secret_look secrets;
 	struct commit_rules *commits; /* NULL: they may be anything */
 };

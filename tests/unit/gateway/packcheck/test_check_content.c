@@ -305,6 +305,47 @@ static void check_finds_secrets_where_they_are_denied(void **state)
 	}
 }
 
+static void check_finds_secrets_in_names(void **state)
+{
+	static const struct {
+		const char *name;
+		bool is_found;
+	} rows[] = {
+		{"harmless", false},
+		{SECRET, true},
+		{"with " SECRET " in it", true},
+	};
+	struct bench *bench = *state;
+
+	commits(bench, 1);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		run_write(bench->repo, rows[i].name, "text");
+		RUN_GIT(bench->repo, "add", ".");
+		RUN_GIT(bench->repo, "commit", "-q", "-m", "words");
+		run_oid(bench->repo, "HEAD", bench->oids[1]);
+		push_range(bench, bench->oids[0], bench->oids[1], NULL);
+		tell_secret(bench);
+		bench->ask.deny_secrets = true;
+		begin(bench, bench->oids[0], bench->oids[1]);
+		ASSERT_RESULT(bench,
+			      rows[i].is_found ? PACK_REFUSED : PACK_PASSED);
+		if (rows[i].is_found) {
+			assert_int_equal(bench->verdict.constraint,
+					 CONSTRAINT_push_secret);
+			assert_true(bytes_starts_with(
+				bench->verdict.detail,
+				bytes_str("a name in tree ")));
+			assert_true(bytes_find_bytes(bench->verdict.detail,
+						     bytes_str(SECRET), 0) < 0);
+			RUN_GIT(bench->repo, "reset", "-q", "--hard",
+				bench->oids[0]);
+		} else {
+			memcpy(bench->oids[0], bench->oids[1], RUN_OID_LEN);
+		}
+		pack_check_release(&bench->check);
+	}
+}
+
 static void check_refuses_when_it_is_not_told_the_secrets(void **state)
 {
 	const struct msg_pack_secrets broken = {.prints = bytes_str("x")};
@@ -330,6 +371,7 @@ int main(void)
 		BENCH_TEST(check_counts_commits),
 		BENCH_TEST(check_refuses_rules_for_commits_that_it_cannot_read),
 		BENCH_TEST(check_finds_secrets_where_they_are_denied),
+		BENCH_TEST(check_finds_secrets_in_names),
 		BENCH_TEST(check_refuses_when_it_is_not_told_the_secrets),
 	};
 	struct err err;
