@@ -7,6 +7,7 @@
 #include <utlist.h>
 
 #include "common/cleanup.h"
+#include "gateway/dialer/fixed.h"
 #include "gateway/dialer/lookup.h"
 #include "gateway/dialer/servers.h"
 #include "policies/host.h"
@@ -22,7 +23,7 @@ enum name_state {
 	NAME_FAILED
 };
 
-/* A name that is asked for, known, or the operator's. */
+/* A name that is asked for, or known. */
 struct name {
 	struct resolver *resolver;
 	enum name_state state;
@@ -51,7 +52,7 @@ struct resolver {
 	ares_channel channel;
 	struct io_timer *timer;
 	struct socket_watch *sockets;
-	struct name *fixed; /* hash: the operator's */
+	struct fixed_name *fixed;
 	struct name *names; /* hash: asked or known, oldest first */
 	struct name *asked; /* list: waited for, also in names */
 	size_t late_count;
@@ -402,13 +403,11 @@ int resolver_ask(struct resolver *resolver, struct bytes text,
 		 struct resolve_waiter *waiter, struct resolved *resolved,
 		 struct err *err)
 {
-	struct name *name = find_name(resolver->fixed, text);
+	struct name *name;
 
 	waiter->name = NULL;
-	if (name) {
-		*resolved = name->resolved;
+	if (fixed_find(resolver->fixed, text, resolved))
 		return 1;
-	}
 	if (resolved_is_localhost(text)) {
 		resolved_localhost(resolved);
 		return 1;
@@ -440,29 +439,6 @@ void resolver_cancel(struct resolve_waiter *waiter)
 }
 
 /* ---- beginning and end ---- */
-
-static int add_fixed(struct resolver *resolver,
-		     const struct config_dns_host *host, struct err *err)
-{
-	struct name *name = find_name(resolver->fixed, host->name);
-	union address address;
-
-	if (!address_parse(host->address, &address))
-		return err_set(err, ERR_INVALID,
-			       "read dns.hosts: %.*s is not an address",
-			       BYTES_ARGS(host->address));
-	if (!name) {
-		name = name_new(resolver, host->name);
-		if (!name)
-			return err_set(err, ERR_INVALID,
-				       "read dns.hosts: %.*s is not a name",
-				       BYTES_ARGS(host->name));
-		name->state = NAME_KNOWN;
-		remember(&resolver->fixed, name);
-	}
-	resolved_add(&name->resolved, &address);
-	return 0;
-}
 
 static int open_channel(struct resolver *resolver, struct err *err)
 {
@@ -510,10 +486,7 @@ static int set_up(struct resolver *resolver,
 	     ares_set_servers_ports_csv(resolver->channel, buf_str(&servers))))
 		return err_set(err, ERR_INVALID,
 			       "read dns.servers: not as they must be");
-	for (size_t i = 0; i < config->dns_hosts_count; i++)
-		if (add_fixed(resolver, &config->dns_hosts[i], err) < 0)
-			return -1;
-	return 0;
+	return fixed_add_all(&resolver->fixed, config, err);
 }
 
 struct resolver *resolver_new(struct io_loop *loop,
@@ -552,7 +525,7 @@ void resolver_free(struct resolver *resolver)
 	if (resolver->timer)
 		io_timer_free(resolver->timer);
 	free_names(resolver->names);
-	free_names(resolver->fixed);
+	fixed_free(resolver->fixed);
 	free(resolver);
 	ares_library_cleanup();
 }
