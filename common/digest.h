@@ -1,6 +1,6 @@
 /*
  * SHA-256 and random bytes: leases are stored as their digest, the ledger
- * is chained with it. OpenSSL's EVP stands behind it.
+ * is chained with it. libcrypto stands behind it.
  */
 #ifndef COMMON_DIGEST_H
 #define COMMON_DIGEST_H
