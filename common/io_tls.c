@@ -365,6 +365,12 @@ SSL_SESSION *io_tls_session(struct io *io)
 	return SSL_get1_session(io->tls->ssl);
 }
 
+void io_tls_rest(struct io *io)
+{
+	if (io->tls && io->tls->ssl && !io->is_shaking && !io->is_dead)
+		(void)SSL_free_buffers(io->tls->ssl);
+}
+
 struct bytes io_tls_alpn(const struct io *io)
 {
 	const unsigned char *name = NULL;

@@ -65,6 +65,9 @@ bool io_is_tls(const struct io *io);
  * or NULL. With TLS 1.3 it can be resumed only once something was read after
  * IO_TLS_READY (the ticket comes with it): take it late. */
 SSL_SESSION *io_tls_session(struct io *io);
+/* Nothing is to be sent for now: give back what OpenSSL holds for that and
+ * does not use (16 KiB since a ticket came, which nothing was sent after). */
+void io_tls_rest(struct io *io);
 /* The protocol that ALPN chose, "h2"; empty when there is none or before
  * IO_TLS_READY. Valid as long as the io. */
 struct bytes io_tls_alpn(const struct io *io);
