@@ -33,8 +33,8 @@ struct api {
 	struct io_listener *listeners[API_LISTENERS_MAX];
 	size_t listener_count;
 	struct conn *conns; /* who waits longest for a head comes first */
-	size_t conn_count;
-	bool is_full;	     /* listeners pause */
+	size_t conn_count, conns_max; /* as descriptors allow */
+	bool is_full;		      /* listeners pause */
 	struct execd *execd; /* what runs by execd's calls; NULL: nothing */
 };
 

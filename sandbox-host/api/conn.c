@@ -300,7 +300,7 @@ void conn_accept(struct api *api, int fd)
 		return;
 	}
 	DL_APPEND(api->conns, conn);
-	if (++api->conn_count >= API_CONNS_MAX)
+	if (++api->conn_count >= api->conns_max)
 		make_room(api);
 	next_request(conn);
 	io_read_start(conn->io);

@@ -15,7 +15,8 @@
 #include "sandbox-host/api/api.h"
 #include "sandbox-host/api/exchange.h"
 
-#define FILES_MAX 16384
+#define FILES_MAX   16384
+#define FILES_LEAST 1024
 
 /* Beside confine's base set: accepted connections; sealed requests; pipes
  * for the commands that are run in sandboxes. */
@@ -51,15 +52,17 @@ static void seed_objects(void)
 	json_object_seed(seed);
 }
 
-static void raise_descriptor_limit(void)
+/* A connection may need another one, to the inside. */
+static void raise_descriptor_limit(struct api *api)
 {
-	struct rlimit limit;
+	struct rlimit limit = {.rlim_max = FILES_LEAST};
 
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-		return;
+	(void)getrlimit(RLIMIT_NOFILE, &limit);
 	limit.rlim_cur =
 		limit.rlim_max < FILES_MAX ? limit.rlim_max : FILES_MAX;
 	(void)setrlimit(RLIMIT_NOFILE, &limit);
+	api->conns_max = limit.rlim_cur / 4 < API_CONNS_MAX ? limit.rlim_cur / 4
+							    : API_CONNS_MAX;
 }
 
 static int start(struct api *api, struct err *err)
@@ -71,7 +74,7 @@ static int start(struct api *api, struct err *err)
 
 	secret_protect_process();
 	seed_objects();
-	raise_descriptor_limit();
+	raise_descriptor_limit(api);
 	if (take_config(api, err) < 0)
 		return -1;
 	count = api->config.addresses_count;

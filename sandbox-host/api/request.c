@@ -89,6 +89,7 @@ static bool may_begin(struct conn *conn)
 		request->framing == FRAMING_NONE ||
 		(request->framing == FRAMING_LENGTH && request->body_len == 0);
 	if (request->form != FORM_ORIGIN) {
+		conn->request.keep_alive = false;
 		conn_refuse(conn, 400, "INVALID_REQUEST", "this is no proxy");
 		return false;
 	}
