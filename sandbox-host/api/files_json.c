@@ -21,7 +21,9 @@ json_t *files_text_json(struct bytes text)
 			return NULL;
 		text = bytes_slice(text, valid + bad, text.len);
 	}
-	return json_stringn((const char *)buf_view(&out).data, buf_len(&out));
+	return json_stringn(buf_len(&out) ? (const char *)buf_view(&out).data
+					  : "",
+			    buf_len(&out));
 }
 
 /* 0755 as 755. */
