@@ -262,17 +262,22 @@ static void reply_page(struct rpc_ticket ticket, const void *message, int *fd,
 		       void *owner)
 {
 	struct agent *agent = owner;
-	struct file_entry entry = {.path = bytes_str("a"), .mode = 0644};
-	const struct file_page page = {.entries = &entry,
-				       .entries_count = 1,
-				       .more = agent->lie == LIE_COUNT};
+	struct file_entry entries[FILE_PAGE_MAX];
+	struct file_page page = {.entries = entries, .entries_count = 1};
 
 	(void)message;
 	(void)fd;
+	for (size_t i = 0; i < FILE_PAGE_MAX; i++)
+		entries[i] = (struct file_entry){.path = bytes_str("a"),
+						 .mode = 0644};
 	if (agent->lie == LIE_PATH_OUT)
-		entry.path = bytes_str("../../etc/passwd");
+		entries[0].path = bytes_str("../../etc/passwd");
 	if (agent->lie == LIE_TOO_DEEP)
-		entry.path = bytes_str("a/b");
+		entries[0].path = bytes_str("a/b");
+	if (agent->lie == LIE_COUNT) {
+		page.entries_count = FILE_PAGE_MAX;
+		page.more = true;
+	}
 	rpc_reply(ticket, &file_page_schema, &page, -1);
 }
 
