@@ -7,6 +7,7 @@ import pathlib
 import socket
 import urllib.parse
 
+import openapi
 import pytest
 from api import Api, install_sdk
 from waiting import wait_until
@@ -50,8 +51,10 @@ class Files:
     def call(self, method, where, /, body=None, headers=(), **query):
         if query:
             where += "?" + urllib.parse.urlencode(query, doseq=True)
-        return self.api.call(method, self.prefix + where, body,
-                             {**self.token, **dict(headers)}, key=None)
+        answer = self.api.call(method, self.prefix + where, body,
+                               {**self.token, **dict(headers)}, key=None)
+        openapi.check(method, self.prefix + where, answer)
+        return answer
 
     def upload(self, *pairs):
         return self.call("POST", "/files/upload", multipart(*pairs),
