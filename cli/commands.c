@@ -252,6 +252,19 @@ const struct command commands[] = {
 	 "seven\n"
 	 "days, and at most 30 days after it was created. A session that has\n"
 	 "ended cannot be renewed.\n"},
+	{"session", "policy", cmd_session_policy,
+	 "show or replace a session's policy",
+	 "Usage: sallyport session policy ID [-o json|yaml]\n"
+	 "       sallyport session policy ID FILE [--expect HASH] [-o "
+	 "json|yaml]\n"
+	 "\n"
+	 "With FILE (- for stdin) that policy holds from now on: for the next\n"
+	 "request, and for what is under way. Connections to hosts that it "
+	 "does\n"
+	 "not allow are closed. What stands in the sandbox (filesystem,\n"
+	 "environment, limits, commands, who signs) must be as it was.\n"
+	 "\n"
+	 "  --expect HASH  only if the policy that holds now has this hash\n"},
 	{"session", "revoke", cmd_session_revoke, "end a session everywhere",
 	 "Usage: sallyport session revoke ID\n"
 	 "\n"

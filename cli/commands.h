@@ -16,6 +16,7 @@ int cmd_session_create(struct cli *cli);
 int cmd_session_list(struct cli *cli);
 int cmd_session_show(struct cli *cli);
 int cmd_session_renew(struct cli *cli);
+int cmd_session_policy(struct cli *cli);
 int cmd_session_revoke(struct cli *cli);
 int cmd_policy_check(struct cli *cli);
 int cmd_policy_other(struct cli *cli);

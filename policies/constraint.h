@@ -88,6 +88,8 @@
 	X(limit_bodies, 503, "the session has too much under inspection")      \
 	X(limit_rate, 429, "the session asks too often")                       \
 	X(timeout, 408, "the client was too slow")                             \
+	X(policy_changed, 503,                                                 \
+	  "the session's policy was changed while this was under way")         \
 	X(filesystem, 403, "the file system policy forbids it")                \
 	X(syscall, 403, "the system call is not open to a sandbox")            \
 	X(resource_limit, 403, "a limit of the sandbox was reached")           \

@@ -48,6 +48,10 @@ enum placeholder_place { /* bits */
 			 PLACE_MAX = 32
 };
 
+/* A secret whose name begins so is none of the vault's: it was given for this
+ * session alone, and goes with it. */
+#define POLICY_LENT "session."
+
 #define CREDENTIAL_WORD_MAX 256 /* field, prefix, suffix, region, service */
 
 struct policy_credential {

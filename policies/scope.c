@@ -1,5 +1,7 @@
 #include "policies/scope.h"
 
+#include "common/cleanup.h"
+
 #include "policies/host.h"
 #include "policies/path.h"
 #include "policies/ref.h"
@@ -187,4 +189,31 @@ bool scope_repo_allows_ref(const struct scope_repo *repo, struct bytes ref,
 	return bytes_starts_with(ref, tags) &&
 	       any_pattern(repo->tags, repo->tags_count,
 			   bytes_slice(ref, tags.len, ref.len));
+}
+
+/* As much as a package may hold. */
+#define MARKED_BYTES_MAX (8 * 1024 * 1024)
+
+static int mark_of(const struct wire_schema *schema, const void *message,
+		   uint8_t mark[DIGEST_LEN], struct err *err)
+{
+	auto_type(buf_release) struct buf text;
+
+	buf_init(&text, MARKED_BYTES_MAX);
+	if (wire_encode(schema, message, &text, err) < 0)
+		return -1;
+	digest_sha256(buf_view(&text), bytes_from(NULL, 0), mark);
+	return 0;
+}
+
+int scope_binding_mark(const struct scope_binding *binding,
+		       uint8_t mark[DIGEST_LEN], struct err *err)
+{
+	return mark_of(&binding_schema, binding, mark, err);
+}
+
+int scope_repo_mark(const struct scope_repo *repo, uint8_t mark[DIGEST_LEN],
+		    struct err *err)
+{
+	return mark_of(&repo_schema, repo, mark, err);
 }

@@ -10,6 +10,7 @@
 
 #include <sys/socket.h>
 
+#include "common/digest.h"
 #include "common/wire.h"
 #include "policies/policy.h"
 
@@ -101,6 +102,14 @@ bool scope_allows_address(const struct scope *scope,
 			  const struct sockaddr *address);
 const struct scope_binding *scope_binding_named(const struct scope *scope,
 						struct bytes name);
+/* What tells a binding from another of its name: a digest of all of it. Two
+ * processes that hold different policies for a moment do not use one's
+ * credential for what the other allowed. 0/-1. */
+int scope_binding_mark(const struct scope_binding *binding,
+		       uint8_t mark[DIGEST_LEN], struct err *err);
+/* The same of a repository. */
+int scope_repo_mark(const struct scope_repo *repo, uint8_t mark[DIGEST_LEN],
+		    struct err *err);
 bool scope_binding_allows(const struct scope_binding *binding,
 			  struct bytes host, uint16_t port);
 /* Its methods and paths alone; path is normalised, without query. */

@@ -24,6 +24,10 @@ static unsigned rate_of(uint16_t type)
 	case MSG_SESSION_REVOKE:
 	case MSG_SESSION_ATTACH:
 		return 500;
+	case MSG_SESSION_PACKAGE:
+		return 200;
+	case MSG_SESSION_CHANGE:
+		return 50;
 	case MSG_SESSION_CREATE:
 	case MSG_LEDGER_QUERY:
 	case MSG_LEDGER_VERIFY:
@@ -39,6 +43,8 @@ static unsigned rate_of(uint16_t type)
 	case MSG_SECRET_ROTATE:
 	case MSG_SECRET_LIST:
 	case MSG_SECRET_REMOVE:
+	case MSG_LENT_PUT:
+	case MSG_LENT_REMOVE:
 		return 25;
 	default:
 		return 10;

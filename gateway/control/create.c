@@ -8,6 +8,7 @@
 #include "gateway/control/handlers.h"
 #include "gateway/control/json.h"
 #include "gateway/control/placeholders.h"
+#include "gateway/control/rights.h"
 #include "gateway/control/signer.h"
 #include "gateway/session/lease.h"
 #include "policies/guardrail.h"
@@ -342,20 +343,6 @@ static void note_record(struct conn *conn, const struct wanted *wanted,
 	};
 }
 
-/* Whose policy names a secret has it sent where that policy says: secrets
- * are the administrators' to give. */
-static bool may_use_secrets(struct conn *conn, const struct policy *policy)
-{
-	if (conn->who.is_admin ||
-	    (policy->credential_count == 0 && policy->sign.secret.len == 0))
-		return true;
-	log_warn("uid %u may not use secrets", conn->who.uid);
-	conn_refuse(conn, 403,
-		    "only administrators may create sessions whose policy has "
-		    "credentials or sign with a key of the vault");
-	return false;
-}
-
 static void create(struct conn *conn, struct wanted *wanted)
 {
 	const char *wrong = check_wanted(wanted, &conn->arena);
@@ -378,7 +365,7 @@ static void create(struct conn *conn, struct wanted *wanted)
 	policy = task ? compile(conn, wanted, task->id) : NULL;
 	if (!policy)
 		return;
-	if (!may_use_secrets(conn, policy)) {
+	if (!rights_to_secrets(conn, policy)) {
 		policy_free(policy);
 		return;
 	}

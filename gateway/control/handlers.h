@@ -18,6 +18,12 @@ void handle_session_end(struct conn *conn);
 void handle_session_create(struct conn *conn);
 /* renew.c */
 void handle_session_renew(struct conn *conn);
+/* policy.c */
+void handle_session_policy_show(struct conn *conn);
+void handle_session_policy_put(struct conn *conn);
+/* lent.c */
+void handle_session_secret_put(struct conn *conn);
+void handle_session_secret_remove(struct conn *conn);
 /* records.c */
 void handle_session_record(struct conn *conn);
 /* audit.c */

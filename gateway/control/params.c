@@ -65,6 +65,9 @@ static int read_value(struct params *params, enum param param,
 	case PARAM_STATE:
 		params->state = value;
 		return 0;
+	case PARAM_NAME:
+		params->name = value;
+		return 0;
 	case PARAM_REASON:
 	default:
 		params->reason = value;
@@ -79,7 +82,7 @@ static const struct known *find(struct bytes name, unsigned allowed)
 		{"session", PARAM_SESSION}, {"kind", PARAM_KIND},
 		{"denied", PARAM_DENIED},   {"newest", PARAM_NEWEST},
 		{"reason", PARAM_REASON},   {"state", PARAM_STATE},
-		{"before", PARAM_BEFORE},
+		{"before", PARAM_BEFORE},   {"name", PARAM_NAME},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)

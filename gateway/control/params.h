@@ -20,14 +20,15 @@ enum param { /* bits */
 	     PARAM_NEWEST = 32,
 	     PARAM_REASON = 64,
 	     PARAM_STATE = 128,
-	     PARAM_BEFORE = 256
+	     PARAM_BEFORE = 256,
+	     PARAM_NAME = 512
 };
 
 struct params {
 	unsigned given; /* bits of enum param */
 	uint64_t after, before;
 	uint64_t limit; /* > 0 when given */
-	struct bytes session, kind, reason, state;
+	struct bytes session, kind, reason, state, name;
 	bool denied, newest;
 };
 

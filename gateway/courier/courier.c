@@ -10,6 +10,14 @@ static void answer_leg_open(struct rpc_ticket ticket, const void *message,
 	leg_open(peer->keeper->owner, peer, message, take_fd(fd), ticket);
 }
 
+static int on_session_change(struct keeper *keeper, struct session *session,
+			     struct err *err)
+{
+	(void)err;
+	legs_review(keeper->owner, session->id);
+	return 0;
+}
+
 static void on_session_close(struct keeper *keeper, struct session *session,
 			     struct bytes reason)
 {
@@ -71,6 +79,7 @@ const struct keeper_spec courier_spec = {
 	.service_count = ARRAY_SIZE(services),
 	.prepare = prepare,
 	.syscalls = syscalls,
+	.on_session_change = on_session_change,
 	.on_session_close = on_session_close,
 	.on_peer_closed = on_peer_closed,
 };

@@ -75,7 +75,8 @@ struct leg {
 	const struct keeper_peer *peer; /* the edge that opened it */
 	char session[SESSION_ID_MAX + 1];
 	char binding[BINDING_NAME_MAX + 1];
-	enum policy_scrub scrub; /* when it comes back */
+	uint8_t mark[DIGEST_LEN]; /* of that binding, when it was opened */
+	enum policy_scrub scrub;  /* when it comes back */
 	struct target target;
 	enum leg_state state;
 	struct io *edge;
@@ -130,6 +131,9 @@ void leg_stands(struct leg *leg);
 void leg_pump(struct leg *leg);
 /* One of its ios was released. */
 void leg_released(struct leg *leg);
+/* The session's policy is another: close its legs that may not be any
+ * more. */
+void legs_review(struct courier *courier, const char *session);
 /* Close every leg of a session; of an edge that is gone. */
 void legs_close(struct courier *courier, const char *session);
 void legs_close_of(struct courier *courier, const struct keeper_peer *peer);

@@ -27,6 +27,8 @@ const struct scope *leg_scope(const struct leg *leg)
 		&leg->courier->keeper->sessions, bytes_str(leg->session));
 	const struct scope *scope;
 	const struct scope_binding *binding;
+	uint8_t mark[DIGEST_LEN];
+	struct err err;
 
 	if (!session || session_is_expired(session, clock_wall_ms()))
 		return NULL;
@@ -34,7 +36,9 @@ const struct scope *leg_scope(const struct leg *leg)
 	binding = scope_binding_named(scope, bytes_str(leg->binding));
 	if (!binding ||
 	    !scope_binding_allows(binding, bytes_str(leg->target.host),
-				  leg->target.port))
+				  leg->target.port) ||
+	    scope_binding_mark(binding, mark, &err) < 0 ||
+	    memcmp(mark, leg->mark, sizeof(mark)) != 0)
 		return NULL;
 	return scope;
 }
@@ -320,6 +324,7 @@ static int ask_token(struct leg *leg, struct grant *grant)
 		.binding = bytes_str(leg->binding),
 		.host = bytes_str(leg->target.host),
 		.port = leg->target.port,
+		.mark = bytes_from(leg->mark, sizeof(leg->mark)),
 	};
 	const struct rpc_call call = {
 		.type = MSG_TOKEN_GET,

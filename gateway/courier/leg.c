@@ -121,6 +121,23 @@ void legs_close(struct courier *courier, const char *session)
 		leg_close(leg);
 }
 
+/* Has it a request that is not answered? */
+static bool is_busy(const struct leg *leg)
+{
+	return leg->state >= LEG_GRANTING && leg->state <= LEG_RAW;
+}
+
+void legs_review(struct courier *courier, const char *session)
+{
+	struct leg *leg, *next;
+	struct err err;
+
+	DL_FOREACH_SAFE(courier->legs, leg, next)
+	if (!strcmp(leg->session, session) &&
+	    (!leg_scope(leg) || (is_busy(leg) && grant_check(leg, &err) < 0)))
+		leg_close(leg);
+}
+
 void legs_close_of(struct courier *courier, const struct keeper_peer *peer)
 {
 	struct leg *leg, *next;
@@ -479,6 +496,9 @@ static struct leg *leg_new(struct courier *courier,
 	leg->target.port = message->port;
 	leg->target.scheme = SCHEME_HTTPS;
 	leg->offers_h2 = message->offers_h2;
+	/* Of another length it is no binding's. */
+	if (message->mark.len == sizeof(leg->mark))
+		memcpy(leg->mark, message->mark.data, sizeof(leg->mark));
 	arena_init(&leg->arena, LEG_ARENA_MAX);
 	return leg;
 }

@@ -57,6 +57,7 @@ int opening_start(struct leg *leg, struct err *err)
 		.binding = bytes_str(leg->binding),
 		.host = bytes_str(leg->target.host),
 		.port = leg->target.port,
+		.mark = bytes_from(leg->mark, sizeof(leg->mark)),
 	};
 	const struct rpc_call call = {
 		.type = MSG_TOKEN_GET,

@@ -136,6 +136,16 @@ static void on_proxy_connected(struct dial *dial, struct connected *connected)
 					   : strerror(connected->error));
 }
 
+/* The session's policy may have been replaced since it was chosen. */
+static bool may_still(const struct dial *dial, const union address *address)
+{
+	const struct session *session =
+		session_find(dial->dialer->sessions, bytes_str(dial->session));
+
+	return !session ||
+	       scope_allows_address(session_scope(session), &address->any);
+}
+
 static void on_connected(struct connected *connected, void *owner)
 {
 	struct dial *dial = owner;
@@ -150,7 +160,10 @@ static void on_connected(struct connected *connected, void *owner)
 		return;
 	}
 	address_format(connected->address, address);
-	if (connected->fd >= 0) {
+	if (connected->fd >= 0 && !may_still(dial, connected->address)) {
+		refuse(dial->dialer, dial->ticket, CONSTRAINT_address_forbidden,
+		       "the address %s may not be dialled any more", address);
+	} else if (connected->fd >= 0) {
 		memcpy(outcome.address, address, sizeof(address));
 		dial->dialer->answer(dial->ticket, &outcome);
 	} else if (connected->is_late) {
@@ -450,5 +463,22 @@ void dialer_cancel(struct dialer *dialer, struct dial_client *client,
 		refuse(dialer, client->dials->ticket, constraint, "%s",
 		       constraint_text(constraint));
 		dial_free(client->dials);
+	}
+}
+
+void dialer_review(struct dialer *dialer, struct dial_client *client,
+		   const struct session *session)
+{
+	struct dial *dial, *next;
+
+	DL_FOREACH_SAFE(client->dials, dial, next)
+	{
+		if (scope_allows_target(session_scope(session),
+					bytes_str(dial->host), dial->port))
+			continue;
+		refuse(dialer, dial->ticket, CONSTRAINT_host_not_allowed,
+		       "%s port %u: %s", dial->host, dial->port,
+		       constraint_text(CONSTRAINT_host_not_allowed));
+		dial_free(dial);
 	}
 }

@@ -65,6 +65,11 @@ void dialer_dial(struct dialer *dialer, struct dial_client *client,
 void dialer_dial_source(struct dialer *dialer, struct dial_client *client,
 			const struct config_source *source,
 			struct rpc_ticket ticket);
+/* The policy of the client's session is another: end its dials to what may not
+ * be reached any more. Addresses are looked at again when they are connected.
+ */
+void dialer_review(struct dialer *dialer, struct dial_client *client,
+		   const struct session *session);
 /* End the client's dials, answered with the constraint. */
 void dialer_cancel(struct dialer *dialer, struct dial_client *client,
 		   enum constraint constraint);

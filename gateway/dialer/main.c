@@ -93,6 +93,21 @@ static void on_peer_closed(struct keeper *keeper, struct keeper_peer *peer)
 	peer->owner = NULL;
 }
 
+static int on_session_change(struct keeper *keeper, struct session *session,
+			     struct err *err)
+{
+	struct dialer_process *process = keeper->owner;
+	struct keeper_peer *peer;
+
+	(void)err;
+	DL_FOREACH(keeper->peers, peer)
+	{
+		if (peer->owner && strcmp(peer->session, session->id) == 0)
+			dialer_review(&process->dialer, peer->owner, session);
+	}
+	return 0;
+}
+
 static void on_session_close(struct keeper *keeper, struct session *session,
 			     struct bytes reason)
 {
@@ -166,6 +181,7 @@ int main(void)
 		.syscalls = syscalls,
 		.on_peer = on_peer,
 		.on_peer_closed = on_peer_closed,
+		.on_session_change = on_session_change,
 		.on_session_close = on_session_close,
 	};
 	static struct dialer_process process;

@@ -6,7 +6,7 @@
 
 static const struct policy_credential *credential_of(const struct conn *conn)
 {
-	return policy_credential_named(conn->edge->policy,
+	return policy_credential_named(conn->law->policy,
 				       conn->verdict.credential);
 }
 
@@ -138,5 +138,5 @@ int attach_prepare(struct conn *conn, bool drops)
 		return -1;
 	if (drop_own(conn, credential, drops) < 0)
 		return -1;
-	return conn->edge->placeholders ? swaps_find(conn, credential) : 0;
+	return conn->law->placeholders ? swaps_find(conn, credential) : 0;
 }

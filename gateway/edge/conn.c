@@ -30,6 +30,7 @@ static void conn_free(struct conn *conn)
 {
 	conn_forget_opening(conn);
 	arena_release(&conn->arena);
+	law_drop(conn->law);
 	DL_DELETE(conn->edge->conns, conn);
 	conn->edge->conn_count--;
 	free(conn);
@@ -153,7 +154,7 @@ struct conn *conn_new(struct edge *edge, struct io *client)
 {
 	struct conn *conn;
 
-	if (edge->conn_count >= edge->conns_max || !edge->policy) {
+	if (edge->conn_count >= edge->conns_max || !edge->law) {
 		log_debug("connection refused: %zu are open", edge->conn_count);
 		return NULL;
 	}
@@ -161,6 +162,7 @@ struct conn *conn_new(struct edge *edge, struct io *client)
 	if (!conn)
 		return NULL;
 	conn->edge = edge;
+	conn->law = law_use(edge->law);
 	arena_init(&conn->arena, CONN_ARENA_MAX);
 	conn->client = client;
 	io_set_owner(client, on_client, conn);
@@ -241,7 +243,7 @@ void conn_take(struct edge *edge, int fd, struct bytes read)
 
 static const struct network_limits *limits_of(const struct conn *conn)
 {
-	return &conn->edge->policy->network_limits;
+	return &conn->law->policy->network_limits;
 }
 
 void conn_reset_request(struct conn *conn)
@@ -258,6 +260,7 @@ void conn_reset_request(struct conn *conn)
 	approval_release(conn);
 	internal_release(conn);
 	arena_release(&conn->arena);
+	conn_renew_law(conn);
 	guard_init(&conn->guard, GUARD_REQUEST);
 	conn->guard.bytes_max = limits_of(conn)->header_bytes;
 	conn->guard.fields_max = limits_of(conn)->fields;

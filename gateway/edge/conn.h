@@ -49,6 +49,7 @@ struct stray;	       /* stray.h */
 
 struct conn {
 	struct edge *edge;
+	struct law *law; /* by which the request at hand is decided */
 	struct io *client;
 	enum lane_state_id state;
 	bool is_closed;

@@ -22,15 +22,15 @@ void conn_refuse(struct conn *conn, enum constraint constraint,
 
 void conn_refuse_target(struct conn *conn)
 {
-	conn->refusal = advice_target(conn->edge->policy, &conn->target,
+	conn->refusal = advice_target(conn->law->policy, &conn->target,
 				      &conn->target_verdict, &conn->arena);
 }
 
 void conn_refuse_request(struct conn *conn)
 {
 	conn->refusal =
-		advice_request(conn->edge->policy, &conn->target,
-			       &conn->request, &conn->verdict, &conn->arena);
+		advice_request(conn->law->policy, &conn->target, &conn->request,
+			       &conn->verdict, &conn->arena);
 }
 
 void conn_refuse_upstream(struct conn *conn)

@@ -11,10 +11,8 @@
 #include "gateway/decide/name_check.h"
 #include "gateway/edge/approval.h"
 #include "gateway/edge/internal.h"
-#include "gateway/edge/placeholders.h"
 #include "gateway/edge/recent.h"
 #include "gateway/edge/script.h"
-#include "policies/guardrail.h"
 
 #define EXPIRY_CHECK_MS 1000
 
@@ -70,7 +68,7 @@ static struct verdict decide_name(struct bytes name, void *owner)
 	for (size_t i = 0; i < ARRAY_SIZE(ports); i++) {
 		const struct target_facts facts = {name, ports[i]};
 
-		verdict = decide_target(edge->policy, &facts, NULL);
+		verdict = decide_target(edge->law->policy, &facts, NULL);
 		if (verdict.kind != VERDICT_DENY ||
 		    verdict.constraint == CONSTRAINT_port_not_allowed)
 			break;
@@ -81,7 +79,7 @@ static struct verdict decide_name(struct bytes name, void *owner)
 		verdict.kind = VERDICT_ALLOW;
 	if (verdict.kind != VERDICT_ALLOW)
 		return verdict;
-	fault = name_fault(edge->policy, name);
+	fault = name_fault(edge->law->policy, name);
 	if (fault)
 		verdict = (struct verdict){
 			.constraint = CONSTRAINT_host_not_allowed,
@@ -95,8 +93,9 @@ static unsigned weigh_name(struct bytes name, void *owner)
 {
 	const struct edge *edge = owner;
 
-	return bytes_is(name, INTERNAL_HOST) ? 0
-					     : name_bits(edge->policy, name);
+	return bytes_is(name, INTERNAL_HOST)
+		       ? 0
+		       : name_bits(edge->law->policy, name);
 }
 
 /* ---- life of the session ---- */
@@ -126,72 +125,54 @@ static void on_expiry_check(void *owner)
 	io_timer_set(edge->expiry, EXPIRY_CHECK_MS);
 }
 
-/* What the policy bounds, beside what every session is bound by. */
-static void limit(struct edge *edge)
+/* git pushes to these. libcurl 7.88 (Debian 12), sending a long body over
+ * HTTP/2, at times asks for more once it was told the body's end: git then
+ * waits for ever. What goes on from here is HTTP/1.1 in any case. */
+static void prefer_http11(struct edge *edge)
 {
-	const struct network_limits *limits = &edge->policy->network_limits;
+	struct law *law = edge->law;
+	size_t count = law->policy->repo_count;
+	struct bytes *names = arena_array(&law->arena, count, sizeof(*names));
+
+	for (size_t i = 0; names && i < count; i++)
+		names[i] = law->policy->repos[i].host;
+	tls_server_prefer_http11(&edge->server, names, names ? count : 0);
+}
+
+void edge_limit(struct edge *edge)
+{
+	const struct network_limits *limits =
+		&edge->law->policy->network_limits;
 
 	edge->dns.names_per_minute = limits->dns_names;
 	edge->dns.wild_names_per_minute = limits->wildcard_names;
 	edge->dns.wild_bits_per_minute = limits->wildcard_bits;
 	edge->dns.weigh = weigh_name;
 	edge->pool.response_ms = (unsigned)limits->response_ms;
+	edge->pool.scope = &edge->law->scope;
+	edge->conns_max = edge->keeper->config.connections_max;
 	if (edge->conns_max > limits->connections)
 		edge->conns_max = limits->connections;
-}
-
-/* git pushes to these. libcurl 7.88 (Debian 12), sending a long body over
- * HTTP/2, at times asks for more once it was told the body's end: git then
- * waits for ever. What goes on from here is HTTP/1.1 in any case. */
-static int prefer_http11(struct edge *edge, struct err *err)
-{
-	const struct policy *policy = edge->policy;
-	struct bytes *names = calloc(policy->repo_count + 1, sizeof(*names));
-
-	if (!names)
-		return err_set(err, ERR_TOO_LARGE, "names: no memory");
-	for (size_t i = 0; i < policy->repo_count; i++)
-		names[i] = policy->repos[i].host;
-	tls_server_prefer_http11(&edge->server, names, policy->repo_count);
-	return 0;
+	prefer_http11(edge);
 }
 
 static int begin_session(struct edge *edge, const struct session_package *of,
 			 struct err *err)
 {
-	const struct policy_variables variables = {
-		.session_id = of->id,
-		.branch = of->branch,
-		.repo = of->repo,
-		.permissions = of->permissions,
-	};
-	auto_type(buf_release) struct buf report;
-	struct policy_errors errors = {.out = &report, .file = "policy"};
-
-	buf_init(&report, 16 * 1024);
 	memcpy(edge->session_id, of->id.data, of->id.len);
 	log_open("edge", edge->session_id);
 	edge->expires_ms = of->expires_ms;
 	memcpy(edge->lease_hash, of->lease_hash.data, DIGEST_LEN);
-	edge->policy = guarded_compile(of->policy_text, of->guardrail_text,
-				       &variables, &errors);
-	if (!edge->policy)
-		return err_set(err, ERR_INVALID, "compile policy: %.*s",
-			       BYTES_ARGS(buf_view(&report)));
-	edge->placeholders = placeholders_make(edge->policy, edge->lease_hash);
-	if (!edge->placeholders)
-		return err_set(err, ERR_TOO_LARGE, "placeholders: no memory");
-	limit(edge);
+	edge->law = law_new(of, io_loop_now_ms(edge->keeper->loop), err);
+	if (!edge->law)
+		return -1;
 	if (denials_init(&edge->denials, edge->keeper->loop, write_record,
 			 edge) < 0)
 		return err_set(err, ERR_SYSTEM, "start a timer");
-	rates_init(&edge->rates, edge->policy,
-		   io_loop_now_ms(edge->keeper->loop));
 	if (tls_server_init(&edge->server, of->id, err) < 0)
 		return -1;
 	edge->has_server = true;
-	if (prefer_http11(edge, err) < 0)
-		return -1;
+	edge_limit(edge);
 	edge->over = CONSTRAINT_none;
 	edge->expiry = io_timer_new(edge->keeper->loop, on_expiry_check, edge);
 	if (!edge->expiry)
@@ -205,12 +186,12 @@ static void on_session_open(struct keeper *keeper, struct session *session)
 	struct edge *edge = keeper->owner;
 	struct err err;
 
-	if (edge->policy && !strcmp(edge->session_id, session->id)) {
+	if (edge->law && !strcmp(edge->session_id, session->id)) {
 		edge->expires_ms = session->package->session.expires_ms;
 		edge->has_ended = edge_over(edge) != CONSTRAINT_none;
 		return;
 	}
-	if (edge->policy) {
+	if (edge->law) {
 		log_error("a second session was given to this edge");
 		return;
 	}
@@ -219,6 +200,23 @@ static void on_session_open(struct keeper *keeper, struct session *session)
 		exit(EXIT_FAILURE);
 	}
 	own_secrets_refresh(edge);
+}
+
+static int on_session_change(struct keeper *keeper, struct session *session,
+			     struct err *err)
+{
+	struct edge *edge = keeper->owner;
+	struct law *law;
+
+	if (!edge->law || strcmp(edge->session_id, session->id) != 0)
+		return err_set(err, ERR_INVALID, "it is not this edge's");
+	law = law_new(&session->package->session, io_loop_now_ms(keeper->loop),
+		      err);
+	if (!law)
+		return -1;
+	edge->expires_ms = session->package->session.expires_ms;
+	edge_change_law(edge, law);
+	return 0;
 }
 
 static void on_session_close(struct keeper *keeper, struct session *session,
@@ -360,6 +358,7 @@ const struct keeper_spec edge_spec = {
 	.prepare = prepare,
 	.syscalls = syscalls,
 	.on_session_open = on_session_open,
+	.on_session_change = on_session_change,
 	.on_session_close = on_session_close,
 	.on_peer = on_peer,
 	.on_listener = on_listener,

@@ -15,7 +15,7 @@
 #include "gateway/dns/answer.h"
 #include "gateway/edge/denials.h"
 #include "gateway/edge/grants.h"
-#include "gateway/edge/rate.h"
+#include "gateway/edge/law.h"
 #include "gateway/keeper/keeper.h"
 #include "gateway/lfs/permits.h"
 #include "gateway/tls/server.h"
@@ -30,7 +30,6 @@ struct approval;
 struct conn;
 struct recent;
 struct edge_dns;
-struct placeholders;
 struct secret_prints;
 
 struct edge {
@@ -38,9 +37,7 @@ struct edge {
 	char session_id[SESSION_ID_MAX + 1];
 	uint64_t expires_ms; /* wall clock */
 	uint8_t lease_hash[DIGEST_LEN];
-	struct policy *policy;
-	const struct placeholders *placeholders; /* of the policy; or NULL */
-	struct rates rates;
+	struct law *law; /* what holds now; NULL: no session yet */
 	struct denials denials;
 	/* Not none: everything is refused for this (lease_expired,
 	 * session_revoked), also before the session is known (internal). */
@@ -84,6 +81,18 @@ extern const struct keeper_spec edge_spec;
 
 /* Why everything is refused now, or CONSTRAINT_none. */
 enum constraint edge_over(struct edge *edge);
+
+/* Apply what the session's law bounds, beside what every session is bound by.
+ */
+void edge_limit(struct edge *edge);
+
+/* ---- change.c ---- */
+
+/* Put another law (taken) in the place of the session's. What it denies is
+ * closed; what is under way and allowed goes on. */
+void edge_change_law(struct edge *edge, struct law *law);
+/* A connection begins its next request: by the law that holds now. */
+void conn_renew_law(struct conn *conn);
 
 /* Record for this session: fills in time and session. -1: it could not be
  * kept (audit_unavailable). */

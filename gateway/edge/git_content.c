@@ -64,7 +64,7 @@ static void add_commits(struct git_work *work,
 static size_t add_exempt(const struct edge *edge,
 			 struct msg_pack_exempt exempt[PACK_EXEMPT_MAX])
 {
-	const struct placeholders *all = edge->placeholders;
+	const struct placeholders *all = edge->law->placeholders;
 
 	_Static_assert(PACK_EXEMPT_MAX >= SECRET_EXEMPT_MAX &&
 			       PACK_EXEMPT_TEXT_MAX >= PLACEHOLDER_SIZE,

@@ -90,7 +90,7 @@ bool git_is_ours(struct conn *conn)
 	if (endpoint == GIT_NONE ||
 	    !request_is_for(&conn->request, &conn->target))
 		return false;
-	repo = decide_repo(conn->edge->policy, &facts.target, repo_path);
+	repo = decide_repo(conn->law->policy, &facts.target, repo_path);
 	if (!repo)
 		return false;
 	conn->git = work_new(conn);
@@ -147,7 +147,7 @@ static struct verdict decide_endpoint(const struct git_work *work)
 	const struct request_facts facts =
 		request_facts_of(&work->conn->target, &work->conn->request);
 	struct verdict guard =
-		guard_git(work->conn->edge->policy, &facts, repo, NULL);
+		guard_git(work->conn->law->policy, &facts, repo, NULL);
 	struct verdict verdict = decide_fetch(repo);
 
 	if (guard.kind != VERDICT_ALLOW)

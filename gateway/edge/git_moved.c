@@ -13,7 +13,7 @@ static bool is_known(const struct conn *conn, const struct policy_repo *moved)
 	const struct target_facts target = {moved->host, moved->port};
 
 	return moved->url.len &&
-	       decide_repo(conn->edge->policy, &target, moved->path);
+	       decide_repo(conn->law->policy, &target, moved->path);
 }
 
 static void advise(struct conn *conn, const struct policy_repo *moved)

@@ -62,7 +62,7 @@ static void set_deadline(struct conn *conn)
 {
 	uint64_t now = io_loop_now_ms(conn->edge->keeper->loop);
 	uint64_t idle = now - conn->h2_busy_ms;
-	uint64_t most = conn->edge->policy->network_limits.idle_ms;
+	uint64_t most = conn->law->policy->network_limits.idle_ms;
 
 	if (h2_session_streams(conn->h2) > 0)
 		conn->h2_busy_ms = now;

@@ -99,7 +99,7 @@ static struct verdict check_target(const struct conn *conn)
 			.rule = bytes_str("sallyport"),
 			.inspect = true,
 		};
-	return target_check(conn->edge->policy, &conn->target);
+	return target_check(conn->law->policy, &conn->target);
 }
 
 static void decide_the_target(struct conn *conn)
@@ -467,8 +467,8 @@ static enum step step_decide(struct conn *conn, enum lane_event event)
 	(void)event;
 	if (git_is_ours(conn))
 		return STEP_OTHER;
-	conn->verdict = request_check(conn->edge->policy, &conn->target,
-				      &conn->request);
+	conn->verdict =
+		request_check(conn->law->policy, &conn->target, &conn->request);
 	if (conn->verdict.kind != VERDICT_DENY)
 		return STEP_NEXT;
 	conn_refuse_request(conn);

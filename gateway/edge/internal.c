@@ -46,7 +46,7 @@ static enum step answer_policy(struct conn *conn)
 	auto_type(buf_release) struct buf words;
 
 	buf_init(&words, INTERNAL_ANSWER_MAX);
-	if (policy_explain(conn->edge->policy, &words) < 0)
+	if (policy_explain(conn->law->policy, &words) < 0)
 		return internal_problem(conn, 503, "there is no memory for it");
 	return internal_reply(conn, 200, "text/plain; charset=utf-8",
 			      buf_view(&words));
@@ -95,9 +95,9 @@ static int reserve(struct conn *conn, uint64_t bytes)
 {
 	struct edge *edge = conn->edge;
 
-	if (bytes > edge->policy->network_limits.held_bytes ||
+	if (bytes > conn->law->policy->network_limits.held_bytes ||
 	    edge->held_bytes >
-		    edge->policy->network_limits.held_bytes - bytes) {
+		    conn->law->policy->network_limits.held_bytes - bytes) {
 		conn_refuse(conn, CONSTRAINT_limit_bodies, "%s",
 			    constraint_text(CONSTRAINT_limit_bodies));
 		return -1;

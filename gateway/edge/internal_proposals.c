@@ -138,7 +138,7 @@ static enum step ask_for(struct conn *conn, const struct request_facts *facts,
 static enum step decide(struct conn *conn, const struct request_facts *facts,
 			const char *why)
 {
-	const struct policy *policy = conn->edge->policy;
+	const struct policy *policy = conn->law->policy;
 	struct bytes repo_path;
 	struct verdict verdict;
 

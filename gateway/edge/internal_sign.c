@@ -93,7 +93,7 @@ static enum step ask_for(struct conn *conn, struct bytes object,
 
 enum step internal_sign(struct conn *conn)
 {
-	const struct policy *policy = conn->edge->policy;
+	const struct policy *policy = conn->law->policy;
 	struct bytes object = buf_view(&conn->internal->body);
 	struct signable found;
 	struct err err;

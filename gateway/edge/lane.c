@@ -41,7 +41,7 @@ static const struct lane_state *state_of(enum lane_state_id id)
 static uint32_t deadline_of(const struct conn *conn, enum lane_state_id id)
 {
 	const struct network_limits *limits =
-		&conn->edge->policy->network_limits;
+		&conn->law->policy->network_limits;
 
 	if (id == AT_FIRST || id == AT_HEAD)
 		return (uint32_t)limits->idle_ms;
@@ -124,9 +124,24 @@ static bool is_told(enum lane_state_id id)
 	return id != AT_HEAD && state_of(id)->denied < AT_END;
 }
 
+void lane_refuse(struct conn *conn, enum constraint constraint,
+		 const char *text)
+{
+	if (conn->has_replied || !is_told(conn->state)) {
+		conn_close(conn);
+		return;
+	}
+	conn_cancel_ask(conn);
+	conn_refuse(conn, constraint, "%s", text);
+	conn->close_after = true;
+	conn->state = state_of(conn->state)->denied;
+	lane_deliver(conn, EV_ENTER);
+}
+
 void lane_timeout(struct conn *conn)
 {
 	const struct lane_state *state = state_of(conn->state);
+	char text[64];
 
 	log_debug("deadline of state %s passed", state->name);
 	if (late[conn->state] == AT_END) {
@@ -138,19 +153,12 @@ void lane_timeout(struct conn *conn)
 		lane_deliver(conn, EV_ENTER);
 		return;
 	}
-	if (conn->has_replied || !is_told(conn->state)) {
-		conn_close(conn);
-		return;
-	}
-	conn_cancel_ask(conn);
-	conn_refuse(conn, CONSTRAINT_timeout,
-		    state->deadline_kind == DEADLINE_FIXED
-			    ? "this was not done after %u s"
-			    : "nothing happened for %u s",
-		    state->deadline_ms / 1000);
-	conn->close_after = true;
-	conn->state = state->denied;
-	lane_deliver(conn, EV_ENTER);
+	(void)snprintf(text, sizeof(text),
+		       state->deadline_kind == DEADLINE_FIXED
+			       ? "this was not done after %u s"
+			       : "nothing happened for %u s",
+		       state->deadline_ms / 1000);
+	lane_refuse(conn, CONSTRAINT_timeout, text);
 }
 
 static const char *name_of(enum lane_state_id id)

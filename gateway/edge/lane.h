@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "policies/constraint.h"
+
 struct conn;
 
 /* X(event) */
@@ -136,6 +138,10 @@ void lane_begin_request(struct conn *conn);
 void lane_deliver(struct conn *conn, enum lane_event event);
 /* The deadline of the state has passed. */
 void lane_timeout(struct conn *conn);
+
+/* End what the connection does, with words where the client can hear them. */
+void lane_refuse(struct conn *conn, enum constraint constraint,
+		 const char *text);
 
 /* All tables as a Graphviz digraph: states with their deadlines, dashed edges
  * for what happens when one passes. */

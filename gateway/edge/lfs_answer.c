@@ -38,14 +38,14 @@ static bool is_at_home(const struct conn *conn, const struct lfs_action *action)
 	       path_normalise(&arena, path, &normal, NULL) == 0 &&
 	       bytes_equal(path, normal) && lfs_path_split(path, &at) &&
 	       (at.is_exact || at.is_gitlab) &&
-	       decide_repo(conn->edge->policy, &facts,
+	       decide_repo(conn->law->policy, &facts,
 			   repo_path_canonical(at.base)) == repo;
 }
 
 /* The guardrail's rules hold for where it leads, too. */
 static bool is_guarded(const struct conn *conn, const struct lfs_action *action)
 {
-	const struct policy *guardrail = conn->edge->policy->guardrail;
+	const struct policy *guardrail = conn->law->policy->guardrail;
 	const struct request_facts facts = {
 		.target = target_facts_of(&action->target),
 		.is_tls = true,

@@ -73,7 +73,7 @@ static struct verdict decide_endpoint(const struct conn *conn)
 	const struct request_facts facts =
 		request_facts_of(&conn->target, &conn->request);
 	struct verdict verdict =
-		guard_git(conn->edge->policy, &facts, repo, NULL);
+		guard_git(conn->law->policy, &facts, repo, NULL);
 	bool reads = decide_fetch(repo).kind == VERDICT_ALLOW;
 	bool writes = decide_lfs_writes(repo);
 
@@ -110,7 +110,7 @@ static bool is_ours(struct conn *conn)
 	if (endpoint == LFS_NONE ||
 	    !request_is_for(&conn->request, &conn->target))
 		return false;
-	repo = decide_repo(conn->edge->policy, &facts.target,
+	repo = decide_repo(conn->law->policy, &facts.target,
 			   repo_path_canonical(at.base));
 	if (!repo)
 		return false;
@@ -124,12 +124,12 @@ static bool is_ours(struct conn *conn)
 static int drop_own(struct conn *conn)
 {
 	const struct policy_credential *credential = policy_credential_named(
-		conn->edge->policy, conn->verdict.credential);
+		conn->law->policy, conn->verdict.credential);
 
 	(void)edit_request(&conn->request, true);
 	if (credential && credential->attach == ATTACH_HEADER)
 		edit_drop(&conn->request, credential->field);
-	return conn->edge->placeholders ? swaps_find(conn, NULL) : 0;
+	return conn->law->placeholders ? swaps_find(conn, NULL) : 0;
 }
 
 enum step lfs_step_begin(struct conn *conn, enum lane_event event)

@@ -203,8 +203,8 @@ static int open_scan(struct conn *conn)
 	const struct secret_look look = {
 		.prints = edge->own.prints,
 		/* Worthless elsewhere, as the session's lease is. */
-		.exempt = edge->placeholders->texts,
-		.exempt_count = edge->placeholders->texts_count,
+		.exempt = conn->law->placeholders->texts,
+		.exempt_count = conn->law->placeholders->texts_count,
 		.exempt_digest = edge->lease_hash,
 	};
 	struct err err;

@@ -64,7 +64,7 @@ static int refuse_size(struct conn *conn, uint64_t max)
 /* Of all connections together. */
 static uint64_t held_max(const struct conn *conn)
 {
-	return conn->edge->policy->network_limits.held_bytes;
+	return conn->law->policy->network_limits.held_bytes;
 }
 
 /* The most that this request may have held. */
@@ -150,8 +150,8 @@ static int open_body(struct conn *conn)
 		.decoded_max = conn->verdict.look_max,
 		.prints = conn->edge->own.prints,
 		/* Worthless elsewhere, as the session's lease is. */
-		.exempt = conn->edge->placeholders->texts,
-		.exempt_count = conn->edge->placeholders->texts_count,
+		.exempt = conn->law->placeholders->texts,
+		.exempt_count = conn->law->placeholders->texts_count,
 		.exempt_digest = conn->edge->lease_hash,
 	};
 	struct err err;
@@ -200,7 +200,7 @@ static enum step decide(struct conn *conn)
 		return STEP_DENY;
 	facts.body = look->seen;
 	facts.body_bytes = buf_len(&look->held);
-	conn->verdict = decide_request(conn->edge->policy, &facts, NULL);
+	conn->verdict = decide_request(conn->law->policy, &facts, NULL);
 	/* It was asked with all there is. */
 	if (conn->verdict.kind == VERDICT_LOOK)
 		refuse(conn, CONSTRAINT_body_unreadable, bytes_from(NULL, 0));

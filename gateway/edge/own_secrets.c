@@ -31,7 +31,7 @@ static bool has_such_a_rule(const struct policy *policy)
 /* The guardrail's rules look for the session's secrets as its own do. */
 bool own_secrets_are_wanted(const struct edge *edge)
 {
-	const struct policy *policy = edge->policy;
+	const struct policy *policy = edge->law ? edge->law->policy : NULL;
 
 	if (!policy || policy->credential_count == 0)
 		return false;

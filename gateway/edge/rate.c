@@ -44,6 +44,16 @@ void rates_init(struct rates *rates, const struct policy *policy,
 		    now_ms);
 }
 
+void rates_release(struct rates *rates)
+{
+	struct rate_rule *rule, *next;
+
+	HASH_ITER (hh, rates->rules, rule, next) {
+		HASH_DEL(rates->rules, rule);
+		free(rule);
+	}
+}
+
 static bool has_rate(const struct policy_rate *rate)
 {
 	return rate->requests.count || rate->upload.count ||
@@ -102,7 +112,7 @@ static int find_sets(struct conn *conn, struct rate_charge *charge)
 {
 	const struct policy_rule *const rules[] = {conn->verdict.by,
 						   conn->verdict.guard};
-	struct rates *rates = &conn->edge->rates;
+	struct rates *rates = &conn->law->rates;
 
 	*charge = (struct rate_charge){
 		.is_open = true, .sets = {&rates->session}, .count = 1};
@@ -157,7 +167,7 @@ static int admit_name(struct conn *conn)
 
 	if (conn->target.kind != HOST_NAME)
 		return 0;
-	fault = name_fault(conn->edge->policy, name);
+	fault = name_fault(conn->law->policy, name);
 	if (fault) {
 		conn_refuse(conn, CONSTRAINT_host_not_allowed, "%s", fault);
 		return -1;
@@ -171,7 +181,7 @@ static int admit_name(struct conn *conn)
 
 int rate_mint(struct conn *conn)
 {
-	struct bucket *mints = &conn->edge->rates.mints;
+	struct bucket *mints = &conn->law->rates.mints;
 	uint64_t now = now_of(conn);
 	uint64_t wait = bucket_wait_ms(mints, now, 1);
 
@@ -193,6 +203,20 @@ int rate_begin(struct conn *conn, uint64_t upload)
 		bucket_take(&charge.sets[i]->upload, now_of(conn), upload);
 	}
 	charge.up = upload;
+	conn->rate = charge;
+	return 0;
+}
+
+int rate_move(struct conn *conn)
+{
+	struct rate_charge charge;
+
+	if (!conn->rate.is_open)
+		return 0;
+	if (find_sets(conn, &charge) < 0)
+		return -1;
+	charge.up = conn->rate.up;
+	charge.down = conn->rate.down;
 	conn->rate = charge;
 	return 0;
 }

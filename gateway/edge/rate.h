@@ -24,7 +24,6 @@ struct rates {
 };
 
 /* The session's, the rule's, the guardrail's rule's. */
-/* The session's, the rule's, the guardrail's rule's. */
 #define RATE_SETS_MAX 3
 
 /* Of a connection: what its request is charged to. */
@@ -41,6 +40,8 @@ struct rate_charge {
 void rates_init(struct rates *rates, const struct policy *policy,
 		uint64_t now_ms);
 
+void rates_release(struct rates *rates);
+
 /* A request or tunnel that conn->verdict allows is about to leave, with a
  * body of upload bytes (0: none, or not known). 0, or -1 with nothing taken:
  * limit_rate (also when its host is one new name too many), or
@@ -48,6 +49,9 @@ void rates_init(struct rates *rates, const struct policy *policy,
 int rate_begin(struct conn *conn, uint64_t upload);
 /* A certificate is about to be made for conn->target. 0/-1. */
 int rate_mint(struct conn *conn);
+/* conn->law is another, and conn->verdict of it: what flows from now on is
+ * charged to its budgets. 0/-1. */
+int rate_move(struct conn *conn);
 /* A response of that length is about to be sent to the client. 0/-1. */
 int rate_expect(struct conn *conn, uint64_t download);
 /* Bytes went up, or down. 0/-1: they may not; the charge is closed. Nothing

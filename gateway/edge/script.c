@@ -43,7 +43,8 @@ static void on_loaded(struct rpc_outcome *outcome, void *owner)
 static int load(struct edge *edge, int fd, struct err *err)
 {
 	const struct rpc_config config = {.owner = edge, .on_closed = on_gone};
-	const struct msg_script_load message = {.text = edge->policy->script};
+	const struct msg_script_load message = {
+		.text = edge->law->policy->script};
 	const struct rpc_call call = {
 		.type = MSG_SCRIPT_LOAD,
 		.schema = &msg_script_load_schema,
@@ -175,7 +176,7 @@ static enum step begin(struct conn *conn)
 {
 	struct err err;
 
-	if (conn->edge->policy->script.len == 0)
+	if (conn->law->policy->script.len == 0)
 		return STEP_NEXT;
 	if (conn->edge->script)
 		return ask(conn);

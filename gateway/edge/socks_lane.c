@@ -106,7 +106,7 @@ static bool is_denied(struct conn *conn)
 {
 	enum constraint over = edge_over(conn->edge);
 
-	conn->target_verdict = target_check(conn->edge->policy, &conn->target);
+	conn->target_verdict = target_check(conn->law->policy, &conn->target);
 	if (over != CONSTRAINT_none)
 		deny_target(conn, over, constraint_text(over));
 	return conn->target_verdict.kind != VERDICT_ALLOW;

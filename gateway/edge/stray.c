@@ -65,7 +65,7 @@ static size_t ready(const struct placeholders *all, struct bytes text)
 /* How much of the text may pass, to be consumed. 0, or -1: refusal set. */
 static int look(struct conn *conn, const struct buf *text, size_t *may)
 {
-	const struct placeholders *all = conn->edge->placeholders;
+	const struct placeholders *all = conn->law->placeholders;
 	const struct placeholder *found = find(all, buf_view(text));
 
 	if (found)
@@ -199,7 +199,7 @@ static struct bytes encoding_of(const struct conn *conn)
 
 int stray_begin(struct conn *conn)
 {
-	const struct placeholders *all = conn->edge->placeholders;
+	const struct placeholders *all = conn->law->placeholders;
 	struct bytes encoding = encoding_of(conn);
 	struct stray *stray;
 	struct err err;
@@ -226,7 +226,7 @@ int stray_begin(struct conn *conn)
 int stray_check(struct conn *conn, struct bytes bytes, struct bytes encoding,
 		const char *place)
 {
-	const struct placeholders *all = conn->edge->placeholders;
+	const struct placeholders *all = conn->law->placeholders;
 	auto_type(decoded_release) struct decoded decoded = {.held = {0}};
 	const struct placeholder *found;
 	struct err err;

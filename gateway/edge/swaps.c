@@ -50,7 +50,7 @@ struct bytes swaps_basic(struct conn *conn, struct bytes value)
 bool swaps_hold(struct conn *conn, const struct policy_credential *credential,
 		struct bytes value)
 {
-	const struct placeholders *all = conn->edge->placeholders;
+	const struct placeholders *all = conn->law->placeholders;
 	struct bytes plain = swaps_basic(conn, value);
 
 	for (size_t i = 0; all && i < all->count; i++)
@@ -171,7 +171,7 @@ static int look_for(struct finding *finding, const struct spot *spot,
 
 static int look_at(struct finding *finding, const struct spot *spot)
 {
-	const struct placeholders *all = finding->conn->edge->placeholders;
+	const struct placeholders *all = finding->conn->law->placeholders;
 
 	for (size_t i = 0; i < all->count; i++)
 		if (look_for(finding, spot, &all->items[i]) < 0)
@@ -218,7 +218,7 @@ static int look_at_field(struct finding *finding, size_t index)
 static int look_behind_escapes(struct finding *finding)
 {
 	struct conn *conn = finding->conn;
-	const struct placeholders *all = conn->edge->placeholders;
+	const struct placeholders *all = conn->law->placeholders;
 	struct fields pairs;
 	struct err err;
 
@@ -336,7 +336,7 @@ int swaps_find(struct conn *conn, const struct policy_credential *credential)
 {
 	struct finding finding = {.conn = conn, .credential = credential};
 
-	if (conn->edge->placeholders->count == 0)
+	if (conn->law->placeholders->count == 0)
 		return 0;
 	finding.swaps = arena_array(&conn->arena, LEG_SWAPS_MAX,
 				    sizeof(*finding.swaps));

@@ -30,8 +30,7 @@ bool tunnel_may_wait(const struct conn *conn)
 		.host = bytes_str(conn->opening->wanted.host),
 		.port = conn->opening->wanted.port,
 	};
-	struct verdict verdict =
-		decide_target(conn->edge->policy, &facts, NULL);
+	struct verdict verdict = decide_target(conn->law->policy, &facts, NULL);
 
 	return !tunnel_is_web_port(facts.port) &&
 	       verdict.kind == VERDICT_ALLOW && !verdict.inspect;
@@ -42,7 +41,7 @@ bool tunnel_hides_name(const struct conn *conn)
 	const struct hello *hello = &conn->opening->hello;
 
 	return hello->kind == HELLO_TLS && hello->has_ech &&
-	       !decide_is_tunnel(conn->edge->policy,
+	       !decide_is_tunnel(conn->law->policy,
 				 bytes_str(conn->target.host));
 }
 

@@ -89,6 +89,17 @@ int websocket_permit(struct conn *conn)
 	return 0;
 }
 
+int websocket_move(struct conn *conn, const struct verdict *verdict)
+{
+	struct websocket_work *work = conn->websocket;
+
+	work->rule_count = 0;
+	return add_rule(work, verdict->by) && (!verdict->guard ||
+					       add_rule(work, verdict->guard))
+		       ? 0
+		       : -1;
+}
+
 void websocket_release(struct conn *conn)
 {
 	struct websocket_work *work = conn->websocket;
@@ -390,7 +401,7 @@ static int reserve(struct conn *conn)
 	struct websocket_work *work = conn->websocket;
 	uint64_t held = work->client.message.size +
 			work->upstream.message.size + work->arrived.size;
-	uint64_t max = conn->edge->policy->network_limits.held_bytes;
+	uint64_t max = conn->law->policy->network_limits.held_bytes;
 
 	if (held > work->reserved &&
 	    held - work->reserved > max - conn->edge->held_bytes) {

@@ -7,7 +7,7 @@
 #ifndef GATEWAY_EDGE_WEBSOCKET_LANE_H
 #define GATEWAY_EDGE_WEBSOCKET_LANE_H
 
-#include "common/bytes.h"
+#include "policies/verdict.h"
 
 struct conn;
 
@@ -16,6 +16,9 @@ struct conn;
 int websocket_begin(struct conn *conn);
 /* It is allowed: may it be by that rule? 0, or -1: refusal set. */
 int websocket_permit(struct conn *conn);
+/* Hold what comes from now on against the rules of another verdict, which
+ * allows it too. 0, or -1: they are not for WebSockets. */
+int websocket_move(struct conn *conn, const struct verdict *verdict);
 /* Forget it. */
 void websocket_release(struct conn *conn);
 

@@ -16,8 +16,8 @@ int websocket_search(struct conn *conn, struct bytes query,
 		.decoded_max = POLICY_WEBSOCKET_MESSAGE_MAX,
 		.prints = conn->edge->own.prints,
 		/* Worthless elsewhere, as the session's lease is. */
-		.exempt = conn->edge->placeholders->texts,
-		.exempt_count = conn->edge->placeholders->texts_count,
+		.exempt = conn->law->placeholders->texts,
+		.exempt_count = conn->law->placeholders->texts_count,
 		.exempt_digest = conn->edge->lease_hash,
 	};
 	struct inspection *seen;

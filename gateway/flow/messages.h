@@ -46,6 +46,11 @@ enum msg_type {
 	MSG_FRAMER_START, /* msg_session_ref -> empty + fd: channel to one */
 	/* edge -> warden, notification */
 	MSG_PACKCHECK_SOON, /* empty: one will be asked for, most likely */
+	/* control -> warden, and warden -> who keeps the session: another
+	 * policy from now on. Answered when it holds. */
+	MSG_SESSION_CHANGE, /* empty + fd: a package of that id -> empty */
+	/* control -> warden */
+	MSG_SESSION_PACKAGE, /* msg_session_ref -> empty + fd: its package */
 
 	/* edge -> minter */
 	MSG_MINT = 40, /* msg_mint -> msg_minted */
@@ -81,6 +86,9 @@ enum msg_type {
 	MSG_SIGN_MAKE, /* msg_sign_make -> msg_signed */
 	/* control -> vault */
 	MSG_SIGNER_GET, /* msg_session_ref -> msg_signer: who signs for it */
+	/* control -> vault: values for one session, gone with it */
+	MSG_LENT_PUT,	 /* msg_lent -> empty */
+	MSG_LENT_REMOVE, /* msg_lent, without a value -> empty */
 
 	/* any -> ledger */
 	MSG_RECORDS = 90,    /* msg_records, notification */

@@ -66,6 +66,7 @@ static const struct wire_field msg_leg_open_fields[] = {
 	WIRE_TEXT(struct msg_leg_open, host, HOST_NAME_MAX_LEN),
 	WIRE_U16(struct msg_leg_open, port),
 	WIRE_BOOL(struct msg_leg_open, offers_h2),
+	WIRE_BYTES(struct msg_leg_open, mark, DIGEST_LEN),
 };
 const struct wire_schema msg_leg_open_schema =
 	WIRE_SCHEMA("leg-open", struct msg_leg_open, msg_leg_open_fields);
@@ -82,6 +83,7 @@ static const struct wire_field msg_token_get_fields[] = {
 	WIRE_TEXT(struct msg_token_get, binding, NAME_MAX_LEN),
 	WIRE_TEXT(struct msg_token_get, host, HOST_NAME_MAX_LEN),
 	WIRE_U16(struct msg_token_get, port),
+	WIRE_BYTES(struct msg_token_get, mark, DIGEST_LEN),
 };
 const struct wire_schema msg_token_get_schema =
 	WIRE_SCHEMA("token-get", struct msg_token_get, msg_token_get_fields);
@@ -112,6 +114,14 @@ static const struct wire_field msg_secret_fields[] = {
 };
 const struct wire_schema msg_secret_schema =
 	WIRE_SCHEMA("secret", struct msg_secret, msg_secret_fields);
+
+static const struct wire_field msg_lent_fields[] = {
+	WIRE_TEXT(struct msg_lent, session, SESSION_ID_MAX),
+	WIRE_TEXT(struct msg_lent, name, LENT_NAME_MAX),
+	WIRE_BYTES(struct msg_lent, value, SECRET_VALUE_MAX),
+};
+const struct wire_schema msg_lent_schema =
+	WIRE_SCHEMA("lent", struct msg_lent, msg_lent_fields);
 
 static const struct wire_field msg_secret_name_fields[] = {
 	WIRE_TEXT(struct msg_secret_name, name, SECRET_NAME_MAX),

@@ -70,6 +70,8 @@ struct msg_leg_open {
 	struct bytes host;
 	uint16_t port;
 	bool offers_h2; /* by ALPN: the request needs it */
+	/* The binding as the edge's policy has it (scope_binding_mark()). */
+	struct bytes mark;
 };
 extern const struct wire_schema msg_leg_open_schema;
 struct msg_leg_opened {
@@ -85,6 +87,7 @@ struct msg_token_get {
 	struct bytes binding;
 	struct bytes host;
 	uint16_t port;
+	struct bytes mark; /* the binding as the courier has it */
 };
 extern const struct wire_schema msg_token_get_schema;
 struct msg_token {
@@ -110,6 +113,15 @@ struct msg_secret {
 	struct bytes value;
 };
 extern const struct wire_schema msg_secret_schema;
+/* A secret that is lent to one session; its policy calls it POLICY_LENT and
+ * this name. */
+#define LENT_NAME_MAX 64
+struct msg_lent {
+	struct bytes session;
+	struct bytes name;
+	struct bytes value;
+};
+extern const struct wire_schema msg_lent_schema;
 struct msg_secret_name {
 	struct bytes name;
 };

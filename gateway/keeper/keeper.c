@@ -157,6 +157,40 @@ static void answer_session_open(struct rpc_ticket ticket, const void *message,
 		keeper->spec->on_session_open(keeper, session);
 }
 
+static int change_session(struct keeper *keeper, int fd, struct err *err)
+{
+	struct package *package = package_open(fd, err);
+	struct session *session;
+
+	if (!package)
+		return -1;
+	session = session_change(&keeper->sessions, package);
+	if (!session) {
+		package_free(package);
+		return err_set(err, ERR_MISSING, "there is no such session");
+	}
+	return keeper->spec->on_session_change
+		       ? keeper->spec->on_session_change(keeper, session, err)
+		       : 0;
+}
+
+static void answer_session_change(struct rpc_ticket ticket, const void *message,
+				  int *fd, void *owner)
+{
+	const struct wire_empty empty = {0};
+	struct keeper *keeper = owner;
+	struct err err;
+
+	(void)message;
+	if (change_session(keeper, *fd, &err) < 0) {
+		log_error("session not changed: %s", err.text);
+		rpc_refuse(ticket, CONSTRAINT_internal, "%s", err.text);
+		return;
+	}
+	keeper_records_flush(keeper);
+	rpc_reply(ticket, &wire_empty_schema, &empty, -1);
+}
+
 static void answer_session_close(struct rpc_ticket ticket, const void *message,
 				 int *fd, void *owner)
 {
@@ -221,6 +255,8 @@ int keeper_join(struct keeper *keeper, int channel, struct err *err)
 	static const struct rpc_permit permits[] = {
 		{MSG_PEER, &msg_peer_schema, answer_peer, true, 0},
 		{MSG_SESSION_OPEN, &wire_empty_schema, answer_session_open,
+		 true, 0},
+		{MSG_SESSION_CHANGE, &wire_empty_schema, answer_session_change,
 		 true, 0},
 		{MSG_SESSION_CLOSE, &msg_session_ref_schema,
 		 answer_session_close, false, 0},

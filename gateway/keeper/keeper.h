@@ -61,6 +61,10 @@ struct keeper_spec {
 	int (*start)(struct keeper *keeper, struct err *err);
 	/* Also when a session is renewed: its end is another then. */
 	void (*on_session_open)(struct keeper *keeper, struct session *session);
+	/* Its policy is another: nothing may go on that the new package does
+	 * not allow. 0, or -1 with *err: the session ends. */
+	int (*on_session_change)(struct keeper *keeper, struct session *session,
+				 struct err *err);
 	/* The session is freed after this returns. */
 	void (*on_session_close)(struct keeper *keeper, struct session *session,
 				 struct bytes reason);

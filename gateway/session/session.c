@@ -44,6 +44,20 @@ struct session *session_add(struct session_table *table,
 	return session;
 }
 
+struct session *session_change(struct session_table *table,
+			       struct package *package)
+{
+	const struct session_package *to = &package->session;
+	struct session *session = session_find(table, to->id);
+
+	if (!session ||
+	    !bytes_equal(session->package->session.lease_hash, to->lease_hash))
+		return NULL;
+	package_free(session->package);
+	session->package = package;
+	return session;
+}
+
 void session_remove(struct session_table *table, struct session *session)
 {
 	HASH_DEL(table->head, session);

@@ -28,6 +28,11 @@ struct session_table {
  * views. NULL when there are too many. */
 struct session *session_add(struct session_table *table,
 			    struct package *package, struct err *err);
+/* Put a package (taken) in the place of the one that the session of its id
+ * has; what held views of that one must be done with it. NULL: there is no such
+ * session, or it is a package of somebody else (not taken). */
+struct session *session_change(struct session_table *table,
+			       struct package *package);
 struct session *session_find(const struct session_table *table,
 			     struct bytes id);
 /* Remove and free it; owner is the caller's. */

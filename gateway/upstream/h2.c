@@ -167,6 +167,16 @@ void upstream_retire_h2(struct upstream *up)
 		h2_client_retire(h2->session);
 }
 
+void upstream_review_h2(struct upstream_pool *pool, upstream_may_fn *may,
+			void *owner)
+{
+	struct upstream_h2 *h2, *next;
+
+	DL_FOREACH_SAFE(pool->h2, h2, next)
+	if (!may(&h2->target, owner))
+		connection_close(h2);
+}
+
 void upstream_release_h2(struct upstream_pool *pool)
 {
 	while (pool->h2)

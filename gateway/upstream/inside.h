@@ -107,6 +107,8 @@ void upstream_begin_h2(struct upstream *up);
 int upstream_join_h2(struct upstream *up);
 /* Something was odd: its connection gets no further stream. */
 void upstream_retire_h2(struct upstream *up);
+void upstream_review_h2(struct upstream_pool *pool, upstream_may_fn *may,
+			void *owner);
 void upstream_release_h2(struct upstream_pool *pool);
 
 /* response.c: parse what is in the source, delivering events. */

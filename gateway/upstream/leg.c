@@ -55,17 +55,33 @@ static void on_leg_opened(struct rpc_outcome *outcome, void *owner)
 			      "the courier gave no leg");
 }
 
+static int take_mark(const struct upstream *up, uint8_t mark[DIGEST_LEN],
+		     struct err *err)
+{
+	const struct scope *scope = up->pool->scope;
+	const struct scope_binding *binding =
+		scope ? scope_binding_named(scope, bytes_str(up->binding))
+		      : NULL;
+
+	return binding ? scope_binding_mark(binding, mark, err)
+		       : err_set(err, ERR_DENIED,
+				 "the policy has no credential %s any more",
+				 up->binding);
+}
+
 int upstream_start_leg(struct upstream *up, int fd, struct err *err)
 {
 	struct keeper_peer *courier =
 		keeper_peer_of(up->pool->keeper, ROLE_COURIER);
 	auto_fd int connection = fd;
 	auto_free struct leg_asking *asking = calloc(1, sizeof(*asking));
+	uint8_t mark[DIGEST_LEN] = {0};
 	const struct msg_leg_open message = {
 		.binding = bytes_str(up->binding),
 		.host = bytes_str(up->target.host),
 		.port = up->target.port,
 		.offers_h2 = up->offers_h2,
+		.mark = bytes_from(mark, sizeof(mark)),
 	};
 	const struct rpc_call call = {
 		.type = MSG_LEG_OPEN,
@@ -80,6 +96,8 @@ int upstream_start_leg(struct upstream *up, int fd, struct err *err)
 
 	if (!courier || !asking)
 		return err_set(err, ERR_CLOSED, "the courier is not there");
+	if (take_mark(up, mark, err) < 0)
+		return -1;
 	asking->up = up;
 	if (rpc_ask(courier->rpc, &call, NULL, err) < 0)
 		return -1;

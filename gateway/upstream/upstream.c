@@ -408,6 +408,17 @@ void upstream_put(struct upstream *up)
 	io_read_start(up->io);
 }
 
+void upstream_pool_review(struct upstream_pool *pool, upstream_may_fn *may,
+			  void *owner)
+{
+	struct upstream *up, *next;
+
+	upstream_review_h2(pool, may, owner);
+	DL_FOREACH_SAFE(pool->idle, up, next)
+	if (up->binding[0] || !may(&up->target, owner))
+		upstream_close(up);
+}
+
 void upstream_pool_release(struct upstream_pool *pool)
 {
 	upstream_release_h2(pool);

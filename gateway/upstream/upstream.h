@@ -34,6 +34,7 @@
 #include "gateway/http/guard.h"
 #include "gateway/keeper/keeper.h"
 #include "gateway/tls/client.h"
+#include "policies/scope.h"
 
 #define UPSTREAM_BINDING_MAX_LEN 128
 
@@ -59,7 +60,15 @@ struct upstream_pool {
 	struct upstream_h2 *h2; /* connections that speak HTTP/2 */
 	size_t idle_count;
 	unsigned response_ms; /* silence that is waited out */
+	/* Whose bindings legs are opened with; NULL: none can be. */
+	const struct scope *scope;
 };
+
+/* The policy is another: close what is kept for later and goes where it may
+ * not any more, or was opened with a credential. */
+typedef bool upstream_may_fn(const struct target *target, void *owner);
+void upstream_pool_review(struct upstream_pool *pool, upstream_may_fn *may,
+			  void *owner);
 
 /* What a request is called in records and by which rule it passed. */
 struct upstream_labels {

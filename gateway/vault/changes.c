@@ -1,5 +1,6 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "gateway/vault/lent.h"
 #include "gateway/vault/rotate.h"
 #include "gateway/vault/signing.h"
 #include "gateway/vault/supply.h"
@@ -51,6 +52,12 @@ static bool may_change(struct rpc_ticket ticket, struct keeper *keeper,
 	if (!vault_name_is_valid(name)) {
 		refuse(ticket, CONSTRAINT_request_malformed,
 		       "a secret's name has 1 to 128 of A-Z a-z 0-9 . _ -");
+		return false;
+	}
+	if (lent_is_named(name)) {
+		refuse(ticket, CONSTRAINT_request_malformed,
+		       "names that begin with " POLICY_LENT
+		       " are of what is lent to one session");
 		return false;
 	}
 	if (record_change(keeper, name, verb, NULL) < 0) {
@@ -257,6 +264,10 @@ const struct rpc_permit vault_control_permits[] = {
 	 CHANGES_PER_SECOND},
 	{MSG_KEY_ROTATE, &wire_empty_schema, answer_key_rotate, false,
 	 KEYS_PER_SECOND},
+	{MSG_LENT_PUT, &msg_lent_schema, lent_answer_put, false,
+	 CHANGES_PER_SECOND},
+	{MSG_LENT_REMOVE, &msg_lent_schema, lent_answer_remove, false,
+	 CHANGES_PER_SECOND},
 	{MSG_SIGNER_GET, &msg_session_ref_schema, signing_answer_signer, false,
 	 SIGNERS_PER_SECOND},
 };

@@ -6,6 +6,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "gateway/vault/lent.h"
 #include "gateway/vault/signing.h"
 #include "gateway/vault/supply.h"
 
@@ -55,6 +56,7 @@ static void on_session_close(struct keeper *keeper, struct session *session,
 			     struct bytes reason)
 {
 	(void)reason;
+	lent_session_end(keeper->owner, session);
 	supply_session_end(keeper->owner, session);
 	signing_close(session);
 }
@@ -62,6 +64,14 @@ static void on_session_close(struct keeper *keeper, struct session *session,
 static void on_session_open(struct keeper *keeper, struct session *session)
 {
 	signing_open(keeper->owner, session);
+}
+
+/* Sessions are told of before the first channel: what is lent to others is of
+ * a gateway that is gone. */
+static void on_peer(struct keeper *keeper, struct keeper_peer *peer)
+{
+	if (peer->role == ROLE_COURIER)
+		lent_sweep(keeper->owner);
 }
 
 int main(void)
@@ -87,6 +97,7 @@ int main(void)
 		.start = start,
 		.on_session_open = on_session_open,
 		.on_session_close = on_session_close,
+		.on_peer = on_peer,
 	};
 	static struct vault vault;
 	int code = keeper_main(&spec, &vault);

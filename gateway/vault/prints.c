@@ -30,14 +30,18 @@ static int add(struct vault *vault, const struct session *session,
 					     .session = session,
 					     .binding = binding};
 	const struct supply *supply = supply_known(vault, &wanted);
+	struct bytes name = binding->secret;
+	char key[LENT_KEY_MAX + 1];
 	struct secret value;
 	int rc;
 
 	if (supply)
 		return add_value(prints, binding, secret_view(&supply->value),
 				 err);
+	if (lent_is_named(name))
+		name = lent_key(bytes_str(session->id), name, key);
 	secret_init(&value);
-	if (vault_store_get(&vault->store, binding->secret, &value, err) < 0)
+	if (vault_store_get(&vault->store, name, &value, err) < 0)
 		return err->code == ERR_MISSING ? 0 : -1;
 	rc = add_value(prints, binding, secret_view(&value), err);
 	secret_release(&value);

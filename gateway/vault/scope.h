@@ -14,7 +14,8 @@
  *	session_revoked		no session of that id
  *	lease_expired		it has ended by wall_ms
  *	request_malformed	the host is not in its canonical form
- *	credential_unavailable	the session has no such binding
+ *	credential_unavailable	the session has no such binding, or another one
+ *				of that name than the courier
  *	host_not_allowed	the binding does not go to that host and port,
  *				or the session may not reach them at all
  */

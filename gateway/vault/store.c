@@ -198,7 +198,8 @@ static int64_t count_others(struct vault_store *store, struct bytes name)
 	auto_type(database_done) struct statement select = {0};
 
 	if (database_prepare(store->db,
-			     "SELECT count(*) FROM secret WHERE name <> ?1",
+			     "SELECT count(*) FROM secret WHERE name <> ?1"
+			     " AND instr(name, '/') = 0",
 			     &select, NULL) < 0)
 		return -1;
 	database_bind_text(&select, 1, name);
@@ -265,6 +266,12 @@ int vault_store_put(struct vault_store *store, struct bytes name,
 		return err_set(err, ERR_TOO_LARGE,
 			       "keep a secret: there are %d already",
 			       VAULT_SECRETS_MAX);
+	return vault_store_write(store, name, value, now_ms, err);
+}
+
+int vault_store_write(struct vault_store *store, struct bytes name,
+		      struct bytes value, uint64_t now_ms, struct err *err)
+{
 	if (database_exec(store->db, "BEGIN IMMEDIATE", err) < 0)
 		return -1;
 	if (put(store, name, value, now_ms, err) == 0 &&
@@ -347,6 +354,7 @@ int vault_store_list(struct vault_store *store, struct arena *arena,
 		return err_set(err, ERR_SYSTEM, "list secrets: no memory");
 	if (database_prepare(store->db,
 			     "SELECT name, created, changed, used FROM secret"
+			     " WHERE instr(name, '/') = 0"
 			     " ORDER BY name LIMIT 300",
 			     &select, err) < 0)
 		return -1;

@@ -13,6 +13,7 @@
 
 #include "common/arena.h"
 #include "gateway/flow/messages.h"
+#include "gateway/flow/package.h"
 #include "gateway/vault/key_files.h"
 
 #define VAULT_SECRETS_MAX 300 /* as many as struct msg_secret_list holds */
@@ -59,6 +60,35 @@ int vault_store_remove(struct vault_store *store, struct bytes name,
 /* All names, in order; in arena. 0, or -1. */
 int vault_store_list(struct vault_store *store, struct arena *arena,
 		     struct msg_secret_list *list, struct err *err);
+
+/* ---- what is lent to one session: store_lent.c. Its name there is the
+ * session's and '/' and its own, so no other secret has it ---- */
+
+#define LENT_OF_SESSION_MAX 128
+#define LENT_MAX	    4096 /* of all sessions */
+#define LENT_KEY_MAX	    (SESSION_ID_MAX + 1 + LENT_NAME_MAX)
+
+/* Is that how a policy names what is lent (POLICY_LENT)? */
+bool lent_is_named(struct bytes secret);
+/* Its name in the store, for a session; secret with or without POLICY_LENT.
+ * Views key. Empty: it is none. */
+struct bytes lent_key(struct bytes session, struct bytes secret,
+		      char key[LENT_KEY_MAX + 1]);
+/* As vault_store_put(), within the bounds above. */
+int vault_store_lend(struct vault_store *store, struct bytes session,
+		     struct bytes name, struct bytes value, uint64_t now_ms,
+		     struct err *err);
+/* Remove all that is lent to the session. 0, or -1. */
+int vault_store_end_session(struct vault_store *store, struct bytes session,
+			    struct err *err);
+/* The session of what is lent first, in the order of names, after that one
+ * (empty: at all), in id. False: none. */
+bool vault_store_next_session(struct vault_store *store, struct bytes after,
+			      char id[SESSION_ID_MAX + 1]);
+
+/* Seal and keep, without looking how many there are. 0, or -1. */
+int vault_store_write(struct vault_store *store, struct bytes name,
+		      struct bytes value, uint64_t now_ms, struct err *err);
 
 /* Note that the secret was used. */
 void vault_store_used(struct vault_store *store, struct bytes name,

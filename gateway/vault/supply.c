@@ -249,6 +249,27 @@ static void get_stored(struct vault *vault, struct bytes name, supply_fn *fn,
 	vault_store_used(&vault->store, name, clock_wall_ms());
 }
 
+static void get_lent(struct vault *vault, const struct supply_wanted *wanted,
+		     supply_fn *fn, void *owner)
+{
+	char room[LENT_KEY_MAX + 1];
+	struct bytes key =
+		lent_key(bytes_str(wanted->session ? wanted->session->id : ""),
+			 wanted->name, room);
+	struct secret value;
+	struct err err;
+
+	secret_init(&value);
+	(void)err_set(&err, ERR_MISSING, "the session was lent no %.*s",
+		      BYTES_ARGS(wanted->name));
+	if (key.len > 0 &&
+	    vault_store_get(&vault->store, key, &value, &err) == 0)
+		fn(&value, NULL, owner);
+	else
+		fn(NULL, &err, owner);
+	secret_release(&value);
+}
+
 void supply_get(struct vault *vault, const struct supply_wanted *wanted,
 		supply_fn *fn, void *owner)
 {
@@ -258,6 +279,10 @@ void supply_get(struct vault *vault, const struct supply_wanted *wanted,
 	struct supply *supply;
 	struct err err;
 
+	if (lent_is_named(wanted->name)) {
+		get_lent(vault, wanted, fn, owner);
+		return;
+	}
 	if (supply_is_material(config, wanted->name)) {
 		(void)err_set(&err, ERR_DENIED,
 			      "%.*s is what tokens are bought with, and goes "

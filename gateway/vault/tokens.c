@@ -29,6 +29,7 @@ struct asking {
 	char binding[NAME_MAX_LEN + 1];
 	char host[HOST_NAME_MAX_LEN + 1];
 	uint16_t port;
+	uint8_t mark[DIGEST_LEN];
 };
 
 static struct msg_token_get wanted_of(const struct asking *asking)
@@ -38,6 +39,7 @@ static struct msg_token_get wanted_of(const struct asking *asking)
 		.binding = bytes_str(asking->binding),
 		.host = bytes_str(asking->host),
 		.port = asking->port,
+		.mark = bytes_from(asking->mark, sizeof(asking->mark)),
 	};
 }
 
@@ -48,7 +50,8 @@ static struct asking *asking_new(struct rpc_ticket ticket, struct vault *vault,
 
 	if (!asking || wanted->session.len >= sizeof(asking->session) ||
 	    wanted->binding.len >= sizeof(asking->binding) ||
-	    wanted->host.len >= sizeof(asking->host)) {
+	    wanted->host.len >= sizeof(asking->host) ||
+	    wanted->mark.len != sizeof(asking->mark)) {
 		free(asking);
 		return NULL;
 	}
@@ -58,6 +61,7 @@ static struct asking *asking_new(struct rpc_ticket ticket, struct vault *vault,
 	memcpy(asking->binding, wanted->binding.data, wanted->binding.len);
 	memcpy(asking->host, wanted->host.data, wanted->host.len);
 	asking->port = wanted->port;
+	memcpy(asking->mark, wanted->mark.data, sizeof(asking->mark));
 	return asking;
 }
 

@@ -12,6 +12,7 @@
  *	retire.c	and their end, when they were replaced
  *	supply_list.c	which sources there are, and how they do
  *	scope.c		may this session have that?
+ *	lent.c, store_lent.c  values for one session, gone with it
  *	signing.c	who may have commits and tags signed
  *	ssh_key.c, ssh_private.c  with which key
  *	tokens.c	what the courier asks

@@ -5,8 +5,8 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "gateway/flow/share.h"
+#include "gateway/warden/change.h"
 #include "gateway/warden/packchecks.h"
-#include "gateway/warden/warden.h"
 
 /* In every answer channel_owner is the child that asks: which requests it
  * may make is decided by its role first. */
@@ -257,6 +257,43 @@ static void answer_session_renew(struct rpc_ticket ticket, const void *message,
 		reply_empty(ticket, -1);
 }
 
+static void answer_session_change(struct rpc_ticket ticket, const void *message,
+				  int *fd, void *owner)
+{
+	struct child *control = owner;
+	struct warden_session *session;
+	struct package *package;
+	struct err err;
+
+	(void)message;
+	if (!is_role(control, ROLE_CONTROL, ticket))
+		return;
+	package = package_open(*fd, &err);
+	if (!package) {
+		refuse_err(ticket, &err);
+		return;
+	}
+	session = session_named(control, package->session.id, ticket);
+	package_free(package);
+	if (session && warden_session_change(session, *fd, ticket, &err) < 0)
+		refuse_err(ticket, &err);
+}
+
+static void answer_session_package(struct rpc_ticket ticket,
+				   const void *message, int *fd, void *owner)
+{
+	const struct msg_session_ref *ref = message;
+	struct child *control = owner;
+	struct warden_session *session;
+
+	(void)fd;
+	if (!is_role(control, ROLE_CONTROL, ticket))
+		return;
+	session = session_named(control, ref->id, ticket);
+	if (session)
+		reply_empty(ticket, session->package_fd);
+}
+
 static void answer_session_attach(struct rpc_ticket ticket, const void *message,
 				  int *fd, void *owner)
 {
@@ -401,6 +438,10 @@ const struct rpc_permit warden_permits[] = {
 	 false, 1000},
 	{MSG_SESSION_RENEW, &msg_session_renew_schema, answer_session_renew,
 	 false, 200},
+	{MSG_SESSION_CHANGE, &wire_empty_schema, answer_session_change, true,
+	 100},
+	{MSG_SESSION_PACKAGE, &msg_session_ref_schema, answer_session_package,
+	 false, 400},
 	{MSG_PROCESS_LIST, &msg_process_query_schema, answer_process_list,
 	 false, 100},
 };

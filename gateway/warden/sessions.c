@@ -322,6 +322,12 @@ int warden_session_create(struct warden *warden, int package_fd,
 	return 0;
 }
 
+bool warden_session_is_over(const struct warden_session *session)
+{
+	return session->is_revoked ||
+	       clock_wall_ms() >= session->package->session.expires_ms;
+}
+
 int warden_session_renew(struct warden_session *session, uint64_t expires_ms,
 			 struct err *err)
 {
@@ -329,7 +335,7 @@ int warden_session_renew(struct warden_session *session, uint64_t expires_ms,
 	uint64_t before = of->expires_ms;
 	int sealed;
 
-	if (session->is_revoked || clock_wall_ms() >= before)
+	if (warden_session_is_over(session))
 		return err_set(err, ERR_DENIED, "the session has ended");
 	if (lives_too_long(of, expires_ms))
 		return err_set(err, ERR_TOO_LARGE,

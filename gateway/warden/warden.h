@@ -8,6 +8,7 @@
  *	children -> fork, exec, reap, restart
  *	wiring   -> which two processes get a channel
  *	sessions -> packages, edges, listeners, ends
+ *	change   -> another policy for one that runs
  *	spare    -> the one edge that has no session yet
  *	source   -> files and programs that secrets come from
  */
@@ -70,6 +71,7 @@ struct warden_session {
 	struct warden_listener listeners[LISTENERS_MAX];
 	size_t listener_count;
 	bool is_revoked;
+	bool is_changing;	    /* its policy */
 	struct io_timer *end_timer; /* expiry, then the edge's end */
 	struct warden_session *next, *prev;
 };
@@ -152,6 +154,8 @@ int warden_session_attach(struct warden_session *session,
  * (ERR_DENIED: it has ended already). */
 int warden_session_renew(struct warden_session *session, uint64_t expires_ms,
 			 struct err *err);
+/* Is it over, or has its time come? */
+bool warden_session_is_over(const struct warden_session *session);
 /* End it everywhere; ticket is answered when every process said so, or was
  * killed. An "ended" session is forgotten; a "revoked" or "expired" one
  * keeps its edge for a while, to say why it refuses. */

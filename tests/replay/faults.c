@@ -71,7 +71,7 @@ static void is_revoked(struct play *play)
 {
 	static const struct cue step = {.file = "revoke"};
 
-	if (play->house.edge.policy)
+	if (play->house.edge.law)
 		house_revoke(&play->house, &step);
 }
 

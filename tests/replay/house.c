@@ -492,7 +492,7 @@ void house_give_session(struct house *house, const struct cue *step,
 	const struct msg_listener listener = {.kind = LISTENER_TCP};
 
 	give_package(house, step, policy, house->expires_in_ms);
-	if (!house->edge.policy)
+	if (!house->edge.law)
 		script_fail(step, "the edge did not take the session");
 	house->listener = fake_listener();
 	tell(house, MSG_LISTENER, &msg_listener_schema, &listener,

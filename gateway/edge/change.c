@@ -1,0 +1,247 @@
+/*
+ * Another law for a session that runs. The session's own, and with it every
+ * request that begins from now on, is the new one at once. What is under way
+ * is asked about again, by what is known of it: denied, it ends; allowed, it
+ * goes on by the law by which it began, until it ends. Tunnels and
+ * WebSockets, which may last for long, go over to the new one.
+ */
+#include <utlist.h>
+
+#include "common/log.h"
+#include "gateway/edge/conn.h"
+#include "gateway/edge/git_lane.h"
+#include "gateway/edge/internal.h"
+#include "gateway/edge/lfs_lane.h"
+#include "gateway/edge/script.h"
+#include "gateway/edge/websocket_lane.h"
+
+static void take_law(struct conn *conn)
+{
+	struct law *before = conn->law;
+
+	conn->law = law_use(conn->edge->law);
+	law_drop(before);
+}
+
+/* ---- connections ---- */
+
+/* The decision on the target of a connection that was decided on before. */
+static struct verdict check_target(const struct conn *conn)
+{
+	struct verdict verdict;
+
+	if (conn->target.scheme == SCHEME_HTTP &&
+	    internal_is_host(bytes_str(conn->target.host), conn->target.port))
+		return (struct verdict){
+			.kind = VERDICT_ALLOW,
+			.rule = bytes_str("sallyport"),
+			.inspect = true,
+		};
+	verdict = target_check(conn->edge->law->policy, &conn->target);
+	/* Where requests are seen, they are asked about, one by one. */
+	if (verdict.kind == VERDICT_ASK && conn->target.scheme == SCHEME_HTTP) {
+		verdict.kind = VERDICT_ALLOW;
+		verdict.constraint = CONSTRAINT_none;
+		verdict.inspect = true;
+	}
+	return verdict;
+}
+
+static bool is_target_denied(const struct conn *conn)
+{
+	return conn->has_target && check_target(conn).kind != VERDICT_ALLOW;
+}
+
+/* Between two requests, or before the first: nothing was decided but where it
+ * goes. One that says no with its certificate cannot say yes. */
+static void review_idle(struct conn *conn)
+{
+	struct verdict verdict = {0};
+
+	if (conn->has_target) {
+		verdict = check_target(conn);
+		if (verdict.kind != VERDICT_ALLOW ||
+		    conn->target_verdict.kind != VERDICT_ALLOW) {
+			conn_close(conn);
+			return;
+		}
+	}
+	conn->target_verdict = verdict;
+	take_law(conn);
+}
+
+void conn_renew_law(struct conn *conn)
+{
+	if (conn->law == conn->edge->law)
+		return;
+	if (conn->has_target)
+		conn->target_verdict = check_target(conn);
+	take_law(conn);
+}
+
+static void review_tunnel(struct conn *conn)
+{
+	struct verdict verdict =
+		target_check(conn->edge->law->policy, &conn->target);
+
+	if (conn->state == AT_TUNNEL_APPROVE && verdict.kind == VERDICT_ASK)
+		return;
+	if (conn->state == AT_TUNNEL_APPROVE || verdict.kind != VERDICT_ALLOW ||
+	    verdict.inspect) {
+		conn_close(conn);
+		return;
+	}
+	conn->target_verdict = conn->verdict = verdict;
+	take_law(conn);
+	if (rate_move(conn) < 0)
+		conn_close(conn);
+}
+
+/* ---- requests ---- */
+
+static void end(struct conn *conn, enum constraint constraint)
+{
+	lane_refuse(conn,
+		    constraint == CONSTRAINT_none ? CONSTRAINT_policy_changed
+						  : constraint,
+		    constraint_text(CONSTRAINT_policy_changed));
+}
+
+/* Which credential goes with it is known once it leaves. */
+static bool has_other_credential(const struct conn *conn)
+{
+	const struct law *law = conn->edge->law;
+
+	if (conn->state == AT_EXCHANGE || conn->websocket)
+		return conn->verdict.credential.len > 0 &&
+		       !law_same_binding(conn->law, law,
+					 conn->verdict.credential);
+	return !law_same_bindings(conn->law, law);
+}
+
+static void review_request(struct conn *conn)
+{
+	struct verdict verdict = request_check(conn->edge->law->policy,
+					       &conn->target, &conn->request);
+
+	if (verdict.kind == VERDICT_DENY)
+		end(conn, verdict.constraint);
+	else if (is_target_denied(conn) || has_other_credential(conn))
+		end(conn, CONSTRAINT_none);
+}
+
+/* A person's word was for a rule that may be gone: it is asked for again. */
+static void review_websocket(struct conn *conn)
+{
+	struct verdict verdict = request_check(conn->edge->law->policy,
+					       &conn->target, &conn->request);
+
+	if (verdict.kind != VERDICT_ALLOW || is_target_denied(conn) ||
+	    has_other_credential(conn) ||
+	    !bytes_equal(verdict.credential, conn->verdict.credential) ||
+	    websocket_move(conn, &verdict) < 0) {
+		end(conn, verdict.constraint);
+		return;
+	}
+	conn->verdict = verdict;
+	if (conn->has_target)
+		conn->target_verdict = check_target(conn);
+	take_law(conn);
+	if (rate_move(conn) < 0)
+		conn_close(conn);
+}
+
+/* A push that is not on its way upstream was judged by rules that may be
+ * others now: the client pushes again. */
+static void review_git(struct conn *conn)
+{
+	const struct git_work *git = conn->git;
+
+	if ((git->endpoint == GIT_RECEIVE_PACK && conn->state != AT_GIT_SEND) ||
+	    !law_same_repo(conn->law, conn->edge->law, git->repo))
+		end(conn, CONSTRAINT_none);
+}
+
+static void review_lfs(struct conn *conn)
+{
+	if (!law_same_repo(conn->law, conn->edge->law, conn->lfs->repo))
+		end(conn, CONSTRAINT_none);
+}
+
+static void review(struct conn *conn)
+{
+	switch ((unsigned)conn->state) {
+	case AT_ARRIVE:
+	case AT_CONNECT:
+	case AT_PEEK:
+	case AT_SILENT:
+	case AT_FIRST:
+	case AT_SOCKS:
+		/* Where it goes is decided when that is known. */
+		conn->target_verdict = (struct verdict){0};
+		take_law(conn);
+		break;
+	case AT_MINT:
+	case AT_TLS:
+	case AT_H2:
+	case AT_HEAD:
+		review_idle(conn);
+		break;
+	case AT_TUNNEL_APPROVE:
+	case AT_TUNNEL_DIAL:
+	case AT_TUNNEL_RELAY:
+	case AT_TUNNEL_HALF:
+		review_tunnel(conn);
+		break;
+	case AT_WEBSOCKET_OPEN:
+	case AT_WEBSOCKET:
+		review_websocket(conn);
+		break;
+	/* What only says its last words, or speaks to us. */
+	case AT_INTERNAL:
+	case AT_DENY:
+	case AT_LINGER:
+	case AT_GIT_REFUSE:
+	case AT_WEBSOCKET_CLOSE:
+		break;
+	default:
+		if (conn->git)
+			review_git(conn);
+		else if (conn->lfs)
+			review_lfs(conn);
+		else
+			review_request(conn);
+		break;
+	}
+}
+
+/* ---- the session ---- */
+
+static bool may_reach(const struct target *target, void *owner)
+{
+	const struct edge *edge = owner;
+
+	return target_check(edge->law->policy, target).kind != VERDICT_DENY;
+}
+
+void edge_change_law(struct edge *edge, struct law *law)
+{
+	struct law *before = edge->law;
+	struct conn *conn, *next;
+
+	edge->law = law;
+	edge_limit(edge);
+	if (!bytes_equal(before->policy->script, law->policy->script))
+		script_end(edge);
+	permits_release(&edge->lfs_permits);
+	upstream_pool_review(&edge->pool, may_reach, edge);
+	DL_FOREACH_SAFE(edge->conns, conn, next)
+	if (!conn->is_closed && conn->law != law)
+		review(conn);
+	law_drop(before);
+	/* Its credentials may be others: what is known of their secrets is as
+	 * old as can be. */
+	edge->own.had_ms = 0;
+	own_secrets_refresh(edge);
+	log_info("another policy holds");
+}

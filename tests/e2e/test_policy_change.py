@@ -1,0 +1,393 @@
+"""Another policy for a session that runs: on every way out, for what is
+under way, beside traffic and beside processes that end."""
+import contextlib
+import hashlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+import pytest
+import socks
+import websocket
+from gateway import ApiError, wait_until
+from session import read_head
+from websocket import CLOSE, TEXT
+
+GOOD, OTHER, PLAIN = "good.example", "wild.example", "plain.example"
+
+
+def change(session, policy, **more):
+    body = {"policy": json.dumps(policy, indent=1), **more}
+    return json.loads(session.gateway.call(
+        "PUT", f"/v1/sessions/{session.id}/policy", json.dumps(body)))
+
+
+def show(session):
+    return session.gateway.get(f"/v1/sessions/{session.id}/policy")
+
+
+def digest(text):
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+@pytest.fixture
+def open_for(policies):
+    """A policy that allows these hosts, inspected."""
+    def make(*hosts, tls=None, addresses=None, **more):
+        policy = policies.make([policies.rule(*hosts)] if hosts else [],
+                               **more)
+        if tls:
+            policy["network"]["tls"] = tls
+        return policy
+    return make
+
+
+# ---- what is asked, and who may ----
+
+def test_it_is_shown_replaced_and_on_record_with_both_hashes(
+        make_session, open_for):
+    session = make_session(open_for(GOOD))
+    before = show(session)
+    assert before["hash"] == digest(before["policy"])
+    after = open_for(PLAIN)
+    told = change(session, after, policy_name="second")
+    assert told["before"] == before["hash"]
+    assert told["hash"] == digest(json.dumps(after, indent=1))
+    now = show(session)
+    assert (now["hash"], now["policy_name"]) == (told["hash"], "second")
+    row = session.row("admin", method="session.policy")
+    assert told["before"] in row["detail"] and told["hash"] in row["detail"]
+
+
+@pytest.mark.parametrize("part,value", [
+    ("filesystem", {"hide": ["**/.env"]}),
+    ("environment", {"set": {"A": "b"}}),
+    ("limits", {"processes": 7}),
+    ("commands", {"autonomy": "full"}),
+    ("credentials", [{"name": "c", "secret": "forge", "attach": "placeholder",
+                      "hosts": [GOOD], "placeholder": {"env": "TOKEN"}}]),
+], ids=lambda value: value if isinstance(value, str) else "")
+def test_what_stands_in_the_sandbox_must_stay(make_session, open_for, part,
+                                              value):
+    session = make_session(open_for(GOOD))
+    hash_before = show(session)["hash"]
+    with pytest.raises(ApiError) as refused:
+        change(session, open_for(GOOD, **{part: value}))
+    assert refused.value.status == 422
+    assert part in refused.value.problem
+    assert show(session)["hash"] == hash_before
+    twin = make_session(open_for(GOOD, **{part: value}))
+    change(twin, open_for(PLAIN, **(
+        {part: value} if part != "credentials" else {})))
+
+
+def test_a_policy_that_is_none_changes_nothing(make_session, open_for,
+                                               origin):
+    session = make_session(open_for(GOOD))
+    for wrong in ({"version": 1, "netwrok": {}}, {"version": 9}):
+        with pytest.raises(ApiError) as refused:
+            change(session, wrong)
+        assert refused.value.status == 422
+    assert session.curl(origin.url("/")).status == 200
+
+
+def test_who_expects_another_policy_is_told(make_session, open_for):
+    session = make_session(open_for(GOOD))
+    first = show(session)["hash"]
+    change(session, open_for(PLAIN), expect=first)
+    with pytest.raises(ApiError) as refused:
+        change(session, open_for(GOOD), expect=first)
+    assert refused.value.status == 409
+    assert show(session)["policy"] == json.dumps(open_for(PLAIN), indent=1)
+
+
+def test_the_cli_shows_and_replaces_it(make_session, open_for, gateway,
+                                       tmp_path):
+    session = make_session(open_for(GOOD))
+    path = tmp_path / "p.yaml"
+    path.write_text(json.dumps(open_for(PLAIN)))
+    done = gateway.cli("session", "policy", session.id, path)
+    assert done.returncode == 0, done.stderr
+    shown = gateway.cli("session", "policy", session.id)
+    assert shown.stdout == path.read_text()
+    assert gateway.cli("session", "policy", "s-none", path).returncode == 6
+
+
+# ---- every way out ----
+
+def test_inspected_requests_follow_it_both_ways(make_session, open_for,
+                                                origin):
+    session = make_session(open_for(GOOD))
+    assert session.curl(origin.url("/")).status == 200
+    assert session.curl(origin.plain_url("/")).status == 403
+    change(session, open_for(PLAIN))
+    refused = session.curl(origin.url("/"))
+    assert refused.status == 403 and "host_not_allowed" in refused.text
+    assert session.curl(origin.plain_url("/")).status == 200
+
+
+def test_a_kept_connection_is_closed_and_one_that_is_allowed_is_kept(
+        make_session, open_for, policies, origin):
+    session = make_session(open_for(GOOD, PLAIN))
+    kept, lost = session.connect_tls(GOOD, origin.port), session.connect()
+    with kept, lost:
+        def ask(path):
+            kept.sendall(f"GET {path} HTTP/1.1\r\nHost: {GOOD}"
+                         f"{origin.suffix}\r\n\r\n".encode())
+            head = read_head(kept)
+            length = int(head.lower().split(b"content-length:")[1].split()[0])
+            body = b""
+            while len(body) < length:
+                body += kept.recv(length - len(body))
+            return head
+        assert b" 200 " in ask("/")
+        lost.sendall(f"CONNECT {PLAIN}{origin.plain_suffix} HTTP/1.1\r\n"
+                     f"Host: {PLAIN}{origin.plain_suffix}\r\n\r\n".encode())
+        assert b" 200 " in read_head(lost)
+        lost.sendall(f"GET / HTTP/1.1\r\nHost: {PLAIN}{origin.plain_suffix}"
+                     "\r\n\r\n".encode())
+        assert b" 200 " in read_head(lost)
+        narrow = policies.rule(GOOD, methods=["GET"], paths=["/echo"])
+        change(session, policies.make([narrow]))
+        lost.settimeout(30)
+        while lost.recv(4096):
+            pass  # closed
+        # The same connection, by the new rules.
+        assert b" 403 " in ask("/")
+        change(session, open_for(GOOD))
+        assert b" 200 " in ask("/")
+
+
+def test_tunnels_are_closed_or_kept(make_session, open_for, origin):
+    tls = {"tunnel": [GOOD]}
+    session = make_session(open_for(GOOD, tls=tls))
+    with contextlib.ExitStack() as stack:
+        def tunnel():
+            plain = stack.enter_context(session.connect())
+            plain.sendall(f"CONNECT {GOOD}{origin.suffix} HTTP/1.1\r\n"
+                          f"Host: {GOOD}{origin.suffix}\r\n\r\n".encode())
+            assert b" 200 " in read_head(plain)
+            import ssl
+            context = ssl.create_default_context()
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+            return context.wrap_socket(plain, server_hostname=GOOD)
+
+        def ask(stream):
+            stream.sendall(f"GET / HTTP/1.1\r\nHost: {GOOD}\r\n\r\n".encode())
+            return read_head(stream)
+        stream = tunnel()
+        assert b" 200 " in ask(stream)
+        change(session, open_for(GOOD, PLAIN, tls=tls))
+        assert stream.pending() >= 0
+        stream.recv(65536)
+        assert b" 200 " in ask(stream)
+        change(session, open_for(PLAIN))
+        stream.settimeout(30)
+        with pytest.raises((OSError, EOFError)):
+            while stream.recv(65536):
+                pass
+            raise EOFError
+
+
+def test_socks_follows_it(make_session, open_for, origin):
+    session = make_session(open_for(GOOD))
+    url = origin.url("/")
+    option = ("--socks5-hostname", f"127.0.0.1:{session.port}", "--noproxy",
+              "-")
+
+    def ask():
+        done = subprocess.run(
+            ["curl", "-sS", "-o", "/dev/null", "-w", "%{http_code}",
+             "--cacert", session.ca, *option[:2], url], text=True,
+            capture_output=True, timeout=60, check=False,
+            env={"PATH": os.environ["PATH"]})
+        return done.stdout
+    assert ask() == "200"
+    change(session, open_for(PLAIN))
+    assert ask() == "403"
+    change(session, open_for(GOOD))
+    assert ask() == "200"
+
+
+def test_names_follow_it(make_session, open_for):
+    session = make_session(open_for(GOOD))
+    udp, _ = session.attach_dns()
+
+    def resolves(name):
+        question = (b"\1\2\1\0\0\1\0\0\0\0\0\0"
+                    + b"".join(bytes([len(p)]) + p.encode()
+                               for p in name.split(".")) + b"\0\0\1\0\1")
+        with socket.socket(type=socket.SOCK_DGRAM) as sock:
+            sock.settimeout(30)
+            sock.sendto(question, ("127.0.0.1", udp))
+            return sock.recv(512)[3] & 15 == 0
+    assert resolves(GOOD) and not resolves(PLAIN)
+    change(session, open_for(PLAIN))
+    assert resolves(PLAIN) and not resolves(GOOD)
+
+
+def test_websockets_go_over_to_the_new_rules_or_end(make_session, policies,
+                                                    origin):
+    def policy(**websocket_rule):
+        rule = policies.rule(GOOD, methods=["GET"], paths=["/**"])
+        rule["websocket"] = websocket_rule
+        return policies.make([rule])
+    session = make_session(policy())
+    with session.connect_tls(GOOD, origin.port) as stream:
+        stream.settimeout(30)
+        client = websocket.Client(stream, GOOD + origin.suffix, "/ws/echo")
+        assert client.status == 101
+        client.send(TEXT, "before")
+        assert client.receive() == (TEXT, b"before")
+        change(session, policy(text="^ok.*$"))
+        client.send(TEXT, "ok then")
+        assert client.receive() == (TEXT, b"ok then")
+        client.send(TEXT, "no")
+        assert client.receive()[0] == CLOSE
+    with session.connect_tls(GOOD, origin.port) as stream:
+        stream.settimeout(30)
+        client = websocket.Client(stream, GOOD + origin.suffix, "/ws/echo")
+        assert client.status == 101
+        change(session, policies.make([policies.rule(GOOD)]))
+        with contextlib.suppress(OSError):
+            while stream.recv(4096):
+                pass
+
+
+# ---- in the middle ----
+
+def test_a_download_is_cut_when_its_path_is_denied(make_session, policies,
+                                                   open_for, origin):
+    def policy(*paths):
+        return policies.make([policies.rule(GOOD, methods=["GET"],
+                                            paths=list(paths))])
+    session = make_session(policy("/**"))
+    with contextlib.ExitStack() as stack:
+        streams = {}
+        for path in ("/big/200000000", "/drip/60"):
+            stream = stack.enter_context(
+                session.connect_tls(GOOD, origin.port))
+            stream.settimeout(60)
+            stream.sendall(f"GET {path} HTTP/1.1\r\nHost: {GOOD}"
+                           f"{origin.suffix}\r\n\r\n".encode())
+            assert b" 200 " in read_head(stream)
+            streams[path] = stream
+        change(session, policy("/big/**"))
+        with contextlib.suppress(OSError):
+            while streams["/drip/60"].recv(4096):
+                pass
+        # The other one goes on to its end.
+        left = 200000000
+        while left:
+            piece = streams["/big/200000000"].recv(1 << 20)
+            assert piece, left
+            left -= len(piece)
+
+
+def test_a_push_that_is_judged_is_refused_and_works_again(
+        make_session, policies, repo):
+    session = make_session(policies.make(repo=repo), repo)
+    work = session.clone()
+    work.commit("one")
+    assert work.push("HEAD:agent/1").returncode == 0
+    change(session, policies.make(repo=repo,
+                                  push={"branches": ["other"]}))
+    work.commit("two")
+    refused = work.push("HEAD:agent/1")
+    assert refused.returncode != 0
+    assert "push_ref_not_allowed" in refused.stderr
+    assert work.push("HEAD:other").returncode == 0
+    change(session, policies.make([]))
+    assert session.git("ls-remote", repo.url, check=False).returncode != 0
+
+
+# ---- the second decision ----
+
+def test_a_credential_goes_by_the_new_policy(make_session, policies, gateway,
+                                             origin):
+    gateway.put_secret("one", "canary-one")
+    gateway.put_secret("two", "canary-two")
+
+    def policy(secret):
+        made = policies.make([policies.rule(GOOD, credential="c",
+                                            methods=["GET", "POST"],
+                                            paths=["/**"])])
+        made["credentials"] = [{"name": "c", "secret": secret,
+                                "attach": "bearer", "hosts": [GOOD]}]
+        return made
+    session = make_session(policy("one"))
+
+    def used():
+        mark = len(origin.tls.log)
+        assert session.curl(origin.url("/")).status == 200
+        return origin.tls.log[mark:][-1]
+    used()
+    change(session, policy("two"))
+    used()
+    change(session, policies.make([policies.rule(GOOD)]))
+    used()
+
+
+# ---- many, and beside what ends ----
+
+def test_a_hundred_changes_beside_traffic(make_session, open_for, origin):
+    session = make_session(open_for(GOOD))
+    stop, failed, count = threading.Event(), [], [0]
+
+    def ask():
+        with session.connect_tls(GOOD, origin.port) as stream:
+            stream.settimeout(60)
+            while not stop.is_set():
+                stream.sendall(f"GET /big/1000 HTTP/1.1\r\nHost: {GOOD}"
+                               f"{origin.suffix}\r\n\r\n".encode())
+                head = read_head(stream)
+                if b" 200 " not in head:
+                    failed.append(head)
+                    return
+                left = 1000
+                while left:
+                    left -= len(stream.recv(left))
+                count[0] += 1
+    threads = [threading.Thread(target=ask) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        for i in range(100):
+            hosts = [GOOD, PLAIN] if i % 2 else [GOOD]
+            change(session, open_for(*hosts))
+        more = count[0] + 10
+        wait_until(lambda: count[0] > more or failed)
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join(60)
+    assert not failed
+    assert session.curl(origin.plain_url("/")).status == 200
+
+
+@pytest.mark.parametrize("role", ["edge", "courier", "vault", "dialer"])
+def test_whoever_is_killed_meanwhile_comes_back_with_the_new_policy(
+        own_gateway, make_session, open_for, origin, role):
+    session = make_session(open_for(GOOD), on=own_gateway)
+
+    def stopped():
+        return wait_until(lambda: own_gateway.pid(
+            role, session.id if role == "edge" else None))
+    pid = stopped()
+    os.kill(pid, signal.SIGSTOP)
+    told = []
+    changing = threading.Thread(
+        target=lambda: told.append(change(session, open_for(PLAIN))))
+    changing.start()
+    time.sleep(0.2)  # so that it is asked; the end is the same if not
+    os.kill(pid, signal.SIGKILL)
+    changing.join(60)
+    assert told
+    wait_until(lambda: session.curl(origin.plain_url("/")).status == 200)
+    assert session.curl(origin.url("/")).status in (0, 403)
+    wait_until(lambda: session.curl(origin.url("/")).status == 403)
