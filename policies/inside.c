@@ -28,8 +28,16 @@ static bool same_limits(const struct policy_limits *a,
 {
 	return a->memory_bytes == b->memory_bytes &&
 	       a->processes == b->processes && a->time_ms == b->time_ms &&
-	       a->cpu_milli == b->cpu_milli &&
-	       a->disk_bytes == b->disk_bytes && a->files == b->files;
+	       a->cpu_milli == b->cpu_milli && a->disk_bytes == b->disk_bytes &&
+	       a->files == b->files;
+}
+
+static bool same_require(const struct policy_require *a,
+			 const struct policy_require *b)
+{
+	return a->landlock == b->landlock && a->memory == b->memory &&
+	       a->processes == b->processes && a->cpu == b->cpu &&
+	       a->disk == b->disk && a->freezer == b->freezer;
 }
 
 static bool same_environment(const struct policy_environment *a,
@@ -109,6 +117,8 @@ const char *policy_inside_differs(const struct policy *from,
 		return "environment";
 	if (!same_limits(&from->limits, &to->limits))
 		return "limits";
+	if (!same_require(&from->require, &to->require))
+		return "require";
 	if (!same_commands(&from->commands, &to->commands))
 		return "commands";
 	if (!same_sign(&from->sign, &to->sign))

@@ -23,11 +23,9 @@ static unsigned rate_of(uint16_t type)
 	case MSG_SESSION_LIST:
 	case MSG_SESSION_REVOKE:
 	case MSG_SESSION_ATTACH:
-		return 500;
 	case MSG_SESSION_PACKAGE:
-		return 200;
 	case MSG_SESSION_CHANGE:
-		return 50;
+		return 500;
 	case MSG_SESSION_CREATE:
 	case MSG_LEDGER_QUERY:
 	case MSG_LEDGER_VERIFY:

@@ -85,12 +85,12 @@ static int record_change(const struct policy_task *task, const char *why)
 		.session = bytes_str(task->id),
 		.host = bytes_str("control"),
 		.method = bytes_str("session.policy"),
-		.detail = bytes_str(detail),
 	};
 
 	(void)snprintf(detail, sizeof(detail), "uid %u: %s to %s%s%s",
 		       task->uid, task->before, task->after, why ? ": " : "",
 		       why ? why : "");
+	record.detail = bytes_str(detail);
 	return keeper_record(task->control->keeper, &record);
 }
 

@@ -439,9 +439,9 @@ const struct rpc_permit warden_permits[] = {
 	{MSG_SESSION_RENEW, &msg_session_renew_schema, answer_session_renew,
 	 false, 200},
 	{MSG_SESSION_CHANGE, &wire_empty_schema, answer_session_change, true,
-	 100},
+	 1000},
 	{MSG_SESSION_PACKAGE, &msg_session_ref_schema, answer_session_package,
-	 false, 400},
+	 false, 1000},
 	{MSG_PROCESS_LIST, &msg_process_query_schema, answer_process_list,
 	 false, 100},
 };

@@ -15,7 +15,7 @@ from gateway import BUILD, CLI, wait_until
 COMMANDS = ["run", "srt", "config check", "sandbox diff", "sandbox commit",
             "sandbox discard", "session create", "session list",
             "session show",
-            "session renew", "session revoke", "policy check", "policy test",
+            "session renew", "session policy", "session revoke", "policy check", "policy test",
             "policy explain", "policy diff", "policy learn", "secret put",
             "secret list", "secret rotate", "secret rm", "approval list", "approval approve",
             "approval deny", "approval watch", "audit tail", "audit verify",

@@ -6,14 +6,15 @@ import json
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import threading
 import time
 
 import pytest
-import socks
 import websocket
 from gateway import ApiError, wait_until
+from keyed_origin import KeyedOrigin
 from session import read_head
 from websocket import CLOSE, TEXT
 
@@ -36,12 +37,11 @@ def digest(text):
 
 @pytest.fixture
 def open_for(policies):
-    """A policy that allows these hosts, inspected."""
-    def make(*hosts, tls=None, addresses=None, **more):
-        policy = policies.make([policies.rule(*hosts)] if hosts else [],
-                               **more)
-        if tls:
-            policy["network"]["tls"] = tls
+    """A policy that allows these hosts."""
+    def make(*hosts, tunnels=False, **more):
+        policy = policies.make([policies.rule(*hosts)], **more)
+        policy["network"]["tls"] = {"inspect": "auto" if tunnels
+                                    else "always"}
         return policy
     return make
 
@@ -60,7 +60,8 @@ def test_it_is_shown_replaced_and_on_record_with_both_hashes(
     now = show(session)
     assert (now["hash"], now["policy_name"]) == (told["hash"], "second")
     row = session.row("admin", method="session.policy")
-    assert told["before"] in row["detail"] and told["hash"] in row["detail"]
+    assert told["before"] in row["detail"], row
+    assert told["hash"] in row["detail"]
 
 
 @pytest.mark.parametrize("part,value", [
@@ -69,7 +70,7 @@ def test_it_is_shown_replaced_and_on_record_with_both_hashes(
     ("limits", {"processes": 7}),
     ("commands", {"autonomy": "full"}),
     ("credentials", [{"name": "c", "secret": "forge", "attach": "placeholder",
-                      "hosts": [GOOD], "placeholder": {"env": "TOKEN"}}]),
+                      "hosts": [GOOD], "placeholder": {"env": ["TOKEN"]}}]),
 ], ids=lambda value: value if isinstance(value, str) else "")
 def test_what_stands_in_the_sandbox_must_stay(make_session, open_for, part,
                                               value):
@@ -139,14 +140,16 @@ def test_a_kept_connection_is_closed_and_one_that_is_allowed_is_kept(
             kept.sendall(f"GET {path} HTTP/1.1\r\nHost: {GOOD}"
                          f"{origin.suffix}\r\n\r\n".encode())
             head = read_head(kept)
+            assert b"ength:" in head, head
             length = int(head.lower().split(b"content-length:")[1].split()[0])
             body = b""
             while len(body) < length:
                 body += kept.recv(length - len(body))
             return head
         assert b" 200 " in ask("/")
-        lost.sendall(f"CONNECT {PLAIN}{origin.plain_suffix} HTTP/1.1\r\n"
-                     f"Host: {PLAIN}{origin.plain_suffix}\r\n\r\n".encode())
+        where = f"{PLAIN}:{origin.plain_port}"
+        lost.sendall(f"CONNECT {where} HTTP/1.1\r\n"
+                     f"Host: {where}\r\n\r\n".encode())
         assert b" 200 " in read_head(lost)
         lost.sendall(f"GET / HTTP/1.1\r\nHost: {PLAIN}{origin.plain_suffix}"
                      "\r\n\r\n".encode())
@@ -163,28 +166,26 @@ def test_a_kept_connection_is_closed_and_one_that_is_allowed_is_kept(
 
 
 def test_tunnels_are_closed_or_kept(make_session, open_for, origin):
-    tls = {"tunnel": [GOOD]}
-    session = make_session(open_for(GOOD, tls=tls))
+    session = make_session(open_for(GOOD, tunnels=True))
     with contextlib.ExitStack() as stack:
         def tunnel():
             plain = stack.enter_context(session.connect())
-            plain.sendall(f"CONNECT {GOOD}{origin.suffix} HTTP/1.1\r\n"
-                          f"Host: {GOOD}{origin.suffix}\r\n\r\n".encode())
+            where = f"{GOOD}:{origin.port}"
+            plain.sendall(f"CONNECT {where} HTTP/1.1\r\n"
+                          f"Host: {where}\r\n\r\n".encode())
             assert b" 200 " in read_head(plain)
-            import ssl
             context = ssl.create_default_context()
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
             return context.wrap_socket(plain, server_hostname=GOOD)
 
         def ask(stream):
-            stream.sendall(f"GET / HTTP/1.1\r\nHost: {GOOD}\r\n\r\n".encode())
+            stream.sendall(f"GET /big/0 HTTP/1.1\r\nHost: {GOOD}\r\n\r\n"
+                           .encode())
             return read_head(stream)
         stream = tunnel()
         assert b" 200 " in ask(stream)
-        change(session, open_for(GOOD, PLAIN, tls=tls))
-        assert stream.pending() >= 0
-        stream.recv(65536)
+        change(session, open_for(GOOD, PLAIN, tunnels=True))
         assert b" 200 " in ask(stream)
         change(session, open_for(PLAIN))
         stream.settimeout(30)
@@ -308,29 +309,74 @@ def test_a_push_that_is_judged_is_refused_and_works_again(
 
 # ---- the second decision ----
 
-def test_a_credential_goes_by_the_new_policy(make_session, policies, gateway,
-                                             origin):
-    gateway.put_secret("one", "canary-one")
-    gateway.put_secret("two", "canary-two")
+@pytest.fixture(scope="module")
+def keyed(origin, pki):
+    upstream = KeyedOrigin(origin.address, pki[0][GOOD])
+    yield upstream
+    upstream.stop()
 
-    def policy(secret):
-        made = policies.make([policies.rule(GOOD, credential="c",
-                                            methods=["GET", "POST"],
-                                            paths=["/**"])])
+
+def bearer(policies, keyed, secret):
+    made = policies.make([policies.rule(GOOD, ports=[keyed.port],
+                                        **({"credential": "c"} if secret
+                                           else {}))])
+    if secret:
         made["credentials"] = [{"name": "c", "secret": secret,
                                 "attach": "bearer", "hosts": [GOOD]}]
-        return made
-    session = make_session(policy("one"))
+    return made
 
-    def used():
-        mark = len(origin.tls.log)
-        assert session.curl(origin.url("/")).status == 200
-        return origin.tls.log[mark:][-1]
-    used()
-    change(session, policy("two"))
-    used()
-    change(session, policies.make([policies.rule(GOOD)]))
-    used()
+
+def test_a_credential_goes_by_the_new_policy(make_session, policies, gateway,
+                                             keyed):
+    gateway.put_secret("one", "canary-one")
+    gateway.put_secret("two", "canary-two")
+    session = make_session(bearer(policies, keyed, "one"))
+
+    def sent():
+        answer = session.curl(f"https://{GOOD}:{keyed.port}/")
+        assert answer.status == 200, answer.text
+        return keyed.seen[-1].headers.get("authorization")
+    assert sent() == "Bearer canary-one"
+    change(session, bearer(policies, keyed, "two"))
+    assert sent() == "Bearer canary-two"
+    change(session, bearer(policies, keyed, None))
+    assert sent() is None
+
+
+def test_what_is_lent_to_a_session_is_its_own_and_goes_with_it(
+        make_session, policies, gateway, keyed):
+    policy = bearer(policies, keyed, "session.key")
+    session, other = make_session(policy), make_session(policy)
+
+    def lend(name, value, method="PUT"):
+        gateway.call(method, f"/v1/sessions/{session.id}/secrets?name={name}",
+                     value, "application/octet-stream")
+
+    def ask(of):
+        return of.curl(f"https://{GOOD}:{keyed.port}/")
+    assert ask(session).status == 502 or ask(session).status == 503
+    lend("key", b"canary-lent")
+    assert ask(session).status == 200
+    assert keyed.seen[-1].headers["authorization"] == "Bearer canary-lent"
+    assert ask(other).status in (502, 503)
+    names = [s["name"] for s in gateway.get("/v1/secrets")["secrets"]]
+    assert not any("key" in name for name in names)
+    lend("key", b"canary-again")
+    assert ask(session).status == 200
+    assert keyed.seen[-1].headers["authorization"] == "Bearer canary-again"
+    lend("key", None, "DELETE")
+    assert ask(session).status in (502, 503)
+    lend("key", b"canary-last")
+    gateway.end(session.id)
+    with pytest.raises(ApiError) as refused:
+        lend("key", b"canary-late")
+    assert refused.value.status == 404
+    for path in gateway.state.rglob("*"):
+        held = path.read_bytes() if path.is_file() else b""
+        assert b"canary-l" not in held, path
+    with pytest.raises(ApiError) as refused:
+        gateway.put_secret("session.mine", "x")
+    assert "session." in refused.value.problem
 
 
 # ---- many, and beside what ends ----

@@ -155,18 +155,19 @@ static inline struct rpc *rig_peer(struct rig *rig, enum role role,
 	return rpc;
 }
 
+static const struct scope_host rig_host = {BYTES_LITERAL("good.test"), 443};
+static const struct scope_binding rig_binding = {
+	.name = BYTES_LITERAL("forge"),
+	.secret = BYTES_LITERAL("forge"),
+	.attach = ATTACH_BEARER,
+	.hosts = &rig_host,
+	.hosts_count = 1,
+};
+
 /* A session "s-1" with a credential for good.test, and one repository. */
 static inline void rig_give_session(struct rig *rig, uint64_t expires_ms)
 {
-	static const struct scope_host host = {BYTES_LITERAL("good.test"), 443};
 	static const struct scope_text branch = {BYTES_LITERAL("agent/1")};
-	static const struct scope_binding binding = {
-		.name = BYTES_LITERAL("forge"),
-		.secret = BYTES_LITERAL("forge"),
-		.attach = ATTACH_BEARER,
-		.hosts = &host,
-		.hosts_count = 1,
-	};
 	static const struct scope_repo repo = {
 		.host = BYTES_LITERAL("good.test"),
 		.port = 443,
@@ -182,9 +183,9 @@ static inline void rig_give_session(struct rig *rig, uint64_t expires_ms)
 		.id = bytes_str("s-1"),
 		.expires_ms = expires_ms,
 		.lease_hash = bytes_from(lease, sizeof(lease)),
-		.scope = {.hosts = &host,
+		.scope = {.hosts = &rig_host,
 			  .hosts_count = 1,
-			  .bindings = &binding,
+			  .bindings = &rig_binding,
 			  .bindings_count = 1,
 			  .repos = &repo,
 			  .repos_count = 1},

@@ -148,11 +148,13 @@ static inline void rig_open_leg(struct rig *rig, const char *binding,
 				const char *host)
 {
 	static const struct io_limits limits = {1 << 20, 1 << 20, 1 << 20};
+	uint8_t mark[DIGEST_LEN] = {0};
 	const struct msg_leg_open message = {
 		.binding = bytes_str(binding),
 		.host = bytes_str(host),
 		.port = 443,
 		.offers_h2 = rig->offers_h2,
+		.mark = bytes_from(mark, sizeof(mark)),
 	};
 	struct rpc_call call = {
 		.type = MSG_LEG_OPEN,
@@ -166,6 +168,7 @@ static inline void rig_open_leg(struct rig *rig, const char *binding,
 	struct err err;
 	int fds[2];
 
+	assert_int_equal(scope_binding_mark(&rig_binding, mark, &err), 0);
 	fake_stream_pair(fds);
 	call.fd = fds[0];
 	rig->upstream =

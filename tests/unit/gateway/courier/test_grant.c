@@ -89,6 +89,18 @@ static void add_session(struct session_table *table)
 	assert_non_null(session_add(table, opened, &err));
 }
 
+/* As the courier knows the binding, if it does. */
+static void mark_leg(struct leg *leg)
+{
+	struct err err;
+
+	for (size_t i = 0; i < ARRAY_SIZE(bindings); i++)
+		if (bytes_is(bindings[i].name, leg->binding))
+			assert_int_equal(scope_binding_mark(&bindings[i],
+							    leg->mark, &err),
+					 0);
+}
+
 static void set_up(struct fixture *fixture, const char *host,
 		   const char *binding)
 {
@@ -104,6 +116,7 @@ static void set_up(struct fixture *fixture, const char *host,
 		       "s-1");
 	(void)snprintf(fixture->leg.binding, sizeof(fixture->leg.binding), "%s",
 		       binding);
+	mark_leg(&fixture->leg);
 }
 
 static bool is_granted(const char *host, const char *binding,

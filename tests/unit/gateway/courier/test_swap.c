@@ -78,6 +78,11 @@ static void set_up(struct fixture *fixture, const char *binding)
 	leg->target.kind = host_canonical(bytes_str(HOST), leg->target.host);
 	(void)snprintf(leg->session, sizeof(leg->session), "s-1");
 	(void)snprintf(leg->binding, sizeof(leg->binding), "%s", binding);
+	for (size_t i = 0; i < ARRAY_SIZE(bindings); i++)
+		if (bytes_is(bindings[i].name, binding))
+			assert_int_equal(scope_binding_mark(&bindings[i],
+							    leg->mark, &err),
+					 0);
 	(void)placeholder_make(lease, bytes_str(binding), SHAPE_OPAQUE,
 			       PLACEHOLDER_VALUE, fixture->placeholder);
 }

@@ -92,15 +92,19 @@ static void vault_checks_session_binding_host_port_and_time(void **state)
 		{"s-1", "github", "", 443, 1, CONSTRAINT_request_malformed},
 	};
 	struct session_table sessions = {0};
+	uint8_t mark[DIGEST_LEN];
+	struct err err;
 
 	(void)state;
 	add_session(&sessions, "s-1");
+	assert_int_equal(scope_binding_mark(&bindings[0], mark, &err), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		const struct msg_token_get wanted = {
 			.session = bytes_str(rows[i].session),
 			.binding = bytes_str(rows[i].binding),
 			.host = bytes_str(rows[i].host),
 			.port = rows[i].port,
+			.mark = bytes_from(mark, sizeof(mark)),
 		};
 		const struct scope_binding *binding;
 		enum constraint got = vault_scope_check(
@@ -116,11 +120,43 @@ static void vault_checks_session_binding_host_port_and_time(void **state)
 	session_table_release(&sessions);
 }
 
+static void vault_gives_nothing_for_another_binding_of_that_name(void **state)
+{
+	struct scope_binding other = bindings[0];
+	struct session_table sessions = {0};
+	const struct scope_binding *binding;
+	uint8_t mark[DIGEST_LEN];
+	struct msg_token_get wanted = {
+		.session = bytes_str("s-1"),
+		.binding = bytes_str("github"),
+		.host = bytes_str("github.com"),
+		.port = 443,
+	};
+	struct err err;
+
+	(void)state;
+	add_session(&sessions, "s-1");
+	assert_int_equal(vault_scope_check(&sessions, &wanted, 1, &binding),
+			 CONSTRAINT_credential_unavailable);
+	other.secret = bytes_str("another");
+	assert_int_equal(scope_binding_mark(&other, mark, &err), 0);
+	wanted.mark = bytes_from(mark, sizeof(mark));
+	assert_int_equal(vault_scope_check(&sessions, &wanted, 1, &binding),
+			 CONSTRAINT_credential_unavailable);
+	assert_null(binding);
+	assert_int_equal(scope_binding_mark(&bindings[0], mark, &err), 0);
+	assert_int_equal(vault_scope_check(&sessions, &wanted, 1, &binding),
+			 CONSTRAINT_none);
+	session_table_release(&sessions);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			vault_checks_session_binding_host_port_and_time),
+		cmocka_unit_test(
+			vault_gives_nothing_for_another_binding_of_that_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
