@@ -194,7 +194,6 @@ static inline void rig_give_session(struct rig *rig, uint64_t expires_ms)
 	struct err err;
 	int fd = package_seal(&package, &err);
 
-	assert_true(fd >= 0);
 	rig_tell(rig, MSG_SESSION_OPEN, &wire_empty_schema, &empty, fd);
 }
 
