@@ -99,6 +99,7 @@ static int set_target(const struct side *from, struct side *to, struct err *err)
 {
 	const char *name = base_name(from->path);
 	size_t end = strlen(to->path);
+	int len;
 
 	if (!from->exists)
 		return err_set(err, ERR_MISSING, "%s: there is no such file",
@@ -114,11 +115,11 @@ static int set_target(const struct side *from, struct side *to, struct err *err)
 	if (!strcmp(name, "/") || !strcmp(name, ".."))
 		return err_set(err, ERR_INVALID, "%s has no name of its own",
 			       from->path);
-	if (end + 1 + strlen(name) > REQUEST_PATH_MAX)
-		return err_set(err, ERR_TOO_LARGE, "the path is too long");
-	(void)snprintf(to->path + end, sizeof(to->path) - end, "%s%s",
+	len = snprintf(to->path + end, sizeof(to->path) - end, "%s%s",
 		       end > 0 && to->path[end - 1] == '/' ? "" : "/", name);
-	return 0;
+	return len < 0 || (size_t)len >= sizeof(to->path) - end
+		       ? err_set(err, ERR_TOO_LARGE, "the path is too long")
+		       : 0;
 }
 
 static int copy(struct files *files, struct side *from, struct side *to)
