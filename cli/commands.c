@@ -181,6 +181,37 @@ const struct command commands[] = {
 	 "is gone.\n"
 	 "Exits 6 when there is no such sandbox, 7 when it has ended "
 	 "already.\n"},
+	{"sandbox", "snapshot", cmd_sandbox_snapshot,
+	 "keep what it wrote, to begin others with",
+	 "Usage: sallyport sandbox snapshot ID [--name NAME] [-o json|yaml]\n"
+	 "\n"
+	 "Copies what the sandbox wrote over its image, its own workspace, or "
+	 "the changes\n"
+	 "of an overlay workspace, while it rests for the moment, and prints "
+	 "the\n"
+	 "snapshot's id. Processes and memory are not in it.\n"
+	 "\n"
+	 "Example:\n"
+	 "  sallyport sandbox create --workspace - --snapshot $(sallyport "
+	 "sandbox snapshot sb-7q3k)\n"},
+	{"snapshot", "list", cmd_snapshot_list, "list the snapshots",
+	 "Usage: sallyport snapshot list [-o json|yaml]\n"},
+	{"snapshot", "rm", cmd_snapshot_rm, "remove a snapshot",
+	 "Usage: sallyport snapshot rm ID\n"
+	 "\n"
+	 "Sandboxes that began with it go on. Exits 6 when there is none.\n"},
+	{"image", "list", cmd_image_list, "list the images of host.yaml",
+	 "Usage: sallyport image list [-o json|yaml]\n"},
+	{"image", "pull", cmd_image_pull, "unpack an image into the store",
+	 "Usage: sallyport image pull NAME [-o json|yaml]\n"
+	 "\n"
+	 "Unpacks a tar, or pulls an OCI image with skopeo and umoci, and "
+	 "prints its\n"
+	 "digest. A digest in host.yaml is held against it first. Exits 7 "
+	 "while sandboxes\n"
+	 "have the image.\n"},
+	{"image", "rm", cmd_image_rm, "remove an image from the store",
+	 "Usage: sallyport image rm NAME\n"},
 	{"srt", NULL, cmd_srt, "run a command as sandbox-runtime does",
 	 "Usage: sallyport srt [-d] [-s FILE] -c STRING\n"
 	 "       sallyport srt [-d] [-s FILE] [--] COMMAND [ARGUMENT]...\n"

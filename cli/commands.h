@@ -46,6 +46,12 @@ int cmd_sandbox_resume(struct cli *cli);
 int cmd_sandbox_renew(struct cli *cli);
 int cmd_sandbox_port(struct cli *cli);
 int cmd_sandbox_kill(struct cli *cli);
+int cmd_image_list(struct cli *cli);
+int cmd_image_pull(struct cli *cli);
+int cmd_image_rm(struct cli *cli);
+int cmd_sandbox_snapshot(struct cli *cli);
+int cmd_snapshot_list(struct cli *cli);
+int cmd_snapshot_rm(struct cli *cli);
 int cmd_completion(struct cli *cli);
 
 #endif

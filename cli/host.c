@@ -247,7 +247,7 @@ json_t *host_sandbox_json(const struct host_sandbox *sandbox)
 {
 	json_t *object = json_pack(
 		"{s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:I, "
-		"s:o, s:o}",
+		"s:o, s:o, s:o}",
 		"id", host_text_json(sandbox->id), "name",
 		host_text_json(sandbox->name), "state",
 		host_state_name((enum host_state)sandbox->state), "reason",
@@ -261,7 +261,8 @@ json_t *host_sandbox_json(const struct host_sandbox *sandbox)
 		host_text_json(sandbox->workspace), "pid",
 		(json_int_t)sandbox->init_pid, "entrypoint",
 		words_json(sandbox->entrypoint, sandbox->entrypoint_count),
-		"metadata", metadata_json(sandbox));
+		"metadata", metadata_json(sandbox), "image",
+		host_text_json(sandbox->image));
 
 	if (object && sandbox->has_exit_code)
 		(void)json_object_set_new(

@@ -18,6 +18,7 @@
 struct confine_path {
 	int fd; /* an open directory */
 	bool writable;
+	bool makes_links; /* writable: symbolic links and whiteouts too */
 };
 
 struct confine_spec {

@@ -36,7 +36,9 @@ enum {
 #define FS_REMOVE_DIR  (1u << 4)
 #define FS_REMOVE_FILE (1u << 5)
 #define FS_MAKE_DIR    (1u << 7)
+#define FS_MAKE_CHAR   (1u << 6)
 #define FS_MAKE_REG    (1u << 8)
+#define FS_MAKE_SYM    (1u << 12)
 #define FS_REFER       (1u << 13)
 #define FS_TRUNCATE    (1u << 14)
 
@@ -72,7 +74,9 @@ static uint64_t fs_rights(int abi)
 static int add_path(int ruleset, const struct confine_path *path,
 		    uint64_t handled, struct err *err)
 {
-	uint64_t wanted = FS_READ | (path->writable ? FS_WRITE : 0);
+	uint64_t wanted =
+		FS_READ | (path->writable ? FS_WRITE : 0) |
+		(path->makes_links ? FS_MAKE_SYM | FS_MAKE_CHAR : 0);
 	const struct path_attr attr = {
 		.allowed = wanted & handled,
 		.parent_fd = path->fd,

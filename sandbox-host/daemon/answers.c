@@ -3,7 +3,9 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "sandbox-host/daemon/answers_store.h"
 #include "sandbox-host/daemon/daemon.h"
+#include "sandbox-host/daemon/images.h"
 
 #define PERMIT_RATE 1000 /* a second, of one asker */
 
@@ -134,9 +136,6 @@ static int check(const struct daemon *daemon,
 		 request->expires_ms <= clock_wall_ms())
 		rpc_refuse(ticket, HOST_REFUSED_INVALID,
 			   "its end would be in the past");
-	else if (request->snapshot.len)
-		rpc_refuse(ticket, HOST_REFUSED_UNSUPPORTED,
-			   "snapshots are not there yet");
 	else
 		return 0;
 	return -1;
@@ -488,5 +487,19 @@ const struct rpc_permit answers_permits[] = {
 	{MSG_HOST_LOGS, &host_after_schema, answer_logs, false, PERMIT_RATE},
 	{MSG_HOST_STATUS, &wire_empty_schema, answer_status, false,
 	 PERMIT_RATE},
+	{MSG_HOST_IMAGES, &wire_empty_schema, answer_images, false,
+	 PERMIT_RATE},
+	{MSG_HOST_IMAGE_PULL, &host_name_schema, answer_image_pull, false,
+	 PERMIT_RATE},
+	{MSG_HOST_IMAGE_REMOVE, &host_name_schema, answer_image_remove, false,
+	 PERMIT_RATE},
+	{MSG_HOST_SNAPSHOT, &host_snapshot_request_schema, answer_snapshot,
+	 false, PERMIT_RATE},
+	{MSG_HOST_SNAPSHOTS, &host_page_schema, answer_snapshots, false,
+	 PERMIT_RATE},
+	{MSG_HOST_SNAPSHOT_SHOW, &host_ref_schema, answer_snapshot_show, false,
+	 PERMIT_RATE},
+	{MSG_HOST_SNAPSHOT_REMOVE, &host_ref_schema, answer_snapshot_remove,
+	 false, PERMIT_RATE},
 };
 const size_t answers_permit_count = ARRAY_SIZE(answers_permits);

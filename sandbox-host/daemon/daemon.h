@@ -7,6 +7,8 @@
  *	state   -> what may become of a sandbox
  *	entry   -> one sandbox, as it is known here and in its record
  *	images  -> roots of their own
+ *	snapshots -> what sandboxes wrote, to begin others with
+ *	jobs    -> processes that unpack and copy
  *	spawn   -> a new one: its directory, its supervisor
  *	adopt   -> those that were there before us
  *	keep    -> the channel to a supervisor: what it says, its loss
@@ -66,6 +68,7 @@ struct entry {
 	pid_t pid; /* of the supervisor; 0: there is none */
 	uint64_t start;
 	bool owns_workspace;
+	int request;	 /* to start it with once it has its files; -1 */
 	struct rpc *rpc; /* to it; NULL */
 	struct waiter *waiters;
 	struct io_timer *deadline; /* of a start or an end */
@@ -100,6 +103,7 @@ struct daemon {
 	size_t asker_count;
 	struct entry *entries; /* the newest first */
 	size_t entry_count, live_count;
+	struct snapshot *snapshots; /* the newest first */
 	struct follow *follows;
 	size_t follow_count;
 	struct io_timer *follow_timer, *sweep_timer;
@@ -131,19 +135,6 @@ void entry_forget(struct entry *entry);
 /* Leave memory only. */
 void entry_free(struct entry *entry);
 
-/* ---- images.c ---- */
-
-/* What stands where an image was unpacked, or is: its root. */
-struct image_root {
-	char path[PATH_MAX]; /* empty: the host's own */
-	bool is_read_only;
-};
-
-/* Find an image of host.yaml; name may be empty. 0, or -1 with ERR_INVALID:
- * there is none, or it was not pulled. */
-int images_find(const struct daemon *daemon, struct bytes name,
-		struct image_root *root, struct err *err);
-
 /* ---- spawn.c ---- */
 
 /* Start one; request stays the caller's. NULL. */
@@ -162,6 +153,8 @@ int adopt_all(struct daemon *daemon, struct err *err);
 int keep_open(struct entry *entry, int fd, struct err *err);
 /* It is gone without a last word: sweep what it left. */
 void keep_lost(struct entry *entry, const char *why);
+/* Remove what it left, in a process of its own. */
+void keep_sweep(const struct entry *entry);
 /* End the supervisor by force. */
 void keep_kill(struct entry *entry);
 

@@ -22,6 +22,7 @@ struct entry *entry_new(struct daemon *daemon, const char *id, int dir)
 	}
 	entry->daemon = daemon;
 	entry->dir = dir;
+	entry->request = -1;
 	(void)snprintf(entry->id, sizeof(entry->id), "%s", id);
 	arena_init(&entry->arena, ENTRY_ARENA_MAX);
 	return entry;
@@ -274,6 +275,8 @@ void entry_free(struct entry *entry)
 	free(entry->events);
 	arena_release(&entry->arena);
 	(void)close(entry->dir);
+	if (entry->request >= 0)
+		(void)close(entry->request);
 	free(entry);
 }
 

@@ -95,7 +95,7 @@ void keep_kill(struct entry *entry)
 }
 
 /* It takes a while until the kernel has taken all away: so a child does it. */
-static void sweep(const struct entry *entry)
+void keep_sweep(const struct entry *entry)
 {
 	char path[PATH_MAX];
 	pid_t child = fork();
@@ -107,7 +107,8 @@ static void sweep(const struct entry *entry)
 	/* Whoever waits for the end of a channel waits for that of all its
 	 * copies. */
 	(void)close_range(STDERR_FILENO + 1, ~0u, 0);
-	sandbox_sweep(entry->pid);
+	if (entry->pid > 0)
+		sandbox_sweep(entry->pid);
 	(void)snprintf(path, sizeof(path), "%s/%s",
 		       entry->daemon->config.workspaces, entry->id);
 	if (entry->owns_workspace)
@@ -128,6 +129,6 @@ void keep_lost(struct entry *entry, const char *why)
 		       "its supervisor is gone, and all inside with it: %s",
 		       why);
 	keep_kill(entry);
-	sweep(entry);
+	keep_sweep(entry);
 	entry_become(entry, HOST_FAILED, "supervisor_lost", message);
 }

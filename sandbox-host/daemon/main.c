@@ -19,6 +19,9 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "sandbox-host/daemon/daemon.h"
+#include "sandbox-host/daemon/images.h"
+#include "sandbox-host/daemon/jobs.h"
+#include "sandbox-host/daemon/snapshots.h"
 
 #define CONFIG_DEFAULT	"/etc/sallyport/host.yaml"
 #define CONFIG_TEXT_MAX (1024 * 1024)
@@ -297,7 +300,8 @@ static int run(struct daemon *daemon, struct err *err)
 	    io_signal(daemon->loop, SIGINT, on_stop, daemon) < 0)
 		return err_system(err, "start the loop");
 	io_timer_set(daemon->sweep_timer, SWEEP_MS);
-	if (adopt_all(daemon, err) < 0 || askers_open(daemon, err) < 0 ||
+	if (adopt_all(daemon, err) < 0 || images_open(daemon, err) < 0 ||
+	    snapshots_open(daemon, err) < 0 || askers_open(daemon, err) < 0 ||
 	    serve_api_open(daemon, err) < 0)
 		return -1;
 	log_info("ready: run %s, %zu sandboxes", daemon->config.run,
@@ -312,6 +316,8 @@ static void end(struct daemon *daemon)
 
 	follow_close(daemon);
 	serve_api_close(daemon);
+	snapshots_close(daemon);
+	jobs_close();
 	askers_close(daemon);
 	for (entry = daemon->entries; entry; entry = next) {
 		next = entry->next;

@@ -14,7 +14,9 @@
 #include "common/clock.h"
 #include "common/digest.h"
 #include "common/log.h"
-#include "sandbox-host/daemon/daemon.h"
+#include "sandbox-host/daemon/images.h"
+#include "sandbox-host/daemon/jobs.h"
+#include "sandbox-host/daemon/snapshots.h"
 #include "sandbox-host/tree.h"
 
 #define PROGRAM	 "sallyport-supervisor"
@@ -163,7 +165,7 @@ static int start(struct entry *entry, const struct image_root *image,
 /* ---- what is known of it at first ---- */
 
 static int describe(struct entry *entry, const struct sandbox_request *request,
-		    uid_t owner, struct err *err)
+		    struct bytes image, uid_t owner, struct err *err)
 {
 	struct text_item shown[SHOWN_ARGS_MAX];
 	struct host_sandbox sandbox = {
@@ -175,6 +177,7 @@ static int describe(struct entry *entry, const struct sandbox_request *request,
 		.owner_uid = owner,
 		.workspace = request->workspace,
 		.note = request->note,
+		.image = image,
 		.entrypoint = shown,
 		.metadata = request->metadata,
 		.metadata_count = request->metadata_count,
@@ -193,16 +196,65 @@ static int describe(struct entry *entry, const struct sandbox_request *request,
 	return entry_store(entry, &sandbox, err);
 }
 
+/* ---- one that begins with files ---- */
+
+static void on_restored(const struct job_result *result, void *owner)
+{
+	struct entry *entry = owner;
+	struct image_root image;
+	struct err err = {0};
+
+	if (!result->is_done)
+		err_set(&err, ERR_INVALID, "the snapshot: %s", result->message);
+	else if (images_find(entry->daemon, entry->sandbox.image, &image,
+			     &err) == 0 &&
+		 start(entry, &image, entry->request, &err) == 0 &&
+		 entry_store(entry, &entry->sandbox, &err) < 0)
+		log_error("%s: %s", entry->id, err.text);
+	(void)close(entry->request);
+	entry->request = -1;
+	if (entry->rpc)
+		return;
+	keep_sweep(entry);
+	entry_become(entry, HOST_FAILED, "not_built", err.text);
+}
+
+static int restore(struct entry *entry, const struct snapshot *snapshot,
+		   int request_fd, struct err *err)
+{
+	entry->request = fcntl(request_fd, F_DUPFD_CLOEXEC, 0);
+	if (entry->request < 0)
+		return err_system(err, "keep a request");
+	if (snapshots_restore(snapshot, entry->id, on_restored, entry, err) ==
+	    0)
+		return 0;
+	keep_sweep(entry);
+	return -1;
+}
+
 struct entry *spawn(struct daemon *daemon, int request_fd,
 		    const struct sandbox_request *request, uid_t owner,
 		    struct err *err)
 {
 	char id[HOST_ID_MAX + 1] = "sb-";
+	const struct snapshot *snapshot = NULL;
+	struct bytes name = request->image;
 	struct image_root image;
 	struct entry *entry;
 	int dir;
 
-	if (images_find(daemon, request->image, &image, err) < 0)
+	if (request->snapshot.len) {
+		snapshot = snapshots_find(daemon, request->snapshot);
+		if (!snapshot) {
+			err_set(err, ERR_INVALID, "there is no snapshot %.*s",
+				BYTES_ARGS(request->snapshot));
+			return NULL;
+		}
+		if (snapshots_check(snapshot, request, err) < 0)
+			return NULL;
+		name = snapshot->shown.image;
+	}
+	if (images_find(daemon, name, &image, err) < 0)
 		return NULL;
 	random_id(id + strlen(id));
 	dir = make_dir(daemon, id, err);
@@ -213,8 +265,9 @@ struct entry *spawn(struct daemon *daemon, int request_fd,
 	}
 	entry->owns_workspace = request->workspace.len == 0;
 	entry_insert(entry);
-	if (describe(entry, request, owner, err) < 0 ||
-	    start(entry, &image, request_fd, err) < 0) {
+	if (describe(entry, request, name, owner, err) < 0 ||
+	    (snapshot ? restore(entry, snapshot, request_fd, err)
+		      : start(entry, &image, request_fd, err)) < 0) {
 		daemon->live_count -= entry->sandbox.state == HOST_PENDING;
 		entry_forget(entry);
 		return NULL;

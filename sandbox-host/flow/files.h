@@ -27,6 +27,13 @@
 /* What is written over an image: beside the workspaces. */
 #define LAYERS_SUFFIX ".root"
 
+/* What sallyport-store is born with: where its answer goes, then, for each
+ * piece of work, what it reads and the directory that it fills. */
+#define STORE_ANSWER	3
+#define STORE_FIRST	4
+#define STORE_TREES_MAX 6
+#define STORE_UID	1999999 /* of root's images: no sandbox has it */
+
 /* Of the log so much is kept. */
 #define LOG_KEPT (1024 * 1024)
 

@@ -45,6 +45,7 @@ static const struct wire_field host_sandbox_fields[] = {
 	WIRE_TEXT(struct host_sandbox, session, HOST_ID_MAX),
 	WIRE_BYTES(struct host_sandbox, workspace, REQUEST_PATH_MAX),
 	WIRE_BYTES(struct host_sandbox, note, REQUEST_NOTE_MAX),
+	WIRE_TEXT(struct host_sandbox, image, REQUEST_NAME_MAX),
 	WIRE_U32(struct host_sandbox, init_pid),
 	WIRE_BOOL(struct host_sandbox, has_exit_code),
 	WIRE_U32(struct host_sandbox, exit_code),

@@ -19,6 +19,7 @@
 #include "common/rpc.h"
 #include "sandbox-host/flow/messages_files.h"
 #include "sandbox-host/flow/messages_host.h"
+#include "sandbox-host/flow/messages_store.h"
 #include "sandbox-host/flow/messages_supervisor.h"
 
 enum host_msg_type {
@@ -40,6 +41,13 @@ enum host_msg_type {
 	MSG_HOST_EVENTS,  /* host_after -> host_events */
 	MSG_HOST_LOGS,	  /* host_after -> host_log */
 	MSG_HOST_STATUS,  /* empty -> host_status */
+	MSG_HOST_IMAGES = 400,	  /* empty -> host_images */
+	MSG_HOST_IMAGE_PULL,	  /* host_name -> host_image, once there */
+	MSG_HOST_IMAGE_REMOVE,	  /* host_name -> empty */
+	MSG_HOST_SNAPSHOT,	  /* host_snapshot_request -> host_snapshot */
+	MSG_HOST_SNAPSHOTS,	  /* host_page -> host_snapshots */
+	MSG_HOST_SNAPSHOT_SHOW,	  /* host_ref -> host_snapshot */
+	MSG_HOST_SNAPSHOT_REMOVE, /* host_ref -> empty */
 
 	/* sallyport-host -> the supervisor of a sandbox, requests */
 	MSG_SUPERVISOR_SHOW = 330, /* empty -> supervisor_state */

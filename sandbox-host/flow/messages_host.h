@@ -55,8 +55,9 @@ struct host_sandbox {
 	uint32_t owner_uid;
 	struct bytes session; /* with the gateway; empty before there is one */
 	struct bytes workspace;
-	struct bytes note; /* as the request had it */
-	uint32_t init_pid; /* outside; 0: none */
+	struct bytes note;  /* as the request had it */
+	struct bytes image; /* that its root is; empty: the host's own */
+	uint32_t init_pid;  /* outside; 0: none */
 	bool has_exit_code;
 	uint32_t exit_code; /* of its entrypoint */
 	const struct text_item *entrypoint;

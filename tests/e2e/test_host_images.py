@@ -2,6 +2,10 @@
 pools."""
 import io
 import json
+import gzip
+import hashlib
+import io
+import json
 import os
 import pathlib
 import shutil
@@ -47,12 +51,136 @@ def roots(tmp_path_factory):
     return root
 
 
+class Hostile:
+    """A tar, entry by entry, as no tar(1) makes it."""
+
+    def __init__(self):
+        self.file = io.BytesIO()
+        self.tar = tarfile.open(fileobj=self.file, mode="w",
+                                format=tarfile.PAX_FORMAT)
+
+    def add(self, name, kind=tarfile.REGTYPE, text=b"", mode=0o644, link="",
+            **pax):
+        entry = tarfile.TarInfo(name)
+        entry.type, entry.mode, entry.linkname = kind, mode, link
+        entry.size = len(text) if kind == tarfile.REGTYPE else 0
+        entry.pax_headers = pax
+        self.tar.addfile(entry, io.BytesIO(text))
+        return self
+
+    def bytes(self):
+        self.tar.close()
+        return self.file.getvalue()
+
+
+DIR, SYM, LNK = tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE
+REFUSED = {
+    "dotdot": (Hostile().add("../out", text=b"x"), "leads out"),
+    "dotdot-inside": (Hostile().add("a/../../out", text=b"x"), "leads out"),
+    "through-link": (Hostile().add("etc", SYM, link="/etc")
+                     .add("etc/passwd", text=b"x"), "no directory"),
+    "through-dotdot-link": (Hostile().add("up", SYM, link="../..")
+                            .add("up/x", text=b"x"), "no directory"),
+    "link-out": (Hostile().add("x", LNK, link="/etc/passwd"), "no directory"),
+    "link-dotdot": (Hostile().add("x", LNK, link="../digest"), "leads out"),
+    "link-through": (Hostile().add("etc", SYM, link="/etc")
+                     .add("x", LNK, link="etc/shadow"), "no directory"),
+    "link-to-link": (Hostile().add("s", SYM, link="/etc/shadow")
+                     .add("x", LNK, link="s"), "no file"),
+    "deep": (Hostile().add("/".join(["d"] * 200), DIR), "too deep"),
+    "over-directory": (Hostile().add("d", DIR).add("d", text=b"x"),
+                       "directory is there"),
+    "sparse": (Hostile().add("x", text=b"x", **{"GNU.sparse.major": "1"}),
+               "sparse"),
+}
+
+
 @pytest.fixture(scope="module")
-def host(gateway, image, roots, tmp_path_factory):
-    host = Host(gateway, tmp_path_factory.mktemp("host"),
-                images={"small": str(image),
-                        "fixed": {"source": str(image), "mode": "read"}},
-                volumes=[str(roots)]).start()
+def tars(image, tmp_path_factory):
+    """{name: path}: a good one, and hostile ones."""
+    root = tmp_path_factory.mktemp("tars")
+    good = io.BytesIO()
+    with tarfile.open(fileobj=good, mode="w") as tar:
+        tar.add(image, ".")
+    (root / "good").write_bytes(gzip.compress(good.getvalue()))
+    odd = Hostile()
+    odd.add("bin", DIR, mode=0o755)
+    odd.add("bin/sh", text=(image / "bin/busybox").read_bytes(), mode=0o6755)
+    odd.add("dev/sda", tarfile.BLKTYPE).add("etc/null", tarfile.CHRTYPE)
+    odd.add("etc/pipe", tarfile.FIFOTYPE)
+    odd.add("/etc/absolute", text=b"inside\n")
+    odd.add("etc/out", SYM, link="../../../../../../etc/debian_version")
+    odd.add("etc/resolv.conf", SYM, link="/proc/1/environ")
+    odd.add("etc/hosts/in/the/way", DIR)
+    odd.add("usr", SYM, link="/etc").add("var", text=b"no directory")
+    odd.add("etc/x", text=b"x", **{"SCHILY.xattr.user.overlay.opaque": "y",
+                                   "SCHILY.xattr.security.capability": "x"})
+    odd.add("long/" + "n" * 200, text=b"long")
+    (root / "odd").write_bytes(odd.bytes())
+    (root / "cut").write_bytes((root / "odd").read_bytes()[:5000])
+    (root / "garbage").write_bytes(os.urandom(4096))
+    for name, (tar, _) in REFUSED.items():
+        (root / name).write_bytes(tar.bytes())
+    for path in [root, *root.iterdir()]:
+        path.chmod(0o755)
+    return {path.name: path for path in root.iterdir()}
+
+
+@pytest.fixture(scope="module")
+def layout(tars, tmp_path_factory):
+    """An OCI image with the good tar as its one layer: (skopeo's words,
+    digest of its manifest)."""
+    root = tmp_path_factory.mktemp("oci")
+    blobs = root / "blobs/sha256"
+    blobs.mkdir(parents=True)
+
+    def put(data):
+        digest = hashlib.sha256(data).hexdigest()
+        (blobs / digest).write_bytes(data)
+        return {"digest": f"sha256:{digest}", "size": len(data)}
+
+    layer = tars["good"].read_bytes()
+    plain = hashlib.sha256(gzip.decompress(layer)).hexdigest()
+    config = put(json.dumps(
+        {"architecture": "amd64", "os": "linux", "config": {},
+         "rootfs": {"type": "layers",
+                    "diff_ids": [f"sha256:{plain}"]}}).encode())
+    kind = "application/vnd.oci.image"
+    manifest = put(json.dumps(
+        {"schemaVersion": 2, "mediaType": f"{kind}.manifest.v1+json",
+         "config": {"mediaType": f"{kind}.config.v1+json", **config},
+         "layers": [{"mediaType": f"{kind}.layer.v1.tar+gzip",
+                     **put(layer)}]}).encode())
+    (root / "oci-layout").write_text('{"imageLayoutVersion": "1.0.0"}')
+    (root / "index.json").write_text(json.dumps(
+        {"schemaVersion": 2, "manifests": [
+            {"mediaType": f"{kind}.manifest.v1+json", **manifest,
+             "annotations": {"org.opencontainers.image.ref.name": "it"}}]}))
+    for path in [root, *root.rglob("*")]:
+        path.chmod(0o755)
+    for path in [root, *root.parents]:
+        if path.stat().st_uid == os.geteuid() and path != pathlib.Path("/"):
+            path.chmod(path.stat().st_mode | 0o011)
+    return f"oci:{root}:it", manifest["digest"]
+
+
+@pytest.fixture(scope="module")
+def host(gateway, image, roots, tars, layout, tmp_path_factory):
+    images = {name: str(path) for name, path in tars.items()}
+    images["good"] = {"source": str(tars["good"]), "digest":
+                      "sha256:" + hashlib.sha256(
+                          tars["good"].read_bytes()).hexdigest()}
+    images["other"] = {"source": str(tars["odd"]),
+                       "digest": images["good"]["digest"]}
+    images |= {"small": str(image),
+               "fixed": {"source": str(image), "mode": "read"},
+               "oci": {"source": layout[0], "digest": layout[1]},
+               "oci-other": {"source": layout[0],
+                             "digest": images["good"]["digest"]},
+               "oci-none": "oci:/nonexistent:it"}
+    host = Host(gateway, tmp_path_factory.mktemp("host"), images=images,
+                volumes=[str(roots)],
+                limits={"snapshots": 5, "snapshot_bytes": "8MiB"}).start()
     yield host
     host.stop()
     host.check()
@@ -111,6 +239,203 @@ def test_an_image_that_there_is_not_is_refused(host):
     done = host.run("create", "--workspace", "-", "--image", "none")
     assert (done.returncode, "has none of that name" in done.stderr) == \
         (3, True)
+
+
+def image_cli(host, *words):
+    command = host.command(*words)
+    command[1] = "image"
+    return subprocess.run(command, env=host.env(), capture_output=True,
+                          text=True, timeout=120, check=False)
+
+
+def pull(host, name):
+    return image_cli(host, "pull", name)
+
+
+def test_a_tar_is_unpacked_once_and_its_digest_named(host, tars):
+    digest = hashlib.sha256(tars["good"].read_bytes()).hexdigest()
+    assert "not in the store" in host.run("create", "--image", "good").stderr
+    done = pull(host, "good")
+    assert done.stdout == f"sha256:{digest}\n", done.stderr
+    box = create(host, "--image", "good")
+    assert sh(host, box, "cat /etc/of-the-image; echo x > /etc/new; "
+                         "cat /etc/new").stdout == "image\nx\n"
+    assert host.show(box)["image"] == "good"
+    # It is in use.
+    assert pull(host, "good").returncode == 7
+    assert image_cli(host, "rm", "good").returncode == 7
+    host.ok("kill", box)
+    assert pull(host, "good").returncode == 0
+    rows = json.loads(image_cli(host, "list", "-o", "json").stdout)["images"]
+    row, = [row for row in rows if row["name"] == "good"]
+    assert row["available"] and row["digest"] == f"sha256:{digest}"
+    assert image_cli(host, "rm", "good").returncode == 0
+    assert "not in the store" in host.run("create", "--image", "good").stderr
+    assert image_cli(host, "rm", "good").returncode == 6
+    assert pull(host, "small").returncode == 7
+    assert pull(host, "nothing").returncode == 6
+
+
+def test_an_image_of_another_digest_is_refused(host):
+    for name in ("other", "oci-other"):
+        done = pull(host, name)
+        assert done.returncode == 1 and "as host.yaml says" in done.stderr
+        assert "not in the store" in host.run("create", "--image",
+                                              name).stderr
+
+
+@pytest.mark.parametrize("name", [*REFUSED, "cut", "garbage", "oci-none"])
+def test_a_hostile_tar_is_refused(host, name):
+    done = pull(host, name)
+    words = REFUSED[name][1] if name in REFUSED else ""
+    assert done.returncode == 1 and words in done.stderr, done.stderr
+    assert not (host.dir / "store/images" / name).exists()
+
+
+def test_what_is_odd_in_a_tar_does_no_harm(host):
+    assert pull(host, "odd").returncode == 0
+    root = host.dir / "store/images/odd/root"
+    assert not (root / "dev/sda").exists()
+    assert not os.path.lexists(root / "etc/null")
+    assert not os.path.lexists(root / "etc/pipe")
+    assert (root / "bin/sh").stat().st_mode & 0o7777 == 0o755
+    assert (root / "etc/absolute").read_text() == "inside\n"
+    assert not os.listxattr(root / "etc/x")
+    assert (root / "long" / ("n" * 200)).read_text() == "long"
+    box = create(host, "--image", "odd")
+    # Ours stand where they do, whatever was there.
+    done = host.exec(box, "/bin/sh", "-c", "read a < /etc/resolv.conf; "
+                     "read b < /etc/hosts; echo $a; echo $b; "
+                     "read c < /etc/out || echo nothing")
+    assert done.stdout == ("nameserver 198.18.0.1\n"
+                           "127.0.0.1 localhost sandbox\nnothing\n"), \
+        done.stderr
+    host.ok("kill", box)
+
+
+def test_an_oci_image_is_pulled_by_its_digest(host, layout):
+    done = pull(host, "oci")
+    assert done.stdout == layout[1] + "\n", done.stderr
+    box = create(host, "--image", "oci")
+    assert sh(host, box, "cat /etc/of-the-image; echo x > /opt/new; "
+                         "cat /opt/new").stdout == "image\nx\n"
+    host.ok("kill", box)
+
+
+# ---- snapshots ----
+
+def snapshots(host):
+    command = host.command("list", "-o", "json")
+    command[1] = "snapshot"
+    done = subprocess.run(command, env=host.env(), capture_output=True,
+                          text=True, check=True)
+    return json.loads(done.stdout)["snapshots"]
+
+
+def remove(host, snapshot):
+    command = host.command("rm", snapshot)
+    command[1] = "snapshot"
+    return subprocess.run(command, env=host.env(), capture_output=True,
+                          text=True, check=False)
+
+
+def test_a_snapshot_keeps_what_was_written(host):
+    box = create(host, "--image", "small")
+    done = sh(host, box, """
+        set -e
+        echo root > /opt/mine; rm /etc/passwd; rm -r /var/lib; mkdir /var/lib
+        echo work > here; mkdir -p a/b; echo deep > a/b/c; ln -s /etc/shadow s
+        ln here linked; dd if=/dev/zero of=sparse bs=1 count=1 seek=100000000
+        chmod 755 here""")
+    assert done.returncode == 0, done.stderr
+    snapshot = host.ok("snapshot", box, "--name", "first").strip()
+    assert host.state(box) == "Running"
+    sh(host, box, "echo later > here; rm -r /opt/mine")
+    row, = [row for row in snapshots(host) if row["id"] == snapshot]
+    assert (row["state"], row["name"], row["sandbox"], row["image"]) == \
+        ("Ready", "first", box, "small")
+    assert row["bytes"] < 1000000
+    new = create(host, "--snapshot", snapshot)
+    done = sh(host, new, "cat /opt/mine here a/b/c linked; ls /var/lib; "
+                         "ls /etc/passwd; stat -c %a here; cat s; "
+                         "stat -c %s sparse")
+    assert done.stdout == "root\nwork\ndeep\nwork\n755\n100000001\n", \
+        done.stderr
+    assert host.show(new)["image"] == "small"
+    host.ok("kill", box)
+    # It stays when its sandbox has gone, and over restarts.
+    host.kill()
+    host.start()
+    assert [row["state"] for row in snapshots(host)] == ["Ready"]
+    other = create(host, "--snapshot", snapshot)
+    assert sh(host, other, "cat here").stdout == "work\n"
+    for one in (new, other):
+        host.ok("kill", one)
+    assert host.run("create", "--snapshot", snapshot).returncode == 3
+    assert host.run("create", "--workspace", "-", "--image", "fixed",
+                    "--snapshot", snapshot).returncode == 3
+    assert remove(host, snapshot).returncode == 0
+    assert remove(host, snapshot).returncode == 6
+    assert host.run("create", "--workspace", "-", "--snapshot",
+                    snapshot).returncode == 3
+    wait_until(lambda: not list((host.dir / "store/snapshots").iterdir()))
+
+
+def test_what_is_no_file_is_not_in_a_snapshot(host):
+    box = create(host)
+    done = host.exec(box, "python3", "-c", """
+import os, socket
+os.mkfifo("pipe")
+socket.socket(socket.AF_UNIX).bind("socket")
+open("file", "w").write("x")
+os.setxattr("file", "user.overlay.redirect", b"/etc")
+""")
+    assert done.returncode == 0, done.stderr
+    snapshot = host.ok("snapshot", box).strip()
+    work = host.dir / "store/snapshots" / snapshot / "workspace"
+    assert [path.name for path in work.iterdir()] == ["file"]
+    assert not os.listxattr(work / "file")
+    host.ok("kill", box)
+    remove(host, snapshot)
+
+
+def test_snapshots_have_a_quota(host):
+    box = create(host)
+    sh(host, box, "dd if=/dev/urandom of=x bs=1M count=9")
+    done = host.run("snapshot", box)
+    assert done.returncode == 1 and "larger than allowed" in done.stderr
+    assert host.state(box) == "Running"
+    row, = snapshots(host)
+    assert row["state"] == "Failed" and "larger" in row["message"]
+    remove(host, row["id"])
+    sh(host, box, "rm x; echo x > x")
+    made = [host.ok("snapshot", box).strip() for _ in range(5)]
+    done = host.run("snapshot", box)
+    assert done.returncode == 1 and "limits.snapshots" in done.stderr
+    host.ok("pause", box)
+    remove(host, made.pop())
+    made.append(host.ok("snapshot", box).strip())
+    assert host.state(box) == "Paused"
+    host.ok("kill", box)
+    assert host.run("snapshot", box).returncode == 7
+    assert host.run("snapshot", "sb-none").returncode == 6
+    for one in made:
+        assert remove(host, one).returncode == 0
+
+
+def test_a_snapshot_that_is_too_deep_fails_and_says_so(host):
+    box = create(host)
+    assert host.exec(box, "python3", "-c", """
+import os
+for _ in range(300):
+    os.mkdir("d")
+    os.chdir("d")
+""").returncode == 0
+    done = host.run("snapshot", box)
+    assert done.returncode == 1 and "deep" in done.stderr
+    for row in snapshots(host):
+        remove(host, row["id"])
+    host.ok("kill", box)
 
 
 # ---- volumes ----

@@ -1,0 +1,43 @@
+/*
+ * Snapshots: what a sandbox wrote over its image, in its workspace or in an
+ * overlay's layer, copied while it rests, and what new ones begin with. Each
+ * is a directory of the store with a record, and is kept over restarts.
+ */
+#ifndef SANDBOX_HOST_DAEMON_SNAPSHOTS_H
+#define SANDBOX_HOST_DAEMON_SNAPSHOTS_H
+
+#include "sandbox-host/daemon/daemon.h"
+#include "sandbox-host/daemon/jobs.h"
+#include "sandbox-host/flow/messages_store.h"
+
+struct snapshot {
+	struct daemon *daemon;
+	struct arena arena; /* of shown */
+	struct host_snapshot shown;
+	char id[HOST_ID_MAX + 1];
+	struct rpc_ticket ticket; /* who waits for it */
+	bool has_ticket;
+	struct snapshot *next, *prev;
+};
+
+/* Find what the store has; what was not finished Failed. 0, or -1. */
+int snapshots_open(struct daemon *daemon, struct err *err);
+void snapshots_close(struct daemon *daemon);
+struct snapshot *snapshots_find(const struct daemon *daemon, struct bytes id);
+/* Begin one of entry; the ticket is answered, now or when it is Ready. */
+void snapshots_begin(struct entry *entry,
+		     const struct host_snapshot_request *request, uid_t owner,
+		     struct rpc_ticket ticket);
+void snapshots_remove(struct snapshot *snapshot);
+
+/* Can a sandbox begin with it as request says? 0, or -1. */
+int snapshots_check(const struct snapshot *snapshot,
+		    const struct sandbox_request *request, struct err *err);
+/* Give entry its files, before it starts; on_end(owner) is called later. 0,
+ * or -1. */
+int snapshots_restore(const struct snapshot *snapshot, const char *id,
+		      void (*on_end)(const struct job_result *result,
+				     void *owner),
+		      void *owner, struct err *err);
+
+#endif

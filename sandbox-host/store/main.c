@@ -1,0 +1,171 @@
+/*
+ * sallyport-store WHAT BYTES-MAX [WORDS]: started by sallyport-host with the
+ * descriptors of sandbox-host/flow/files.h. The answer is one line: "ok DIGEST
+ * BYTES", or "error TEXT".
+ */
+#include <fcntl.h>
+#include <grp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/bytes.h"
+#include "common/cleanup.h"
+#include "common/confine.h"
+#include "common/log.h"
+#include "sandbox-host/flow/files.h"
+#include "sandbox-host/store/store.h"
+
+#define PULL_PLACE "/mnt"
+
+static const char *const calls[] = {
+	"openat",    "mkdirat",	   "symlinkat",	 "linkat",     "unlinkat",
+	"fchmod",    "getdents64", "fstat",	 "newfstatat", "lseek",
+	"ftruncate", "pread64",	   "pwrite64",	 "fsetxattr",  "fgetxattr",
+	"utimensat", "mknodat",	   "readlinkat", "ioctl",      NULL};
+
+struct work {
+	const char *what;
+	int argc;
+	char **argv; /* behind the bytes */
+	struct store_budget budget;
+	char digest[80];
+};
+
+/* Files belong to who is to use them: an image to a user of its own, a copy to
+ * the owner of what is copied. */
+static int confine_to(const struct work *work, int first, struct err *err)
+{
+	struct confine_path paths[STORE_TREES_MAX];
+	struct confine_spec spec = {.name = "store",
+				    .syscalls = calls,
+				    .paths = paths,
+				    .memory_max = 512u << 20};
+	bool is_copy = !strcmp(work->what, "copy");
+	struct stat st;
+
+	if (fstat(first, &st) < 0)
+		return err_system(err, "look at a directory");
+	spec.uid = is_copy ? st.st_uid : STORE_UID;
+	spec.gid = is_copy ? st.st_gid : STORE_UID;
+	for (int i = 0; i < (is_copy ? 2 * work->argc : 1); i++)
+		paths[spec.path_count++] = (struct confine_path){
+			.fd = is_copy ? first + i : first + 1,
+			.writable = !is_copy || i % 2 == 1,
+			.makes_links = !is_copy || i % 2 == 1,
+		};
+	return confine(&spec, err);
+}
+
+static int do_copy(struct work *work, struct err *err)
+{
+	if (work->argc < 1 || 2 * work->argc > STORE_TREES_MAX)
+		return err_set(err, ERR_INVALID, "nothing to copy");
+	if (confine_to(work, STORE_FIRST, err) < 0)
+		return -1;
+	for (int i = 0; i < work->argc; i++)
+		if (copy_tree(STORE_FIRST + 2 * i, STORE_FIRST + 2 * i + 1,
+			      !strcmp(work->argv[i], "layer"), &work->budget,
+			      err) < 0)
+			return -1;
+	return 0;
+}
+
+static int do_unpack(struct work *work, struct err *err)
+{
+	uint8_t digest[DIGEST_LEN];
+	char *at = work->digest + strlen("sha256:");
+
+	if (confine_to(work, STORE_FIRST, err) < 0 ||
+	    unpack_tar(STORE_FIRST, STORE_FIRST + 1, &work->budget, digest,
+		       err) < 0)
+		return -1;
+	memcpy(work->digest, "sha256:", sizeof("sha256:"));
+	for (size_t i = 0; i < sizeof(digest); i++)
+		(void)snprintf(at + 2 * i, 3, "%02x", digest[i]);
+	return 0;
+}
+
+/* The store is root's alone: who gives up root's rights finds it elsewhere. */
+static int enter_place(struct err *err)
+{
+	auto_fd int tree = -1;
+
+	if (geteuid() != 0)
+		return fchdir(STORE_FIRST + 1) < 0
+			       ? err_system(err, "enter the store")
+			       : 0;
+	tree = open_tree(STORE_FIRST + 1, "",
+			 OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+	if (tree < 0 || unshare(CLONE_NEWNS) < 0 ||
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    move_mount(tree, "", AT_FDCWD, PULL_PLACE,
+		       MOVE_MOUNT_F_EMPTY_PATH) < 0 ||
+	    chdir(PULL_PLACE) < 0)
+		return err_system(err, "enter the store");
+	return 0;
+}
+
+/* It starts programs, which talk to a registry: without rights, but not
+ * confined to what they would not run in. */
+static int do_pull(struct work *work, struct err *err)
+{
+	if (work->argc != 1)
+		return err_set(err, ERR_INVALID, "nothing to pull");
+	if (enter_place(err) < 0)
+		return -1;
+	if (geteuid() == 0 && (setgroups(0, NULL) < 0 ||
+			       setresgid(STORE_UID, STORE_UID, STORE_UID) < 0 ||
+			       setresuid(STORE_UID, STORE_UID, STORE_UID) < 0))
+		return err_system(err, "give up rights");
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return err_system(err, "give up rights");
+	return oci_pull(work->argv[0], work->digest, err);
+}
+
+static int work_on(struct work *work, struct err *err)
+{
+	if (!strcmp(work->what, "copy"))
+		return do_copy(work, err);
+	if (!strcmp(work->what, "unpack"))
+		return do_unpack(work, err);
+	if (!strcmp(work->what, "pull"))
+		return do_pull(work, err);
+	return err_set(err, ERR_INVALID, "nothing to do");
+}
+
+int main(int argc, char **argv)
+{
+	struct work work = {.budget.entries = STORE_ENTRIES_MAX};
+	struct err err = {0};
+	uint64_t bytes = 0;
+	int rc;
+
+	if (argc < 3 || bytes_to_u64(bytes_str(argv[2]), 19, &bytes) < 0) {
+		(void)fputs("sallyport-store is started by sallyport-host\n",
+			    stderr);
+		return 2;
+	}
+	work.what = argv[1];
+	work.argc = argc - 3;
+	work.argv = argv + 3;
+	work.budget.bytes = bytes;
+	(void)umask(077);
+	(void)signal(SIGCHLD, SIG_DFL);
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	log_open("store", NULL);
+	rc = work_on(&work, &err);
+	if (rc < 0)
+		(void)dprintf(STORE_ANSWER, "error %s\n", err.text);
+	else
+		(void)dprintf(STORE_ANSWER, "ok %s %llu\n",
+			      work.digest[0] ? work.digest : "-",
+			      (unsigned long long)(bytes - work.budget.bytes));
+	return rc < 0 ? 1 : 0;
+}
