@@ -74,9 +74,8 @@ static uint64_t fs_rights(int abi)
 static int add_path(int ruleset, const struct confine_path *path,
 		    uint64_t handled, struct err *err)
 {
-	uint64_t wanted =
-		FS_READ | (path->writable ? FS_WRITE : 0) |
-		(path->makes_links ? FS_MAKE_SYM | FS_MAKE_CHAR : 0);
+	uint64_t wanted = FS_READ | (path->writable ? FS_WRITE : 0) |
+			  (path->makes_links ? FS_MAKE_SYM | FS_MAKE_CHAR : 0);
 	const struct path_attr attr = {
 		.allowed = wanted & handled,
 		.parent_fd = path->fd,
