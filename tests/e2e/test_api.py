@@ -546,6 +546,39 @@ console.log(JSON.stringify({
     assert said["refused"][1] == "SANDBOX_NOT_FOUND"
 
 
+def test_the_sdk_makes_a_sandbox_and_comes_back_to_it(api, sdk):
+    """create waits for execd; pause and resume connect again."""
+    said = api.node(sdk, """
+const made = await Sandbox.create({
+  connectionConfig: connection, image: "host", timeoutSeconds: 600,
+  metadata: { by: "create" }, env: { GREETING: "hi" },
+  networkPolicy: { defaultAction: "deny", egress: [] },
+  resource: { cpu: "1", memory: "512Mi" } });
+const info = await made.getInfo();
+const endpoint = await made.getEndpoint(8124);
+const healthy = await made.isHealthy();
+await made.pause();
+const paused = await made.getInfo();
+const again = await made.resume();
+await again.renew(3600);
+const other = await Sandbox.connect({
+  connectionConfig: connection, sandboxId: made.id });
+const state = (await other.getInfo()).status.state;
+await other.kill();
+const ended = (await again.getInfo()).status.state;
+console.log(JSON.stringify({ id: made.id, info, endpoint, healthy,
+  paused: paused.status.state, state, ended }));
+""")
+    assert said["healthy"] is True
+    assert said["info"]["metadata"] == {"by": "create"}
+    assert said["info"]["image"] == {"uri": "host"}
+    assert (said["paused"], said["state"], said["ended"]) == (
+        "Paused", "Running", "Terminated")
+    assert said["endpoint"]["endpoint"].endswith(
+        f"/sandboxes/{said['id']}/proxy/8124")
+    assert list(said["endpoint"]["headers"]) == ["X-SALLYPORT-TOKEN"]
+
+
 # ---- ends ----
 
 def test_a_killed_api_comes_back_and_a_token_still_holds(own_api):

@@ -93,10 +93,11 @@ static void what_would_be_open_to_strangers_is_an_error(void **state)
 		bool is_fine = read_text(&config, table[i].text, &report);
 
 		assert_int_equal(is_fine, table[i].says == NULL);
+		if (!table[i].says)
+			continue;
 		text = strndup((const char *)buf_view(&report).data,
 			       buf_len(&report));
-		if (table[i].says)
-			assert_non_null(strstr(text, table[i].says));
+		assert_non_null(strstr(text, table[i].says));
 	}
 }
 
