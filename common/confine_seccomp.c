@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <seccomp.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
@@ -43,8 +44,10 @@ static int allow(scmp_filter_ctx filter, const char *name, struct err *err)
 {
 	const struct scmp_arg_cmp not_executable =
 		SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0);
+	const struct scmp_arg_cmp window_size =
+		SCMP_A1(SCMP_CMP_EQ, TIOCSWINSZ);
 	int call = seccomp_syscall_resolve_name(name);
-	bool is_mapping;
+	const struct scmp_arg_cmp *only = NULL;
 	int done;
 
 	if (call == __NR_SCMP_ERROR)
@@ -54,9 +57,12 @@ static int allow(scmp_filter_ctx filter, const char *name, struct err *err)
 	/* Another architecture has it: nothing to allow here. */
 	if (call < 0)
 		return 0;
-	is_mapping = call == SYS_mmap || call == SYS_mprotect;
-	done = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, call, is_mapping,
-				      is_mapping ? &not_executable : NULL);
+	if (call == SYS_mmap || call == SYS_mprotect)
+		only = &not_executable;
+	else if (call == SYS_ioctl)
+		only = &window_size;
+	done = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, call,
+				      only != NULL, only);
 	return done < 0 ? failed(done, err, name) : 0;
 }
 

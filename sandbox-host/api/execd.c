@@ -14,6 +14,7 @@ static void on_sweep(void *owner)
 	uint64_t now = clock_monotonic_ms();
 
 	session_sweep(execd, now);
+	pty_sweep(execd, now);
 	io_timer_set(execd->sweep, EXECD_SWEEP_MS);
 }
 

@@ -21,9 +21,10 @@
 /* Beside confine's base set: accepted connections; sealed requests; pipes
  * for the commands that are run in sandboxes. */
 static const char *const syscalls[] = {
-	"accept4",	     "getsockname",	   "getsockopt",
-	"setsockopt",	     "shutdown",	   "pipe2",
-	CONFINE_CALLS_MEMFD, CONFINE_CALLS_SECRET, NULL,
+	"accept4",    "getsockname",	   "getsockopt",
+	"setsockopt", "shutdown",	   "pipe2",
+	"ioctl",      CONFINE_CALLS_MEMFD, CONFINE_CALLS_SECRET,
+	NULL,
 };
 
 /* Without the daemon nothing can be done; the next one starts another. */

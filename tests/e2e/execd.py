@@ -1,42 +1,27 @@
 """The execd endpoint of one sandbox, asked raw."""
-import hashlib
-import hmac
 import http.client
 import json
-import socket
+import struct
 
-
-def free_port():
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return sock.getsockname()[1]
-
-
-def api_config(key="a key for tests"):
-    """What host.yaml needs for the API: (port, settings)."""
-    port = free_port()
-    return port, {"listen": [f"127.0.0.1:{port}"],
-                  "api_keys": ["sha256:" + hashlib.sha256(
-                      key.encode()).hexdigest()]}
+from websocket import BINARY, CLOSE, PING, PONG, TEXT, Client, frame, \
+    read_message
 
 
 class Execd:
-    def __init__(self, host, port, box):
-        secret = (host.dir / "host/api.key").read_bytes()
-        self.token = hmac.new(secret, f"execd/{box}".encode(),
-                              "sha256").hexdigest()
-        self.port = port
-        self.prefix = f"/sandboxes/{box}/execd"
+    def __init__(self, api, box):
+        self.api = api
+        self.prefix, self.headers = api.endpoint(box, 44772)
 
     def connect(self, timeout=60):
-        return http.client.HTTPConnection("127.0.0.1", self.port,
+        return http.client.HTTPConnection("127.0.0.1", self.api.port,
                                           timeout=timeout)
 
     def open(self, method, path, body=None, token=None, timeout=60):
         """A connection whose answer's head was read, and that answer."""
         connection = self.connect(timeout)
-        headers = {"X-EXECD-ACCESS-TOKEN":
-                   self.token if token is None else token}
+        headers = dict(self.headers)
+        if token is not None:
+            headers = {name: token for name in headers}
         data = None
         if body is not None:
             data = body if isinstance(body, bytes) else json.dumps(body)
@@ -69,6 +54,65 @@ class Execd:
     def run(self, command, path="/command", **more):
         """Run to the end: (exit code as told, stdout lines, stderr lines)"""
         return told(self.stream(path, {"command": command, **more}))
+
+
+class Terminal:
+    """The client of a terminal."""
+
+    def __init__(self, execd, name, query=""):
+        self.client = Client(
+            execd.api.socket(), "127.0.0.1",
+            f"{execd.prefix}/pty/{name}/ws{query}",
+            [f"{name}: {value}" for name, value in execd.headers.items()])
+        self.status = self.client.status
+        self.output = b""
+        self.replay = None
+        self.code = self.closed = None
+
+    def type(self, text):
+        self.client.stream.sendall(frame(BINARY, b"\0" + text.encode()))
+
+    def say(self, **control):
+        self.client.stream.sendall(frame(TEXT, json.dumps(control).encode()))
+
+    def hear(self):
+        """The next control frame; output is put aside. None: closed."""
+        while self.closed is None:
+            opcode, data = read_message(self.client.stream)
+            if opcode == TEXT:
+                return json.loads(data)
+            if opcode == CLOSE:
+                self.closed = struct.unpack(">H", data[:2])[0]
+            elif opcode == PING:
+                self.client.stream.sendall(frame(PONG, data))
+            elif data[0] in (1, 2):
+                self.output += data[1:]
+            elif data[0] == 3:
+                self.replay = struct.unpack(">Q", data[1:9])[0], data[9:]
+            if opcode == BINARY:
+                return {"type": "output"}
+        return None
+
+    def until(self, what):
+        """Hear until that is in the output."""
+        while what.encode() not in self.output:
+            assert self.hear(), self.output
+
+    def wait(self, kind):
+        """The next control frame of that type."""
+        while True:
+            heard = self.hear()
+            assert heard, (kind, self.output)
+            if heard["type"] == kind:
+                return heard
+
+    def wait_closed(self):
+        while self.hear():
+            pass
+        return self.closed
+
+    def close(self):
+        self.client.stream.close()
 
 
 def events_of(response):

@@ -6,19 +6,17 @@ import pathlib
 import threading
 
 import pytest
-from execd import Execd, api_config, told
-from host import Host
+from api import Api
+from execd import Execd, Terminal, told
 from waiting import wait_until
+from websocket import BINARY, TEXT, frame
 
 POLICY = "version: 1\ncommands: {allow: [echo], deny: [id]}\n"
 
 
 @pytest.fixture(scope="module")
 def host(gateway, tmp_path_factory):
-    port, config = api_config()
-    host = Host(gateway, tmp_path_factory.mktemp("execd"), **config)
-    host.port = port
-    host.start()
+    host = Api(gateway, tmp_path_factory.mktemp("execd")).start()
     yield host
     host.stop()
     host.check()
@@ -31,7 +29,7 @@ def box(host):
 
 @pytest.fixture
 def execd(host, box):
-    return Execd(host, host.port, box)
+    return Execd(host, box)
 
 
 def processes(host, box, words):
@@ -219,10 +217,10 @@ def test_what_is_not_there_says_so(execd, method, path, status):
 
 
 def test_only_the_sandboxs_own_token_lets_in(host, execd):
-    other = Execd(host, host.port, host.create("--name", "other"))
+    other = Execd(host, host.create("--name", "other"))
     name = next(execd.stream("/command", {"command": "true",
                                           "background": True}))["text"]
-    for token in ("", "wrong", other.token):
+    for token in ("", "wrong", next(iter(other.headers.values()))):
         for method, path in (("GET", "/ping"), ("POST", "/command"),
                              ("GET", f"/command/status/{name}")):
             status, _, text = execd.ask(
@@ -237,7 +235,7 @@ def test_only_the_sandboxs_own_token_lets_in(host, execd):
 def test_commands_of_the_policy_are_judged(host, tmp_path):
     policy = tmp_path / "policy.yaml"
     policy.write_text(POLICY)
-    execd = Execd(host, host.port, host.create("--policy", policy))
+    execd = Execd(host, host.create("--policy", policy))
     assert execd.run("echo fine")[:2] == (0, ["fine"])
     status, _, text = execd.ask("POST", "/command", {"command": "echo; id"})
     assert status == 403 and "id" in json.loads(text)["message"]
@@ -251,7 +249,7 @@ def test_commands_of_the_policy_are_judged(host, tmp_path):
 
 def test_a_sandbox_that_rests_refuses_and_one_that_ended_too(host):
     name = host.create()
-    execd = Execd(host, host.port, name)
+    execd = Execd(host, name)
     assert execd.run("true")[0] == 0
     if host.run("pause", name).returncode == 0:
         for method, path in (("GET", "/ping"), ("POST", "/command")):
@@ -267,7 +265,7 @@ def test_a_sandbox_that_rests_refuses_and_one_that_ended_too(host):
 
 def test_a_sandbox_that_is_killed_ends_its_streams(host):
     name = host.create()
-    events = Execd(host, host.port, name).stream(
+    events = Execd(host, name).stream(
         "/command", {"command": "echo ready; sleep 73.5"})
     for event in events:
         if event["type"] == "stdout":
@@ -279,7 +277,7 @@ def test_a_sandbox_that_is_killed_ends_its_streams(host):
 def test_so_many_commands_run_at_once_and_no_more(host):
     """The bound is named, and those that run are not harmed."""
     box = host.create()
-    execd = Execd(host, host.port, box)
+    execd = Execd(host, box)
     assert execd.run("mkfifo gate")[0] == 0
     results = []
 
@@ -358,7 +356,7 @@ def test_a_state_that_is_too_large_is_not_taken(execd):
 
 
 def test_sessions_are_bounded(host):
-    execd = Execd(host, host.port, host.create())
+    execd = Execd(host, host.create())
     for _ in range(32):
         execd.json("POST", "/session")
     status, _, text = execd.ask("POST", "/session")
@@ -369,3 +367,127 @@ def test_isolated_runs_are_said_not_to_be_there(execd):
     answer = execd.json("GET", "/v1/isolated/capabilities")
     assert answer["available"] is False and answer["message"]
     assert execd.json("GET", "/v1/isolated/sessions") == {"sessions": []}
+
+
+# ---- terminals ----
+
+def test_a_terminal_is_one_and_is_taken_over(execd):
+    name = execd.json("POST", "/pty", {"cwd": "/usr"}, 201)["session_id"]
+    assert execd.json("GET", f"/pty/{name}") == {
+        "session_id": name, "running": False, "output_offset": 0}
+    one = Terminal(execd, name)
+    assert one.wait("connected")["mode"] == "pty"
+    one.type("tty; pwd; stty size; echo a''bc\n")
+    one.until("abc")
+    assert b"/dev/pts/" in one.output and b"/usr\r\n" in one.output
+    assert b"24 80" in one.output
+    one.say(type="resize", rows=50, cols=132)
+    one.type("stty size; echo d''ef\n")
+    one.until("def")
+    assert b"50 132" in one.output
+    one.say(type="ping")
+    one.wait("pong")
+    # Only one looks; another one may take its place, when it says so.
+    assert Terminal(execd, name).status == 409
+    two = Terminal(execd, name, "?takeover=1")
+    two.wait("connected")
+    assert two.replay[0] == 0 and b"def" in two.replay[1]
+    assert one.wait_closed() == 4001
+    offset = two.replay[0] + len(two.replay[1])
+    two.type("echo g''hi\n")
+    two.until("ghi")
+    two.close()
+    wait_until(lambda: execd.json(
+        "GET", f"/pty/{name}")["output_offset"] > offset)
+    # It goes on without a client, and what it says meanwhile is replayed.
+    three = None
+
+    def is_free():
+        nonlocal three
+        three = Terminal(execd, name, f"?since={offset}")
+        return three.status == 101
+    wait_until(is_free)
+    three.wait("connected")
+    assert three.replay[0] == offset and b"ghi" in three.replay[1]
+    assert b"def" not in three.replay[1]
+    three.type("exit 7\n")
+    assert three.wait("exit")["exit_code"] == 7
+    assert three.wait_closed() == 1000
+    assert execd.json("GET", f"/pty/{name}")["running"] is False
+    assert execd.ask("DELETE", f"/pty/{name}")[0] == 200
+    assert execd.ask("GET", f"/pty/{name}")[0] == 404
+
+
+def test_a_terminal_that_is_deleted_ends(host, box, execd):
+    name = execd.json("POST", "/pty", {"command": "sleep 76.5"},
+                      201)["session_id"]
+    terminal = Terminal(execd, name)
+    terminal.wait("connected")
+    wait_until(lambda: processes(host, box, "sleep 76.5"))
+    assert execd.ask("DELETE", f"/pty/{name}")[0] == 200
+    assert terminal.wait_closed() == 1000
+    wait_until(lambda: not processes(host, box, "sleep 76.5"))
+
+
+def test_without_a_terminal_the_streams_are_apart(execd):
+    name = execd.json("POST", "/pty", {
+        "command": "tty; read x; echo got $x; echo no >&2; sleep 77.5"},
+        201)["session_id"]
+    terminal = Terminal(execd, name, "?pty=0")
+    assert terminal.wait("connected")["mode"] == "pipe"
+    terminal.say(type="stdin", data="words\n")
+    terminal.until("got words")
+    terminal.until("no\n")
+    assert b"not a tty" in terminal.output
+    terminal.say(type="nonsense")
+    assert terminal.wait("error")["code"] == "INVALID_FRAME"
+    terminal.say(type="signal", signal="SIGNONE")
+    assert terminal.wait("error")["code"] == "INVALID_FRAME"
+    terminal.say(type="signal", signal="SIGTERM")
+    assert terminal.wait("exit")["exit_code"] == -1
+
+
+def test_a_viewer_that_does_not_read_holds_the_terminal(execd):
+    size = 30_000_000
+    name = execd.json("POST", "/pty", {"command": f"yes | head -c {size}"},
+                      201)["session_id"]
+    terminal = Terminal(execd, name, "?pty=0")
+    terminal.wait("connected")
+    seen = []
+
+    def rests():
+        seen.append(execd.json("GET", f"/pty/{name}")["output_offset"])
+        return len(seen) > 10 and seen[-1] == seen[-10] > 0
+    wait_until(rests)
+    assert seen[-1] < size
+    # Without it the rest is written, and only the newest is kept.
+    terminal.close()
+    wait_until(lambda: not execd.json("GET", f"/pty/{name}")["running"])
+    assert execd.json("GET", f"/pty/{name}")["output_offset"] == size
+    terminal = Terminal(execd, name, "?pty=0")
+    terminal.wait("connected")
+    assert len(terminal.replay[1]) == 256 * 1024
+    terminal.close()
+    assert execd.ask("DELETE", f"/pty/{name}")[0] == 200
+
+
+@pytest.mark.parametrize("what,code", [
+    (b"\xff\xff\xff\xff", 1002),
+    (frame(BINARY, b"\0x", mask=False), 1002),
+    (frame(BINARY, b"\0" * 70000), 1009),
+    (frame(TEXT, b"\xff"), 1007),
+])
+def test_frames_that_are_wrong_close(execd, what, code):
+    name = execd.json("POST", "/pty", status=201)["session_id"]
+    terminal = Terminal(execd, name)
+    terminal.wait("connected")
+    terminal.client.stream.sendall(what)
+    assert terminal.wait_closed() == code
+    assert execd.ask("DELETE", f"/pty/{name}")[0] == 200
+
+
+def test_a_terminal_needs_a_token_and_an_upgrade(execd):
+    name = execd.json("POST", "/pty", status=201)["session_id"]
+    assert execd.ask("GET", f"/pty/{name}/ws")[0] == 426
+    assert execd.ask("GET", f"/pty/{name}/ws", token="no")[0] == 401
+    assert Terminal(execd, "pty-unknown").status == 404
