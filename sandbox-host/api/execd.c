@@ -6,6 +6,9 @@
 #include "common/clock.h"
 #include "sandbox-host/api/api.h"
 
+#define WATCH_MS 1000
+#define MIB	 (1024.0 * 1024.0)
+
 /* ---- what is kept ---- */
 
 static void on_sweep(void *owner)
@@ -223,21 +226,6 @@ void execd_fail(struct exchange *exchange, const struct exec_client *client)
 
 /* ---- ping, metrics ---- */
 
-static const struct exchange_question *show(struct exchange *exchange,
-					    struct exchange_question *question,
-					    struct host_ref *ref)
-{
-	ref->id = exchange->sandbox;
-	*question = (struct exchange_question){
-		.type = MSG_HOST_SHOW,
-		.schema = &host_ref_schema,
-		.message = ref,
-		.fd = -1,
-		.reply_schema = &host_sandbox_schema,
-	};
-	return question;
-}
-
 static void on_shown(struct exchange *exchange, const void *message, int *fd)
 {
 	const struct host_sandbox *sandbox = message;
@@ -253,13 +241,114 @@ static void on_shown(struct exchange *exchange, const void *message, int *fd)
 
 static void ping(struct exchange *exchange)
 {
-	struct exchange_question question;
-	struct host_ref ref;
+	const struct host_ref ref = {.id = exchange->sandbox};
+	const struct exchange_question question = {
+		.type = MSG_HOST_SHOW,
+		.schema = &host_ref_schema,
+		.message = &ref,
+		.fd = -1,
+		.reply_schema = &host_sandbox_schema,
+	};
 
-	exchange_ask(exchange, show(exchange, &question, &ref), on_shown);
+	exchange_ask(exchange, &question, on_shown);
+}
+
+static json_t *metrics_json(const struct host_metrics *metrics)
+{
+	return json_pack("{s:i,s:f,s:f,s:f,s:i,s:I}", "cpu_count",
+			 (int)metrics->cpu_count, "cpu_used_pct",
+			 metrics->cpu_percent / 100.0, "mem_total_mib",
+			 (double)metrics->memory_total / MIB, "mem_used_mib",
+			 (double)metrics->memory_used / MIB, "processes",
+			 (int)metrics->processes, "timestamp",
+			 (json_int_t)clock_wall_ms());
+}
+
+static void ask_metrics(struct exchange *exchange,
+			exchange_answer_fn *on_answer)
+{
+	const struct host_ref ref = {.id = exchange->sandbox};
+	const struct exchange_question question = {
+		.type = MSG_HOST_METRICS,
+		.schema = &host_ref_schema,
+		.message = &ref,
+		.fd = -1,
+		.reply_schema = &host_metrics_schema,
+	};
+
+	exchange_ask(exchange, &question, on_answer);
+}
+
+static void on_metrics(struct exchange *exchange, const void *message, int *fd)
+{
+	(void)fd;
+	exchange_reply_json(exchange, 200, metrics_json(message));
+}
+
+static void get_metrics(struct exchange *exchange)
+{
+	ask_metrics(exchange, on_metrics);
+}
+
+/* One each second, until the client goes or the sandbox ends. */
+struct watch {
+	struct sse sse;
+	struct io_timer *timer;
+	struct exchange *exchange;
+};
+
+static void on_watched(struct exchange *exchange, const void *message, int *fd)
+{
+	struct watch *watch = exchange->task;
+
+	(void)fd;
+	if (!watch->sse.exchange && sse_open(&watch->sse, exchange) < 0)
+		return;
+	sse_event(&watch->sse, metrics_json(message));
+	io_timer_set(watch->timer, WATCH_MS);
+}
+
+static void on_second(void *owner)
+{
+	const struct watch *watch = owner;
+
+	/* Who does not read gets the next one later. */
+	if (exchange_stream_is_full(watch->exchange))
+		io_timer_set(watch->timer, WATCH_MS);
+	else
+		ask_metrics(watch->exchange, on_watched);
+}
+
+static void on_watch_end(struct exchange *exchange)
+{
+	struct watch *watch = exchange->task;
+
+	sse_release(&watch->sse);
+	io_timer_free(watch->timer);
+	free(watch);
+}
+
+static void watch_metrics(struct exchange *exchange)
+{
+	struct watch *watch = calloc(1, sizeof(*watch));
+
+	if (watch)
+		watch->timer =
+			io_timer_new(exchange_loop(exchange), on_second, watch);
+	if (!watch || !watch->timer) {
+		free(watch);
+		exchange_fail_memory(exchange);
+		return;
+	}
+	watch->exchange = exchange;
+	exchange->task = watch;
+	exchange->on_end = on_watch_end;
+	ask_metrics(exchange, on_watched);
 }
 
 const struct route execd_routes[] = {
+	{"GET", "/metrics", ROUTE_TOKEN, 0, ROUTE_WHOLE, get_metrics},
+	{"GET", "/metrics/watch", ROUTE_TOKEN, 0, ROUTE_WHOLE, watch_metrics},
 	{"GET", "/ping", ROUTE_TOKEN, 0, ROUTE_WHOLE, ping},
 	{0},
 };

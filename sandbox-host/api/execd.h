@@ -85,6 +85,8 @@ struct sse {
 	uint64_t started_ms;
 };
 
+/* The head alone. 0, or -1: the client is gone. */
+int sse_open(struct sse *sse, struct exchange *exchange);
 /* The head, the event `init`, and pings from now on. 0, or -1: the client is
  * gone. */
 int sse_begin(struct sse *sse, struct exchange *exchange, const char *id);

@@ -17,21 +17,31 @@ static void on_ping(void *owner)
 	sse_text(sse, "ping", bytes_str("pong"));
 }
 
-int sse_begin(struct sse *sse, struct exchange *exchange, const char *id)
+int sse_open(struct sse *sse, struct exchange *exchange)
 {
 	exchange_add_field(exchange, "Cache-Control", bytes_str("no-cache"));
 	exchange_add_field(exchange, "X-Accel-Buffering", bytes_str("no"));
 	*sse = (struct sse){.exchange = exchange,
 			    .started_ms = clock_wall_ms()};
 	buf_init(&sse->out, EVENT_MAX);
-	sse->ping = io_timer_new(exchange_loop(exchange), on_ping, sse);
-	if (!sse->ping) {
+	return exchange_stream_begin(exchange, 200, "text/event-stream",
+				     UINT64_MAX);
+}
+
+int sse_begin(struct sse *sse, struct exchange *exchange, const char *id)
+{
+	struct io_timer *ping =
+		io_timer_new(exchange_loop(exchange), on_ping, sse);
+
+	if (!ping) {
 		exchange_fail_memory(exchange);
 		return -1;
 	}
-	if (exchange_stream_begin(exchange, 200, "text/event-stream",
-				  UINT64_MAX) < 0)
+	if (sse_open(sse, exchange) < 0) {
+		io_timer_free(ping);
 		return -1;
+	}
+	sse->ping = ping;
 	sse_text(sse, "init", bytes_str(id));
 	on_ping(sse);
 	return 0;
@@ -79,7 +89,8 @@ static void end(struct sse *sse)
 {
 	struct exchange *exchange = sse->exchange;
 
-	io_timer_set(sse->ping, 0);
+	if (sse->ping)
+		io_timer_set(sse->ping, 0);
 	sse->exchange = NULL;
 	exchange_stream_end(exchange);
 }

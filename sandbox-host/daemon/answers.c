@@ -425,6 +425,24 @@ static void answer_port(struct rpc_ticket ticket, const void *message, int *fd,
 		pass_on(entry, ticket, &call, false);
 }
 
+static void answer_metrics(struct rpc_ticket ticket, const void *message,
+			   int *fd, void *owner)
+{
+	const struct host_ref *ref = message;
+	struct entry *entry = find_for(owner, ref->id, STATE_USE, ticket);
+	const struct wire_empty empty = {0};
+	const struct rpc_call call = {
+		.type = MSG_SUPERVISOR_METRICS,
+		.schema = &wire_empty_schema,
+		.message = &empty,
+		.reply_schema = &host_metrics_schema,
+	};
+
+	(void)fd;
+	if (entry)
+		pass_on(entry, ticket, &call, false);
+}
+
 /* ---- events, logs, status ---- */
 
 static void answer_events(struct rpc_ticket ticket, const void *message,
@@ -471,6 +489,8 @@ const struct rpc_permit answers_permits[] = {
 	{MSG_HOST_CREATE, &wire_empty_schema, answer_create, true, PERMIT_RATE},
 	{MSG_HOST_LIST, &host_query_schema, answer_list, false, PERMIT_RATE},
 	{MSG_HOST_SHOW, &host_ref_schema, answer_show, false, PERMIT_RATE},
+	{MSG_HOST_METRICS, &host_ref_schema, answer_metrics, false,
+	 PERMIT_RATE},
 	{MSG_HOST_KILL, &host_ref_schema, answer_kill, false, PERMIT_RATE},
 	{MSG_HOST_PAUSE, &host_ref_schema, answer_pause, false, PERMIT_RATE},
 	{MSG_HOST_RESUME, &host_ref_schema, answer_resume, false, PERMIT_RATE},

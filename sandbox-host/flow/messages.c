@@ -146,6 +146,17 @@ static const struct wire_field host_log_fields[] = {
 const struct wire_schema host_log_schema =
 	WIRE_SCHEMA("host-log", struct host_log, host_log_fields);
 
+static const struct wire_field host_metrics_fields[] = {
+	WIRE_U32(struct host_metrics, cpu_count),
+	WIRE_U64(struct host_metrics, cpu_ms),
+	WIRE_U32(struct host_metrics, cpu_percent),
+	WIRE_U64(struct host_metrics, memory_total),
+	WIRE_U64(struct host_metrics, memory_used),
+	WIRE_U32(struct host_metrics, processes),
+};
+const struct wire_schema host_metrics_schema =
+	WIRE_SCHEMA("host-metrics", struct host_metrics, host_metrics_fields);
+
 static const struct wire_field host_count_fields[] = {
 	WIRE_U32(struct host_count, count),
 };

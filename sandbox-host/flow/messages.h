@@ -41,6 +41,7 @@ enum host_msg_type {
 	MSG_HOST_EVENTS,  /* host_after -> host_events */
 	MSG_HOST_LOGS,	  /* host_after -> host_log */
 	MSG_HOST_STATUS,  /* empty -> host_status */
+	MSG_HOST_METRICS = 325,	  /* host_ref -> host_metrics */
 	MSG_HOST_IMAGES = 400,	  /* empty -> host_images */
 	MSG_HOST_IMAGE_PULL,	  /* host_name -> host_image, once there */
 	MSG_HOST_IMAGE_REMOVE,	  /* host_name -> empty */
@@ -50,17 +51,18 @@ enum host_msg_type {
 	MSG_HOST_SNAPSHOT_REMOVE, /* host_ref -> empty */
 
 	/* sallyport-host -> the supervisor of a sandbox, requests */
-	MSG_SUPERVISOR_SHOW = 330, /* empty -> supervisor_state */
-	MSG_SUPERVISOR_END,	   /* supervisor_end -> empty, once begun */
-	MSG_SUPERVISOR_PAUSE,	   /* empty -> empty, once it rests */
-	MSG_SUPERVISOR_RESUME,	   /* empty -> empty, once it runs */
-	MSG_SUPERVISOR_RENEW,	   /* host_renew -> empty */
-	MSG_SUPERVISOR_CHANNEL,	   /* host_channel -> empty + fd */
-	MSG_SUPERVISOR_CONNECT,	   /* host_port -> empty + fd */
-	MSG_SUPERVISOR_PORT,	   /* host_port -> host_address */
+	MSG_SUPERVISOR_SHOW = 330,    /* empty -> supervisor_state */
+	MSG_SUPERVISOR_END,	      /* supervisor_end -> empty, once begun */
+	MSG_SUPERVISOR_PAUSE,	      /* empty -> empty, once it rests */
+	MSG_SUPERVISOR_RESUME,	      /* empty -> empty, once it runs */
+	MSG_SUPERVISOR_RENEW,	      /* host_renew -> empty */
+	MSG_SUPERVISOR_CHANNEL,	      /* host_channel -> empty + fd */
+	MSG_SUPERVISOR_CONNECT,	      /* host_port -> empty + fd */
+	MSG_SUPERVISOR_PORT,	      /* host_port -> host_address */
+	MSG_SUPERVISOR_METRICS = 345, /* empty -> host_metrics */
 	/* a supervisor -> sallyport-host, notifications */
-	MSG_SUPERVISOR_STATE,  /* supervisor_state: it became that */
-	MSG_SUPERVISOR_EVENTS, /* host_events: those that are new */
+	MSG_SUPERVISOR_STATE = 338, /* supervisor_state: it became that */
+	MSG_SUPERVISOR_EVENTS,	    /* host_events: those that are new */
 
 	/* an asker -> a supervisor, on a channel for one command */
 	MSG_EXEC_STDIO = 350, /* exec_stdio + fd, notification, before START;

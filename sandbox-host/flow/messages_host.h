@@ -150,6 +150,18 @@ struct host_log {
 };
 extern const struct wire_schema host_log_schema;
 
+/* What the processes inside use now. */
+struct host_metrics {
+	uint32_t cpu_count;    /* of the host */
+	uint64_t cpu_ms;       /* since the sandbox began */
+	uint32_t cpu_percent;  /* hundredths, of one processor, since this was
+				  asked for last; 0 the first time */
+	uint64_t memory_total; /* the limit, or the host's */
+	uint64_t memory_used;
+	uint32_t processes;
+};
+extern const struct wire_schema host_metrics_schema;
+
 struct host_count {
 	uint32_t count;
 };

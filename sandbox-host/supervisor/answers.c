@@ -201,7 +201,22 @@ static void answer_port(struct rpc_ticket ticket, const void *message, int *fd,
 	rpc_reply(ticket, &host_address_schema, &reply, -1);
 }
 
+static void answer_metrics(struct rpc_ticket ticket, const void *message,
+			   int *fd, void *owner)
+{
+	struct host_metrics metrics;
+	struct err err;
+
+	(void)message;
+	(void)fd;
+	if (metrics_read(owner, &metrics, &err) < 0)
+		rpc_refuse(ticket, HOST_REFUSED, "%s", err.text);
+	else
+		rpc_reply(ticket, &host_metrics_schema, &metrics, -1);
+}
+
 static const struct rpc_permit permits[] = {
+	{MSG_SUPERVISOR_METRICS, &wire_empty_schema, answer_metrics, false, 0},
 	{MSG_SUPERVISOR_SHOW, &wire_empty_schema, answer_show, false, 0},
 	{MSG_SUPERVISOR_END, &supervisor_end_schema, answer_end, false, 0},
 	{MSG_SUPERVISOR_PAUSE, &wire_empty_schema, answer_pause, false, 0},

@@ -80,6 +80,12 @@ int ports_open(struct supervisor *supervisor, uint16_t port, char out[64],
 	       struct err *err);
 void ports_close(struct supervisor *supervisor);
 
+/* ---- metrics.c ---- */
+
+/* What the sandbox uses. 0, or -1. */
+int metrics_read(struct supervisor *supervisor, struct host_metrics *metrics,
+		 struct err *err);
+
 /* ---- output.c ---- */
 
 /* The write end for the entrypoint, or -1. */

@@ -130,6 +130,10 @@ struct supervisor {
 	struct relay *relays;
 	size_t relay_count;
 
+	/* metrics: when they were asked for last (0: never), and what was
+	 * used by then */
+	uint64_t metrics_ms, metrics_cpu_ms;
+
 	/* output */
 	int output; /* the pipe's read end; -1 */
 	struct io_watch *output_watch;

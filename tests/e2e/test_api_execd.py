@@ -369,6 +369,36 @@ def test_isolated_runs_are_said_not_to_be_there(execd):
     assert execd.json("GET", "/v1/isolated/sessions") == {"sessions": []}
 
 
+# ---- metrics ----
+
+def test_metrics_are_of_the_sandboxs_processes(execd):
+    events = execd.stream("/command", {
+        "command": "x=$(printf %50000000s); echo ready; sleep 78.5; true"})
+    for event in events:
+        if event["type"] == "stdout":
+            break
+    metrics = execd.json("GET", "/metrics")
+    assert metrics["mem_total_mib"] > metrics["mem_used_mib"] > 45
+    assert metrics["cpu_count"] == os.cpu_count()
+    assert metrics["cpu_used_pct"] >= 0 and metrics["processes"] >= 2
+    assert metrics["timestamp"] > 1_600_000_000_000
+    events.close()
+    wait_until(lambda: execd.json("GET", "/metrics")["mem_used_mib"] < 45)
+
+
+def test_metrics_are_watched(execd):
+    connection, response = execd.open("GET", "/metrics/watch")
+    lines = []
+    while len(lines) < 3:
+        line = response.readline().strip()
+        if line:
+            lines.append(json.loads(line))
+    connection.close()
+    assert all("cpu_used_pct" in line for line in lines)
+    times = [line["timestamp"] for line in lines]
+    assert times == sorted(set(times))
+
+
 # ---- terminals ----
 
 def test_a_terminal_is_one_and_is_taken_over(execd):
