@@ -85,14 +85,15 @@ int path_follow(const char *path, char out[PATH_MAX])
 static int make_one(const char *path)
 {
 	struct stat st;
+	int number;
 
 	if (mkdir(path, 0777) == 0)
 		return 0;
+	number = errno;
 	/* A read-only file system says so even of what is there. */
 	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
 		return 0;
-	if (errno == EEXIST)
-		errno = ENOTDIR;
+	errno = number == EEXIST ? ENOTDIR : number;
 	return -1;
 }
 

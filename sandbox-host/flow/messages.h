@@ -75,20 +75,19 @@ enum host_msg_type {
 	MSG_EXEC_ENDED, /* exec_ended: its last word on this channel */
 
 	/* an asker -> the agent inside, on a channel of its own, requests */
-	MSG_FILE_SHOW =
-		370,	  /* file_ref -> file_entry; links are not followed */
-	MSG_FILE_WALK,	  /* file_walk -> file_page: begin at a directory */
-	MSG_FILE_WALK_ON, /* empty -> file_page */
-	MSG_FILE_OPEN,	  /* file_ref -> file_entry: to read from */
-	MSG_FILE_READ,	  /* file_span -> file_piece */
-	MSG_FILE_CREATE,  /* file_access -> empty: begin to write one, and
-			     the directories above it */
-	MSG_FILE_WRITE,	  /* file_piece -> empty: behind what was written */
-	MSG_FILE_COMMIT,  /* empty -> empty: from now on it is there */
-	MSG_FILE_REMOVE,  /* file_remove -> empty */
-	MSG_FILE_MOVE,	  /* file_pair -> empty: to where nothing is */
-	MSG_FILE_MKDIR,	  /* file_access -> empty; those above it, too */
-	MSG_FILE_LINK,	  /* file_pair -> empty: a symbolic one */
+	MSG_FILE_SHOW = 370, /* file_ref -> file_entry; no link is followed */
+	MSG_FILE_WALK,	     /* file_walk -> file_page: begin at a directory */
+	MSG_FILE_WALK_ON,    /* empty -> file_page */
+	MSG_FILE_OPEN,	     /* file_ref -> file_entry: to read from */
+	MSG_FILE_READ,	     /* file_span -> file_piece */
+	MSG_FILE_CREATE,     /* file_access -> empty: begin to write one, and
+				the directories above it */
+	MSG_FILE_WRITE,	     /* file_piece -> empty: behind what was written */
+	MSG_FILE_COMMIT,     /* empty -> empty: from now on it is there */
+	MSG_FILE_REMOVE,     /* file_remove -> empty */
+	MSG_FILE_MOVE,	     /* file_pair -> empty: to where nothing is */
+	MSG_FILE_MKDIR,	     /* file_access -> empty; those above it, too */
+	MSG_FILE_LINK,	     /* file_pair -> empty: a symbolic one */
 	MSG_FILE_SET_ACCESS, /* file_access -> empty */
 	MSG_FILE_REPLACE,    /* empty + fd: file_replace -> file_count */
 };

@@ -134,6 +134,42 @@ def test_a_hostile_tree_writes_nothing_elsewhere(host, box, tmp_path):
     assert not list((tmp_path / "victim").iterdir())
 
 
+def test_a_file_in_an_overlay_or_a_read_only_workspace(host, tmp_path):
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "file").write_text("before")
+    (tmp_path / "mine").write_text("after")
+    policy = tmp_path / "policy.yaml"
+    for mode, code in (("overlay", 0), ("read", 5)):
+        policy.write_text("version: 1\nname: p\nfilesystem: {workspace: "
+                          f"{{mode: {mode}}}}}\n")
+        box = host.create("--policy", policy, "--workspace", work)
+        for name in ("file", "new/file"):
+            done = host.run("cp", tmp_path / "mine", f"{box}:{name}")
+            assert done.returncode == code, (mode, done)
+            assert code == 0 or "read-only" in done.stderr
+        if code == 0:
+            assert inside(host, box, "cat file new/file; ls -A") == \
+                "afterafterfile\nnew\n"
+        host.ok("kill", box)
+    assert [path.name for path in work.iterdir()] == ["file"]
+    assert (work / "file").read_text() == "before"
+
+
+def test_a_file_that_is_a_mount_is_written_where_it_is(host, tmp_path):
+    single = tmp_path / "single"
+    single.write_text("a longer text before")
+    single.chmod(0o666)
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("version: 1\nname: p\nfilesystem: {write: "
+                      f"[{json.dumps(str(single))}]}}\n")
+    box = host.create("--policy", policy, "--workspace", "-")
+    (tmp_path / "mine").write_text("after")
+    host.ok("cp", tmp_path / "mine", f"{box}:{single}")
+    assert single.read_text() == "after"
+    host.ok("kill", box)
+
+
 def test_a_sandbox_that_rests_is_not_copied_from(host, tmp_path):
     box = host.create()
     host.ok("pause", box)
