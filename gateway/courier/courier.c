@@ -44,6 +44,17 @@ static int prepare(struct keeper *keeper, struct confine_spec *confine,
 			       keeper->config.tls13_only, err);
 }
 
+static int on_config(struct keeper *keeper, const struct gateway_config *before,
+		     struct err *err)
+{
+	struct courier *courier = keeper->owner;
+
+	if (!gateway_config_tls_differs(&keeper->config, before))
+		return 0;
+	return tls_client_change(&courier->tls, keeper->config.ca_bundle,
+				 keeper->config.tls13_only, err);
+}
+
 static const struct rpc_permit edge_permits[] = {
 	{MSG_LEG_OPEN, &msg_leg_open_schema, answer_leg_open, true, 200},
 	{MSG_PRINTS_GET, &wire_empty_schema, courier_answer_prints, false, 10},
@@ -82,4 +93,5 @@ const struct keeper_spec courier_spec = {
 	.on_session_change = on_session_change,
 	.on_session_close = on_session_close,
 	.on_peer_closed = on_peer_closed,
+	.on_config = on_config,
 };

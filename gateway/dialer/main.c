@@ -154,6 +154,15 @@ static int prepare(struct keeper *keeper, struct confine_spec *confine,
 	return dialer->resolver ? 0 : -1;
 }
 
+static int on_config(struct keeper *keeper, const struct gateway_config *before,
+		     struct err *err)
+{
+	struct dialer_process *process = keeper->owner;
+
+	(void)before;
+	return resolver_fix(process->dialer.resolver, &keeper->config, err);
+}
+
 int main(void)
 {
 	static const struct rpc_permit edge_permits[] = {
@@ -183,6 +192,7 @@ int main(void)
 		.on_peer_closed = on_peer_closed,
 		.on_session_change = on_session_change,
 		.on_session_close = on_session_close,
+		.on_config = on_config,
 	};
 	static struct dialer_process process;
 

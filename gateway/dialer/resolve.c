@@ -440,6 +440,20 @@ void resolver_cancel(struct resolve_waiter *waiter)
 
 /* ---- beginning and end ---- */
 
+int resolver_fix(struct resolver *resolver, const struct gateway_config *config,
+		 struct err *err)
+{
+	struct fixed_name *fixed = NULL;
+
+	if (fixed_add_all(&fixed, config, err) < 0) {
+		fixed_free(fixed);
+		return -1;
+	}
+	fixed_free(resolver->fixed);
+	resolver->fixed = fixed;
+	return 0;
+}
+
 static int open_channel(struct resolver *resolver, struct err *err)
 {
 	char lookups[] = "b"; /* DNS alone */
@@ -486,7 +500,7 @@ static int set_up(struct resolver *resolver,
 	     ares_set_servers_ports_csv(resolver->channel, buf_str(&servers))))
 		return err_set(err, ERR_INVALID,
 			       "read dns.servers: not as they must be");
-	return fixed_add_all(&resolver->fixed, config, err);
+	return resolver_fix(resolver, config, err);
 }
 
 struct resolver *resolver_new(struct io_loop *loop,

@@ -42,6 +42,10 @@ struct resolve_waiter {
 	struct resolve_waiter *next, *prev;
 };
 
+/* Answer other names without DNS from now on: the configuration's. 0, or
+ * -1. */
+int resolver_fix(struct resolver *resolver, const struct gateway_config *config,
+		 struct err *err);
 /* A resolver. Before confinement: it reads resolv.conf. NULL on failure. */
 struct resolver *resolver_new(struct io_loop *loop,
 			      const struct gateway_config *config,

@@ -345,6 +345,18 @@ static int prepare(struct keeper *keeper, struct confine_spec *confine,
 			       keeper->config.tls13_only, err);
 }
 
+/* What else it says is read when a session begins. */
+static int on_config(struct keeper *keeper, const struct gateway_config *before,
+		     struct err *err)
+{
+	struct edge *edge = keeper->owner;
+
+	if (!gateway_config_tls_differs(&keeper->config, before))
+		return 0;
+	return tls_client_change(&edge->client, keeper->config.ca_bundle,
+				 keeper->config.tls13_only, err);
+}
+
 /* Beside confine's base set. No socket, connect, open or exec. */
 static const char *const syscalls[] = {
 	"accept4",	"getsockname", "getsockopt", "shutdown", "socketpair",
@@ -362,4 +374,5 @@ const struct keeper_spec edge_spec = {
 	.on_session_close = on_session_close,
 	.on_peer = on_peer,
 	.on_listener = on_listener,
+	.on_config = on_config,
 };

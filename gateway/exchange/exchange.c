@@ -39,6 +39,17 @@ static int prepare(struct keeper *keeper, struct confine_spec *confine,
 			       keeper->config.tls13_only, err);
 }
 
+static int on_config(struct keeper *keeper, const struct gateway_config *before,
+		     struct err *err)
+{
+	struct exchange *exchange = keeper->owner;
+
+	if (!gateway_config_tls_differs(&keeper->config, before))
+		return 0;
+	return tls_client_change(&exchange->tls, keeper->config.ca_bundle,
+				 keeper->config.tls13_only, err);
+}
+
 static const struct rpc_permit vault_permits[] = {
 	{MSG_EXCHANGE, &msg_exchange_schema, answer_exchange, false,
 	 DEALS_PER_SECOND},
@@ -58,5 +69,6 @@ const struct keeper_spec exchange_spec = {
 	.services = services,
 	.service_count = ARRAY_SIZE(services),
 	.prepare = prepare,
+	.on_config = on_config,
 	.syscalls = syscalls,
 };

@@ -96,3 +96,10 @@ bool gateway_config_buys(const struct gateway_config *config)
 			return true;
 	return false;
 }
+
+bool gateway_config_tls_differs(const struct gateway_config *a,
+				const struct gateway_config *b)
+{
+	return a->tls13_only != b->tls13_only ||
+	       !bytes_equal(a->ca_bundle, b->ca_bundle);
+}

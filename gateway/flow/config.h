@@ -84,6 +84,9 @@ int gateway_config_load(int fd, struct arena *arena,
 /* The source of that name, or NULL: the vault keeps such a secret itself. */
 const struct config_source *
 gateway_config_source(const struct gateway_config *config, struct bytes name);
+/* Do upstreams have to show TLS another way? */
+bool gateway_config_tls_differs(const struct gateway_config *a,
+				const struct gateway_config *b);
 /* Is any token bought? */
 bool gateway_config_buys(const struct gateway_config *config);
 

@@ -25,6 +25,7 @@ enum msg_type {
 	MSG_SESSION_CLOSE, /* request: msg_session_ref -> empty */
 	MSG_LISTENER,	   /* msg_listener + fd: to an edge or control */
 	MSG_DRAIN,	   /* empty: finish and exit */
+	MSG_CONFIG, /* empty + fd: a sealed gateway_config, from now on */
 
 	/* any child -> warden */
 	MSG_READY = 20, /* empty, notification: confined and serving */

@@ -226,6 +226,26 @@ static void answer_listener(struct rpc_ticket ticket, const void *message,
 				  take_fd(fd));
 }
 
+/* What the one before holds may be in use: it stays. */
+static void answer_config(struct rpc_ticket ticket, const void *message,
+			  int *fd, void *owner)
+{
+	struct keeper *keeper = owner;
+	struct gateway_config before = keeper->config, next;
+	struct err err;
+
+	(void)ticket;
+	(void)message;
+	if (gateway_config_load(*fd, &keeper->arena, &next, &err) == 0) {
+		keeper->config = next;
+		if (!keeper->spec->on_config ||
+		    keeper->spec->on_config(keeper, &before, &err) == 0)
+			return;
+	}
+	log_error("begin anew, for a new configuration: %s", err.text);
+	io_loop_stop(keeper->loop);
+}
+
 static void answer_drain(struct rpc_ticket ticket, const void *message, int *fd,
 			 void *owner)
 {
@@ -262,6 +282,7 @@ int keeper_join(struct keeper *keeper, int channel, struct err *err)
 		 answer_session_close, false, 0},
 		{MSG_LISTENER, &msg_listener_schema, answer_listener, true, 0},
 		{MSG_DRAIN, &wire_empty_schema, answer_drain, false, 0},
+		{MSG_CONFIG, &wire_empty_schema, answer_config, true, 0},
 	};
 	const struct rpc_config config = {
 		.permits = permits,
@@ -300,7 +321,9 @@ static int keeper_begin(struct keeper *keeper, struct err *err)
 		confine_spec.gid = confine_spec.uid;
 	}
 	/* The first localtime_r() or gmtime_r() of a process, a library's
-	 * too, opens /etc/localtime: a confined one would die of it. */
+	 * too, opens /etc/localtime, and each mktime() looks at it again, if
+	 * nothing says where we are: a confined one would die of it. */
+	(void)setenv("TZ", "UTC0", 1);
 	tzset();
 	if (spec->prepare && spec->prepare(keeper, &confine_spec, err) < 0)
 		return -1;

@@ -72,6 +72,10 @@ struct keeper_spec {
 	void (*on_peer_closed)(struct keeper *keeper, struct keeper_peer *peer);
 	/* Messages of the peer wait, and none is being handled. */
 	void (*on_waiting)(struct keeper *keeper, struct keeper_peer *peer);
+	/* keeper->config is another; what before holds stays where it is. 0, or
+	 * -1: the process ends, and the next one begins with it. */
+	int (*on_config)(struct keeper *keeper,
+			 const struct gateway_config *before, struct err *err);
 	/* fd is the callee's. Without this hook a listener is refused. */
 	void (*on_listener)(struct keeper *keeper, enum listener_kind kind,
 			    int fd);

@@ -290,12 +290,21 @@ static int start_retain(struct keeper *keeper)
 {
 	struct ledger *ledger = keeper->owner;
 
-	if (keeper->config.audit_retain_ms == 0)
-		return 0;
-	ledger->retain = io_timer_new(keeper->loop, on_retain, keeper);
-	if (ledger->retain)
-		io_timer_set(ledger->retain, RETAIN_FIRST_MS);
-	return ledger->retain ? 0 : -1;
+	if (!ledger->retain)
+		ledger->retain = io_timer_new(keeper->loop, on_retain, keeper);
+	if (!ledger->retain)
+		return -1;
+	io_timer_set(ledger->retain,
+		     keeper->config.audit_retain_ms ? RETAIN_FIRST_MS : 0);
+	return 0;
+}
+
+static int on_config(struct keeper *keeper, const struct gateway_config *before,
+		     struct err *err)
+{
+	(void)before;
+	return start_retain(keeper) < 0 ? err_set(err, ERR_SYSTEM, "no memory")
+					: 0;
 }
 
 static int prepare(struct keeper *keeper, struct confine_spec *confine,
@@ -439,6 +448,7 @@ int main(void)
 		.on_peer_closed = on_peer_closed,
 		.on_waiting = on_waiting,
 		.on_drain = on_drain,
+		.on_config = on_config,
 	};
 	static struct ledger ledger;
 	int code = keeper_main(&spec, &ledger);

@@ -151,3 +151,15 @@ void tls_client_keep(struct tls_client *client, struct bytes key,
 	place->session = session;
 	place->kept_ms = now_ms;
 }
+
+int tls_client_change(struct tls_client *client, struct bytes ca_bundle,
+		      bool tls13_only, struct err *err)
+{
+	struct tls_client next;
+
+	if (tls_client_init(&next, ca_bundle, tls13_only, err) < 0)
+		return -1;
+	tls_client_release(client);
+	*client = next;
+	return 0;
+}

@@ -40,6 +40,10 @@ struct tls_client {
 int tls_client_init(struct tls_client *client, struct bytes ca_bundle,
 		    bool tls13_only, struct err *err);
 void tls_client_release(struct tls_client *client);
+/* The same with other roots, or another lowest version; what runs goes on with
+ * those it began with. On failure client is as it was. 0, or -1. */
+int tls_client_change(struct tls_client *client, struct bytes ca_bundle,
+		      bool tls13_only, struct err *err);
 
 /* The session kept under key ("host:port"; the courier puts its sandbox
  * session before it), or NULL. Borrowed until the next tls_client_keep().

@@ -52,6 +52,15 @@ static int start(struct keeper *keeper, struct err *err)
 	return 0;
 }
 
+static int on_config(struct keeper *keeper, const struct gateway_config *before,
+		     struct err *err)
+{
+	(void)before;
+	(void)err;
+	supply_reload(keeper->owner);
+	return 0;
+}
+
 static void on_session_close(struct keeper *keeper, struct session *session,
 			     struct bytes reason)
 {
@@ -98,6 +107,7 @@ int main(void)
 		.on_session_open = on_session_open,
 		.on_session_close = on_session_close,
 		.on_peer = on_peer,
+		.on_config = on_config,
 	};
 	static struct vault vault;
 	int code = keeper_main(&spec, &vault);

@@ -333,6 +333,24 @@ void supply_changed(struct vault *vault, struct bytes name)
 	}
 }
 
+void supply_reload(struct vault *vault)
+{
+	const struct gateway_config *config = &vault->keeper->config;
+	struct supply *supply, *next;
+
+	HASH_ITER (hh, vault->supplies, supply, next) {
+		const struct config_source *source =
+			gateway_config_source(config, supply->source->name);
+
+		if (source)
+			supply->source = source;
+		if (source_is_bought(supply->source))
+			continue;
+		supply->is_stale = supply->is_asked;
+		supply->fresh_ms = supply->expires_ms = supply->failed_ms = 0;
+	}
+}
+
 void supply_session_end(struct vault *vault, const struct session *session)
 {
 	struct supply *supply, *next;

@@ -74,6 +74,8 @@ bool supply_is_material(const struct gateway_config *config, struct bytes name);
 /* The secret of that name has changed: what was bought with it is not used
  * any more. */
 void supply_changed(struct vault *vault, struct bytes name);
+/* The configuration is another: files and programs are read anew. */
+void supply_reload(struct vault *vault);
 /* The session ends: tokens that were for it alone are revoked. */
 void supply_session_end(struct vault *vault, const struct session *session);
 void supply_release(struct vault *vault);

@@ -174,6 +174,17 @@ int warden_config_finish(struct warden_config *config, struct err *err)
 	return 0;
 }
 
+int warden_config_seal(const struct warden_config *config, struct err *err)
+{
+	auto_type(buf_release) struct buf out;
+
+	buf_init(&out, CONFIG_BYTES_MAX);
+	if (wire_encode(&gateway_config_schema, &config->gateway, &out, err) <
+	    0)
+		return -1;
+	return wire_memfd_seal("sallyport-config", buf_view(&out), err);
+}
+
 void warden_config_release(struct warden_config *config)
 {
 	arena_release(&config->arena);

@@ -19,6 +19,8 @@ struct warden_config {
 	size_t sessions_max;
 	bool exit_when_idle; /* started for one command */
 	unsigned idle_ms;
+	/* The one before, after a reload: what it holds may be in use. */
+	struct warden_config *before;
 };
 
 /* The defaults for this user: $SALLYPORT_STATE and $SALLYPORT_RUN, else
@@ -33,6 +35,8 @@ int warden_config_read(struct warden_config *config, const char *path,
 /* Load the CA bundle's bytes; without a configured one the system's, which
  * may be missing. 0, or -1. */
 int warden_config_finish(struct warden_config *config, struct err *err);
+/* What the processes get of it, in sealed memory. A descriptor, or -1. */
+int warden_config_seal(const struct warden_config *config, struct err *err);
 void warden_config_release(struct warden_config *config);
 
 #endif

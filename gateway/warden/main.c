@@ -20,6 +20,7 @@
 #include "common/log.h"
 #include "common/secret.h"
 #include "gateway/warden/packchecks.h"
+#include "gateway/warden/reload.h"
 #include "gateway/warden/warden.h"
 
 #define SOCKET_BACKLOG 128
@@ -44,15 +45,15 @@ static const char usage_text[] =
 	"\n"
 	"Exit codes: 0 ok, 1 failed, 2 usage, 3 configuration invalid.\n";
 
-struct options {
+static struct options {
 	const char *config;
 	const char *state;
 	const char *run;
 	bool test;
 	bool exit_when_idle;
-};
+} options;
 
-static int parse_options(int argc, char **argv, struct options *options)
+static int parse_options(int argc, char **argv)
 {
 	static const struct option table[] = {
 		{"config", required_argument, NULL, 'c'},
@@ -68,19 +69,19 @@ static int parse_options(int argc, char **argv, struct options *options)
 	while ((option = getopt_long(argc, argv, "c:th", table, NULL)) != -1) {
 		switch (option) {
 		case 'c':
-			options->config = optarg;
+			options.config = optarg;
 			break;
 		case 't':
-			options->test = true;
+			options.test = true;
 			break;
 		case 's':
-			options->state = optarg;
+			options.state = optarg;
 			break;
 		case 'r':
-			options->run = optarg;
+			options.run = optarg;
 			break;
 		case 'i':
-			options->exit_when_idle = true;
+			options.exit_when_idle = true;
 			break;
 		case 'h':
 			(void)fputs(usage_text, stdout);
@@ -190,17 +191,6 @@ static int open_exec_dir(struct err *err)
 	return fd < 0 ? err_system(err, "open %s", path) : fd;
 }
 
-static int seal_config(struct warden *warden, struct err *err)
-{
-	auto_type(buf_release) struct buf out;
-
-	buf_init(&out, CONFIG_BYTES_MAX);
-	if (wire_encode(&gateway_config_schema, &warden->config.gateway, &out,
-			err) < 0)
-		return -1;
-	return wire_memfd_seal("sallyport-config", buf_view(&out), err);
-}
-
 static int open_all(struct warden *warden, struct err *err)
 {
 	const struct warden_config *config = &warden->config;
@@ -218,7 +208,7 @@ static int open_all(struct warden *warden, struct err *err)
 	warden->exec_dir = open_exec_dir(err);
 	if (warden->exec_dir < 0)
 		return -1;
-	warden->config_fd = seal_config(warden, err);
+	warden->config_fd = warden_config_seal(config, err);
 	if (warden->config_fd < 0)
 		return -1;
 	warden->control_fd =
@@ -298,6 +288,56 @@ static int start_children(struct warden *warden, struct err *err)
 	return 0;
 }
 
+static int load_config(struct warden_config *config, struct err *err)
+{
+	const char *path = options.config;
+	auto_type(buf_release) struct buf report;
+
+	buf_init(&report, 64 * 1024);
+	if (warden_config_defaults(config, err) < 0)
+		return -1;
+	if (!path && access(CONFIG_DEFAULT, R_OK) == 0)
+		path = CONFIG_DEFAULT;
+	if (path && warden_config_read(config, path, &report, err) < 0) {
+		(void)fprintf(stderr, "%.*s", BYTES_ARGS(buf_view(&report)));
+		return -1;
+	}
+	if (options.state)
+		config->state = options.state;
+	if (options.run)
+		config->run = options.run;
+	config->exit_when_idle = options.exit_when_idle;
+	config->idle_ms = IDLE_MS;
+	return warden_config_finish(config, err);
+}
+
+/* SIGHUP: all of the new one holds, or all of the old one. */
+static void on_reload(void *owner)
+{
+	struct warden *warden = owner;
+	struct warden_config *next;
+	struct err err = {.text = "no memory"};
+	char detail[96];
+
+	if (warden->is_draining)
+		return;
+	next = calloc(1, sizeof(*next));
+	if (next && load_config(next, &err) == 0 &&
+	    warden_reload(warden, next, &err) == 0) {
+		log_info("the configuration was read again, and holds");
+		warden_record(warden, RECORD_PROCESS, NULL,
+			      "configuration reloaded");
+		return;
+	}
+	log_error("the configuration stays as it was: %s", err.text);
+	(void)snprintf(detail, sizeof(detail),
+		       "configuration not reloaded: %.60s", err.text);
+	warden_record(warden, RECORD_PROCESS, NULL, detail);
+	if (next)
+		warden_config_release(next);
+	free(next);
+}
+
 static int run(struct warden *warden, struct err *err)
 {
 	warden->loop = io_loop_new(err);
@@ -306,6 +346,7 @@ static int run(struct warden *warden, struct err *err)
 	warden->idle_timer = io_timer_new(warden->loop, on_idle, warden);
 	if (!warden->idle_timer || packchecks_begin(warden) < 0 ||
 	    io_signal(warden->loop, SIGCHLD, on_sigchld, warden) < 0 ||
+	    io_signal(warden->loop, SIGHUP, on_reload, warden) < 0 ||
 	    io_signal(warden->loop, SIGTERM, on_stop, warden) < 0 ||
 	    io_signal(warden->loop, SIGINT, on_stop, warden) < 0)
 		return err_system(err, "start loop");
@@ -351,45 +392,19 @@ static void remove_sockets(const struct warden *warden)
 		(void)close(dir);
 }
 
-static int load_config(struct warden *warden, const struct options *options,
-		       struct err *err)
-{
-	struct warden_config *config = &warden->config;
-	const char *path = options->config;
-	auto_type(buf_release) struct buf report;
-
-	buf_init(&report, 64 * 1024);
-	if (warden_config_defaults(config, err) < 0)
-		return -1;
-	if (!path && access(CONFIG_DEFAULT, R_OK) == 0)
-		path = CONFIG_DEFAULT;
-	if (path && warden_config_read(config, path, &report, err) < 0) {
-		(void)fprintf(stderr, "%.*s", BYTES_ARGS(buf_view(&report)));
-		return -1;
-	}
-	if (options->state)
-		config->state = options->state;
-	if (options->run)
-		config->run = options->run;
-	config->exit_when_idle = options->exit_when_idle;
-	config->idle_ms = IDLE_MS;
-	return warden_config_finish(config, err);
-}
-
 int main(int argc, char **argv)
 {
 	static struct warden warden;
-	struct options options = {0};
 	struct err err = {0};
 	int result;
 
-	if (parse_options(argc, argv, &options) < 0) {
+	if (parse_options(argc, argv) < 0) {
 		(void)fputs(usage_text, stderr);
 		return 2;
 	}
 	(void)umask(077);
 	log_open("warden", NULL);
-	if (load_config(&warden, &options, &err) < 0) {
+	if (load_config(&warden.config, &err) < 0) {
 		(void)fprintf(stderr, "sallyport-gateway: %s\n", err.text);
 		return 3;
 	}

@@ -10,6 +10,7 @@
  *	sessions -> packages, edges, listeners, ends
  *	change   -> another policy for one that runs
  *	spare    -> the one edge that has no session yet
+ *	reload   -> another configuration while it runs
  *	source   -> files and programs that secrets come from
  */
 #ifndef GATEWAY_WARDEN_WARDEN_H

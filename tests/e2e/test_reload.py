@@ -1,0 +1,118 @@
+"""SIGHUP: the gateway reads its configuration again, and all of the new one
+holds, or all of the old one."""
+import json
+import pathlib
+import signal
+
+import pytest
+from gateway import ApiError, wait_until
+
+READ = "the configuration was read again, and holds"
+KEPT = "the configuration stays as it was: "
+
+
+def reload(gateway, change=None, text=None):
+    """Change the file, and say so; what the gateway said."""
+    before = gateway.log().count(READ), gateway.log().count(KEPT)
+    if change:
+        settings = json.loads(gateway.config.read_text())
+        change(settings)
+        text = json.dumps(settings)
+    if text:
+        gateway.config.write_text(text)
+    gateway.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: (gateway.log().count(READ),
+                        gateway.log().count(KEPT)) != before)
+    return gateway.log().count(READ) > before[0]
+
+
+def pids(gateway):
+    return {p["role"]: p["pid"] for p in gateway.status()["processes"]
+            if p["role"] not in ("edge", "packcheck")}
+
+
+@pytest.fixture
+def session(own_gateway, make_session, policies, repo):
+    return make_session(policies.make(repo=repo), repo, on=own_gateway)
+
+
+def test_names_and_limits_hold_without_a_restart(
+        own_gateway, make_session, policies, repo, session):
+    before = pids(own_gateway)
+    policy = policies.make(repo=repo)
+    other = make_session(policy, repo, on=own_gateway)
+    work = session.clone()
+
+    def change(settings):
+        settings["dns"]["hosts"]["github.com"] = "127.0.0.3"
+        settings["limits"] = {"sessions": 2}
+    good = own_gateway.config.read_text()
+    assert reload(own_gateway, change)
+    with pytest.raises(ApiError):
+        make_session(policy, repo, on=own_gateway)
+    # Nothing listens there; who has a connection keeps it.
+    done = other.git("ls-remote", repo.url, check=False)
+    assert done.returncode != 0
+    work.commit()
+    assert work.push("HEAD:agent/1").returncode == 0
+    assert reload(own_gateway, text=good)
+    assert other.git("ls-remote", repo.url).returncode == 0
+    make_session(policy, repo, on=own_gateway)
+    assert pids(own_gateway) == before
+
+
+def test_roots_of_upstreams_are_read_again(
+        own_gateway, make_session, policies, repo, session):
+    assert session.git("ls-remote", repo.url).returncode == 0
+    roots = own_gateway.dir / "ca.pem"
+    good = roots.read_text()
+    strange = pathlib.Path(
+        "/etc/ssl/certs/ca-certificates.crt").read_text()
+    roots.write_text(strange[:strange.index("-----END") + 26])
+    assert reload(own_gateway)
+    # What is connected was verified then; a new session connects anew.
+    fresh = make_session(policies.make(repo=repo), repo, on=own_gateway)
+    refused = fresh.git("ls-remote", repo.url, check=False)
+    assert refused.returncode != 0
+    roots.write_text(good)
+    assert reload(own_gateway)
+    assert fresh.git("ls-remote", repo.url).returncode == 0
+
+
+def test_what_is_wrong_or_needs_a_restart_changes_nothing(own_gateway,
+                                                          session):
+    good = own_gateway.config.read_text()
+    assert not reload(own_gateway, text=good[:-3] + ",\n\"limit\": 1}")
+    assert "error" in own_gateway.log().split(KEPT)[-1].splitlines()[0]
+
+    def state(settings):
+        settings["state"] += "-other"
+        settings["dns"]["servers"] = ["127.0.0.9"]
+    own_gateway.config.write_text(good)
+    assert not reload(own_gateway, state)
+    assert "only a restart changes: state, dns.servers" in own_gateway.log()
+    own_gateway.config.write_text(good)
+    assert session.git("ls-remote", session.repo.url).returncode == 0
+    assert reload(own_gateway)
+    rows = [row["detail"] for row in own_gateway.audit()
+            if row.get("activity") == "process"]
+    assert "configuration reloaded" in rows
+    assert any(row.startswith("configuration not reloaded: only a restart")
+               for row in rows)
+
+
+def test_a_file_with_a_secret_is_read_again(own_gateway, make_session,
+                                            policies, repo):
+    file = own_gateway.dir / "forge.token"
+    file.write_text("wrong\n")
+    file.chmod(0o600)
+
+    def source(settings):
+        settings["secrets"] = {"forge": {"file": str(file)}}
+    session = make_session(policies.make(repo=repo), repo, on=own_gateway)
+    assert session.git("ls-remote", repo.url).returncode == 0
+    assert reload(own_gateway, source)
+    assert session.git("ls-remote", repo.url, check=False).returncode != 0
+    file.write_text(repo.forge.token)
+    assert reload(own_gateway)
+    assert session.git("ls-remote", repo.url).returncode == 0

@@ -1,0 +1,80 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "gateway/warden/reload.h"
+
+static const struct config_source file = {
+	.name = BYTES_LITERAL("npm"),
+	.kind = SOURCE_FILE,
+	.path = BYTES_LITERAL("/npm"),
+};
+static const struct config_source token = {
+	.name = BYTES_LITERAL("app"),
+	.kind = SOURCE_OAUTH2,
+	.host = BYTES_LITERAL("tokens.example"),
+};
+static const struct config_dns_server server = {
+	BYTES_LITERAL("10.0.0.53"),
+};
+static const struct config_dns_host host = {
+	BYTES_LITERAL("forge.example"),
+	BYTES_LITERAL("10.0.0.1"),
+};
+
+static struct warden_config base(void)
+{
+	return (struct warden_config){
+		.state = "/state",
+		.run = "/run",
+		.sessions_max = 10,
+		.gateway = {.sessions_max = 10},
+	};
+}
+
+static void changes_are_told_apart(void **state)
+{
+	const struct warden_config old = base();
+	char names[RELOAD_NAMES_MAX];
+	struct warden_config next;
+
+	(void)state;
+#define AFTER(names_wanted, ...)                                               \
+	do {                                                                   \
+		next = base();                                                 \
+		__VA_ARGS__;                                                   \
+		reload_fixed(&old, &next, names);                              \
+		assert_string_equal(names, names_wanted);                      \
+	} while (0)
+	AFTER("", (void)0);
+	AFTER("state", next.state = "/other");
+	AFTER("state, run", next.state = "/other"; next.run = "/other");
+	AFTER("limits.sessions (more than at the start)",
+	      next.sessions_max = 11);
+	AFTER("", next.sessions_max = 9);
+	AFTER("dns.servers", next.gateway.dns_servers = &server;
+	      next.gateway.dns_servers_count = 1);
+	AFTER("", next.gateway.dns_hosts = &host;
+	      next.gateway.dns_hosts_count = 1);
+	AFTER("upstream_proxy", next.gateway.proxy.port = 3128);
+	AFTER("", next.gateway.sources = &file; next.gateway.sources_count = 1);
+	AFTER("secrets that are bought (oauth2, github_app)",
+	      next.gateway.sources = &token;
+	      next.gateway.sources_count = 1);
+	AFTER("", next.gateway.guardrail = bytes_str("version: 1"));
+	AFTER("", next.gateway.tls13_only = true);
+	AFTER("", next.gateway.connections_max = 7);
+#undef AFTER
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(changes_are_told_apart),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
