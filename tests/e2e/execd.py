@@ -3,6 +3,8 @@ import http.client
 import json
 import struct
 
+import openapi
+from api import Answer
 from websocket import BINARY, CLOSE, PING, PONG, TEXT, Client, frame, \
     read_message
 
@@ -34,6 +36,9 @@ class Execd:
         connection, response = self.open(method, path, body, **more)
         text = response.read()
         connection.close()
+        if openapi.find(method, self.prefix + path.partition("?")[0]):
+            openapi.check(method, self.prefix + path, Answer(
+                response.status, response.headers, text))
         return response.status, response.headers, text
 
     def json(self, method, path, body=None, status=200):
@@ -116,9 +121,12 @@ class Terminal:
 
 
 def events_of(response):
+    schema = openapi.DOCUMENT["components"]["schemas"]["Event"]
     for line in response:
         if line.strip():
-            yield json.loads(line)
+            event = json.loads(line)
+            assert not openapi.faults(event, schema), event
+            yield event
 
 
 def told(events):
