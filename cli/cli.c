@@ -9,6 +9,7 @@
 
 #include "cli/yaml_print.h"
 #include "common/cleanup.h"
+#include "sandbox-host/session/denials.h"
 
 int cli_fail(int code, const char *format, ...)
 {
@@ -77,15 +78,7 @@ void cli_print_row(const struct cli *cli, const json_t *row, struct bytes line)
 
 void cli_clean(char *text)
 {
-	for (uint8_t *at = (uint8_t *)text; *at; at++) {
-		/* C1 controls in UTF-8: 0xc2 0x80 to 0xc2 0x9f. */
-		bool is_c1 = at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0;
-
-		if (*at < ' ' || *at == 0x7f || is_c1)
-			at[0] = '?';
-		if (is_c1)
-			at[1] = '?';
-	}
+	denials_clean(text);
 }
 
 int cli_read_file(const char *path, struct buf *out, struct err *err)

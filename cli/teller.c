@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/denials.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "sandbox-host/sandbox.h"
+#include "sandbox-host/session/denials.h"
 #include "sandbox-host/session/gateway.h"
 #include "sandbox-host/session/reap.h"
 

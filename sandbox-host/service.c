@@ -104,6 +104,9 @@ void service_hear(struct sandbox *sandbox, struct service_word *word)
 		word->kind = SERVICE_GONE;
 		return;
 	}
+	if (message.kind == CONTROL_EXITED)
+		limits_report_end(&sandbox->limits, message.value,
+				  &sandbox->report);
 	translate(&message, word);
 	if (count == 1 && word->kind != SERVICE_STARTED &&
 	    word->kind != SERVICE_CONNECTED)

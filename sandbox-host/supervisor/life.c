@@ -264,6 +264,7 @@ static void end_sandbox(struct supervisor *supervisor, const char *reason)
 	exec_end_all(supervisor, reason);
 	ports_close(supervisor);
 	output_close(supervisor);
+	network_end(supervisor);
 	recorder_close(&supervisor->recorder);
 	link_end(supervisor);
 	build_remove_workspace(supervisor);

@@ -15,6 +15,7 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "sandbox-host/outside.h"
 #include "sandbox-host/supervisor/parts.h"
 
 #define ARENA_MAX      (64 * 1024 * 1024)
@@ -129,7 +130,8 @@ static int begin_inside(struct supervisor *supervisor, struct err *err)
 {
 	auto_fd int output = -1;
 
-	if (link_begin(supervisor, err) < 0 ||
+	if (outside_confine(err) < 0 || link_begin(supervisor, err) < 0 ||
+	    network_begin(supervisor, err) < 0 ||
 	    inside_begin(supervisor, err) < 0 ||
 	    life_begin(supervisor, err) < 0)
 		return -1;

@@ -106,6 +106,11 @@ void events_on_event(void *owner, const struct sandbox_event *event);
 /* Tell the daemon all that are kept. */
 void events_tell_all(struct supervisor *supervisor);
 
+/* ---- network.c ---- */
+
+int network_begin(struct supervisor *supervisor, struct err *err);
+void network_end(struct supervisor *supervisor);
+
 /* ---- link.c ---- */
 
 int link_begin(struct supervisor *supervisor, struct err *err);

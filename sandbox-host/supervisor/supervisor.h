@@ -14,6 +14,7 @@
  *	ports   -> ports of the inside on the host's loopback
  *	output  -> what the entrypoint writes, to the sandbox's log
  *	events  -> what happened, the newest
+ *	network -> what the gateway denies, among the events
  *	link    -> the session stays while we do
  *
  * It dies: the kernel ends everything inside with it, the gateway ends the
@@ -148,6 +149,9 @@ struct supervisor {
 	/* link */
 	struct attachment attachment;
 	struct io_timer *link_timer, *renew_timer;
+	pid_t reader; /* of the gateway's denials; 0: none */
+	int denials;  /* its queue */
+	struct io_watch *denials_watch;
 };
 
 #endif

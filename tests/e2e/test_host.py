@@ -12,7 +12,7 @@ import tempfile
 import urllib.request
 
 import pytest
-from gateway import Gateway
+from gateway import Gateway, is_sanitized
 from host import OVER, PROGRAM, Host, has_ended
 from sandbox_tool import ORDINARY_UID
 from waiting import wait_until
@@ -196,6 +196,47 @@ def test_what_is_denied_is_among_the_events(host, box):
     assert host.exec(box, "sh", "-c", "echo x > /etc/passwd").returncode != 0
     assert [e for e in host.events(box)
             if e["kind"] == "filesystem" and "/etc/passwd" in e["text"]]
+
+
+def test_what_the_gateway_denied_is_among_them_with_what_to_do(host, box):
+    host.exec(box, "curl", "-s", "-m", "10", "http://nowhere.example/")
+
+    def told():
+        return [e for e in host.events(box)
+                if e["kind"] == "host_not_allowed" and "nowhere.example" in
+                e["text"]]
+    assert "network.rules" in wait_until(told)[0]["try"]
+    host.exec(box, "sh", "-c", "echo x > /etc/hosts")
+    event, = [e for e in host.events(box) if "/etc/hosts" in e["text"]]
+    assert event["rule"] == "filesystem.write"
+    assert "workspace" in event["try"]
+
+
+def test_a_limit_that_was_reached_is_among_them(host, tmp_path):
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("version: 1\nlimits: {disk: 1MiB}\n")
+    box = host.create("--policy", policy)
+    done = host.exec(box, "sh", "-c", "exec head -c 9000000 /dev/zero >big")
+    assert done.returncode == 128 + 25
+    event, = [e for e in host.events(box) if e["kind"] == "resource_limit"]
+    assert event["rule"] == "limits.disk" and "limits.disk" in event["try"]
+
+
+# Over files of any user, and memory (sandbox-host/outside.c).
+KEPT = sum(1 << number for number in (0, 1, 2, 3, 4, 19))
+
+
+def test_a_supervisor_gives_up_what_only_building_took(host, box):
+    """Sanitized builds keep their system calls."""
+    pid = host.supervisors()[box]
+    fields = dict(line.split(":", 1) for line in pathlib.Path(
+        f"/proc/{pid}/status").read_text().splitlines())
+    kept = KEPT if int(fields["Uid"].split()[0]) == 0 else 0
+    for name in ("CapEff", "CapPrm"):
+        assert int(fields[name], 16) == kept
+    assert int(fields["CapInh"], 16) == int(fields["CapAmb"], 16) == 0
+    assert fields["NoNewPrivs"].strip() == "1"
+    assert fields["Seccomp"].strip() == ("0" if is_sanitized(pid) else "2")
 
 
 def test_the_gateway_serves_a_sandbox_of_the_service(

@@ -1,10 +1,23 @@
-#include "cli/denials.h"
+#include "sandbox-host/session/denials.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/cli.h"
 #include "policies/remedy.h"
+#include "sandbox-host/session/client.h"
+
+void denials_clean(char *text)
+{
+	for (uint8_t *at = (uint8_t *)text; *at; at++) {
+		/* C1 controls in UTF-8: 0xc2 0x80 to 0xc2 0x9f. */
+		bool is_c1 = at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0;
+
+		if (*at < ' ' || *at == 0x7f || is_c1)
+			at[0] = '?';
+		if (is_c1)
+			at[1] = '?';
+	}
+}
 
 static bool is_of_told(struct told *told, const json_t *row)
 {
@@ -73,7 +86,7 @@ void denials_line(const json_t *row, char *out, size_t size)
 	(void)snprintf(out, size, "sallyport: denied %s: %s (rule %s)%s%s",
 		       what, json_text(row, "constraint"),
 		       json_text(row, "rule"), detail[0] ? ": " : "", detail);
-	cli_clean(out);
+	denials_clean(out);
 }
 
 void denials_wanted_line(const json_t *row, char *out, size_t size)
@@ -84,7 +97,7 @@ void denials_wanted_line(const json_t *row, char *out, size_t size)
 		       "sallyport: approval %s wanted for %s: "
 		       "sallyport approval approve %s",
 		       id, json_text(row, "detail"), id);
-	cli_clean(out);
+	denials_clean(out);
 }
 
 static bool is_denied(const json_t *row)

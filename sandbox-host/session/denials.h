@@ -1,8 +1,8 @@
 /*
  * What was denied, in lines for people.
  */
-#ifndef CLI_DENIALS_H
-#define CLI_DENIALS_H
+#ifndef SANDBOX_HOST_SESSION_DENIALS_H
+#define SANDBOX_HOST_SESSION_DENIALS_H
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -23,6 +23,8 @@ struct told {
 	unsigned next;
 };
 
+/* Replace what a terminal would obey, in text from elsewhere, by '?'. */
+void denials_clean(char *text);
 /* The line for a row of the record, if it says something new. */
 bool denials_tell(struct told *told, const json_t *row, char *out, size_t size);
 /* Does a pattern of ignore-violations cover a denied row's line? */

@@ -7,9 +7,8 @@
 
 #include <cmocka.h>
 
-#include "cli/cli.h"
-#include "cli/denials.h"
 #include "common/cleanup.h"
+#include "sandbox-host/session/denials.h"
 
 static void denials_read_as_people_read_them(void **state)
 {
@@ -75,15 +74,15 @@ static void a_wanted_approval_comes_with_its_command(void **state)
 	json_decref(row);
 }
 
-static void cli_clean_keeps_letters_of_every_language(void **state)
+static void denials_clean_keeps_letters_of_every_language(void **state)
 {
 	char text[] = "caf\xc3\xa9 \xe2\x82\xac ok";
 	char hostile[] = "a\nb\x1b]0;x\x07\x7f";
 
 	(void)state;
-	cli_clean(text);
+	denials_clean(text);
 	assert_string_equal(text, "caf\xc3\xa9 \xe2\x82\xac ok");
-	cli_clean(hostile);
+	denials_clean(hostile);
 	assert_string_equal(hostile, "a?b?]0;x??");
 }
 
@@ -140,7 +139,7 @@ int main(void)
 		cmocka_unit_test(denials_read_as_people_read_them),
 		cmocka_unit_test(a_wanted_approval_comes_with_its_command),
 		cmocka_unit_test(denials_that_are_known_are_told_by_pattern),
-		cmocka_unit_test(cli_clean_keeps_letters_of_every_language),
+		cmocka_unit_test(denials_clean_keeps_letters_of_every_language),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
