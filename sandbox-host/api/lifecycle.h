@@ -13,6 +13,17 @@
 void lifecycle_create(struct exchange *exchange);
 /* list.c */
 void lifecycle_list(struct exchange *exchange);
+/* What every list has: ?page=1&pageSize=20. */
+struct lifecycle_page {
+	uint64_t page, size; /* from 1 */
+};
+/* False: it made no sense, and is answered. */
+bool lifecycle_read_page(struct exchange *exchange,
+			 struct lifecycle_page *page);
+/* Answer with items (stay the caller's), which are that page of total. */
+void lifecycle_reply_page(struct exchange *exchange,
+			  const struct lifecycle_page *page, json_t *items,
+			  uint64_t total);
 /* change.c */
 void lifecycle_patch(struct exchange *exchange);
 void lifecycle_renew(struct exchange *exchange);

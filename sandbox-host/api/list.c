@@ -11,7 +11,7 @@
 
 struct listing {
 	struct host_query query; /* what is still to be asked */
-	uint64_t page, page_size;
+	struct lifecycle_page page;
 	json_t *items;
 };
 
@@ -70,18 +70,26 @@ static bool read_metadata(struct exchange *exchange, struct host_query *query)
 	return false;
 }
 
-static void reply(struct exchange *exchange, uint64_t total)
+void lifecycle_reply_page(struct exchange *exchange,
+			  const struct lifecycle_page *page, json_t *items,
+			  uint64_t total)
 {
-	struct listing *listing = exchange->task;
-	uint64_t pages = (total + listing->page_size - 1) / listing->page_size;
-	json_t *shown = json_pack(
-		"{s:O, s:{s:I, s:I, s:I, s:I, s:b}}", "items", listing->items,
-		"pagination", "page", (json_int_t)listing->page, "pageSize",
-		(json_int_t)listing->page_size, "totalItems", (json_int_t)total,
-		"totalPages", (json_int_t)pages, "hasNextPage",
-		listing->page < pages);
+	uint64_t pages = (total + page->size - 1) / page->size;
+	json_t *shown =
+		json_pack("{s:O, s:{s:I, s:I, s:I, s:I, s:b}}", "items", items,
+			  "pagination", "page", (json_int_t)page->page,
+			  "pageSize", (json_int_t)page->size, "totalItems",
+			  (json_int_t)total, "totalPages", (json_int_t)pages,
+			  "hasNextPage", page->page < pages);
 
 	exchange_reply_json(exchange, 200, shown);
+}
+
+static void reply(struct exchange *exchange, uint64_t total)
+{
+	const struct listing *listing = exchange->task;
+
+	lifecycle_reply_page(exchange, &listing->page, listing->items, total);
 }
 
 static void ask(struct exchange *exchange);
@@ -98,7 +106,7 @@ static void on_list(struct exchange *exchange, const void *message, int *fd)
 			shown_sandbox(&list->sandboxes[i], true));
 	listing->query.skip += (uint32_t)list->sandboxes_count;
 	if (list->sandboxes_count == 0 ||
-	    json_array_size(listing->items) >= listing->page_size ||
+	    json_array_size(listing->items) >= listing->page.size ||
 	    listing->query.skip >= list->total)
 		reply(exchange, list->total);
 	else
@@ -108,7 +116,7 @@ static void on_list(struct exchange *exchange, const void *message, int *fd)
 static void ask(struct exchange *exchange)
 {
 	struct listing *listing = exchange->task;
-	uint64_t wanted = listing->page_size - json_array_size(listing->items);
+	uint64_t wanted = listing->page.size - json_array_size(listing->items);
 	const struct exchange_question question = {
 		.type = MSG_HOST_LIST,
 		.schema = &host_query_schema,
@@ -122,14 +130,14 @@ static void ask(struct exchange *exchange)
 	exchange_ask(exchange, &question, on_list);
 }
 
-static bool read_page(struct exchange *exchange, struct listing *listing)
+bool lifecycle_read_page(struct exchange *exchange, struct lifecycle_page *page)
 {
-	if (!exchange_query_number(exchange, "page", PAGE_MAX,
-				   &listing->page) ||
+	*page = (struct lifecycle_page){1, PAGE_SIZE_USUAL};
+	if (!exchange_query_number(exchange, "page", PAGE_MAX, &page->page) ||
 	    !exchange_query_number(exchange, "pageSize", PAGE_SIZE_MAX,
-				   &listing->page_size))
+				   &page->size))
 		return false;
-	if (listing->page > 0 && listing->page_size > 0)
+	if (page->page > 0 && page->size > 0)
 		return true;
 	exchange_fail(exchange, 400, "INVALID_REQUEST",
 		      "page and pageSize begin at 1");
@@ -145,16 +153,14 @@ void lifecycle_list(struct exchange *exchange)
 		exchange_fail_memory(exchange);
 		return;
 	}
-	listing->page = 1;
-	listing->page_size = PAGE_SIZE_USUAL;
-	if (!read_page(exchange, listing) ||
+	if (!lifecycle_read_page(exchange, &listing->page) ||
 	    !read_metadata(exchange, &listing->query))
 		return;
 	listing->items = json_array();
 	exchange->task = listing;
 	exchange->on_end = on_end;
 	listing->query.skip =
-		(uint32_t)((listing->page - 1) * listing->page_size);
+		(uint32_t)((listing->page.page - 1) * listing->page.size);
 	/* Of states that there are not, there are no sandboxes. */
 	if (read_states(exchange, &listing->query))
 		ask(exchange);

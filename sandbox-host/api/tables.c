@@ -5,6 +5,7 @@
 
 const struct route_table route_tables[] = {
 	{ROUTES_LIFECYCLE, lifecycle_routes},
+	{ROUTES_LIFECYCLE, snapshot_routes},
 	{ROUTES_PROXY, proxy_routes},
 	{ROUTES_EXECD, execd_routes},
 	{ROUTES_EXECD, execd_command_routes},

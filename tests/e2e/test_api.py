@@ -208,6 +208,7 @@ def test_a_policy_of_ours_comes_as_text_or_by_name(api):
 BAD_SPECS = [
     (422, []), (400, "x"), (422, {}),
     (422, {"image": {"uri": "host"}, "snapshotId": "s"}),
+    (400, {"image": {"uri": "nobody"}}),
     (422, {"image": "host"}), (422, {"image": {"uri": 7}}),
     (400, {"image": {"uri": ""}}), (400, {"image": {"uri": "x" * 64}}),
     (400, {"image": {"uri": "host", "auth": {"username": "u",
@@ -377,6 +378,41 @@ def test_who_is_not_there_is_not_found(api, name):
         answer = api.call(method, where + path, body)
         assert answer.status in (400, 404), (method, path, answer)
         assert answer.json["message"]
+
+
+# ---- snapshots ----
+
+def test_a_snapshot_is_made_listed_begun_with_and_removed(api):
+    box = api.make()
+    api.exec(box, "sh", "-c", "echo kept > file")
+    made = api.call("POST", f"/v1/sandboxes/{box}/snapshots", {"name": "one"})
+    assert made.status == 202 and made.json["sandboxId"] == box
+    where = made.headers["Location"]
+    assert where == f"/v1/snapshots/{made.json['id']}"
+    wait_until(lambda: api.call("GET", where).json["status"]["state"]
+               != "Creating")
+    shown = api.call("GET", where).json
+    assert shown["status"] == {"state": "Ready"} and shown["name"] == "one"
+
+    def listed(query):
+        return api.call("GET", f"/snapshots?{query}").json["items"]
+    assert listed(f"sandboxId={box}&state=Ready&name=one") == [shown]
+    assert not listed(f"sandboxId={BOGUS}") and not listed("state=Failed")
+    again = api.make(image=None, snapshotId=shown["id"])
+    assert api.exec(again, "cat", "file").stdout == "kept\n"
+    assert api.call("GET", f"/v1/sandboxes/{again}").json[
+        "snapshotId"] == shown["id"]
+    for one in (box, again):
+        api.call("DELETE", f"/v1/sandboxes/{one}")
+    assert api.call("POST", f"/v1/sandboxes/{box}/snapshots").status == 409
+    assert api.call("DELETE", where).status == 204
+    wait_until(lambda: api.call("GET", where).status == 404)
+    for method, path, body, status in (
+            ("POST", f"/v1/sandboxes/{BOGUS}/snapshots", None, 404),
+            ("DELETE", where, None, 404),
+            ("POST", f"/v1/sandboxes/{box}/snapshots", {"name": 7}, 422),
+            ("GET", "/snapshots?page=0", None, 400)):
+        assert api.call(method, path, body).status == status, path
 
 
 # ---- endpoints, and what is behind them ----

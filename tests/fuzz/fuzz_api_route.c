@@ -8,10 +8,32 @@
 
 #include "common/cleanup.h"
 #include "policies/path.h"
-#include "sandbox-host/api/areas.h"
 #include "sandbox-host/api/decode.h"
+#include "sandbox-host/api/route.h"
 
 #define ARENA_MAX (1024 * 1024)
+
+static const struct route lifecycle[] = {
+	{"GET", "/sandboxes", ROUTE_KEY, 0, ROUTE_WHOLE, NULL},
+	{"POST", "/sandboxes/{}/pause", ROUTE_KEY, 0, ROUTE_WHOLE, NULL},
+	{"GET", "/sandboxes/{}/endpoints/{}", ROUTE_KEY, 0, ROUTE_WHOLE, NULL},
+	{0},
+};
+static const struct route proxy[] = {
+	{"*", "/{}/**", ROUTE_TOKEN, 0, ROUTE_STREAM, NULL},
+	{0},
+};
+static const struct route execd[] = {
+	{"GET", "/{}/{}/{}/{}", ROUTE_TOKEN, 0, ROUTE_STREAM, NULL},
+	{"PATCH", "/{}/{}/{}/{}/{}", ROUTE_TOKEN, 0, ROUTE_STREAM, NULL},
+	{0},
+};
+static const struct route_table tables[] = {
+	{ROUTES_LIFECYCLE, lifecycle},
+	{ROUTES_PROXY, proxy},
+	{ROUTES_EXECD, execd},
+	{ROUTE_PLACE_MAX, NULL},
+};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -26,7 +48,7 @@ static void check_route(struct arena *arena, struct bytes path)
 	struct route_match match;
 	struct bytes piece;
 
-	route_find(route_tables, bytes_str("GET"), path, &match);
+	route_find(tables, bytes_str("GET"), path, &match);
 	check_within(match.sandbox, path);
 	check_within(match.rest, path);
 	assert(match.piece_count <= ROUTE_PIECES_MAX);
