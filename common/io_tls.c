@@ -272,6 +272,7 @@ static void tls_close(struct io *io)
 	ERR_clear_error();
 	tls->ssl = NULL;
 	buf_release(&tls->initial);
+	io_rest_soon(io->loop);
 }
 
 static void tls_release(struct io *io)
