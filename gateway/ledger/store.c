@@ -19,7 +19,7 @@ static const char settings[] = "PRAGMA locking_mode = EXCLUSIVE;"
 			       "PRAGMA wal_autocheckpoint = 4000;"
 			       "PRAGMA journal_size_limit = 16777216;"
 			       "PRAGMA temp_store = MEMORY;"
-			       "PRAGMA cache_size = -1024;"
+			       "PRAGMA cache_size = -512;"
 			       "PRAGMA cell_size_check = ON;";
 
 static const char schema[] =
