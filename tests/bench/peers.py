@@ -19,7 +19,9 @@ def free_port():
 
 
 class Peer:
-    """A process that listens; stopped by its pid."""
+    """A process that listens; stopped by its pid. In a session of its own, as
+    the gateway is: where the kernel shares CPUs by session (autogroups), a
+    peer in the client's would get another share."""
 
     def __init__(self, directory, name, port, command, host="127.0.0.1",
                  **env):
@@ -30,7 +32,7 @@ class Peer:
         with open(self.log, "w") as log:
             self.process = subprocess.Popen(
                 [str(word) for word in command], stdin=subprocess.DEVNULL,
-                stdout=log, stderr=log, cwd=directory,
+                stdout=log, stderr=log, cwd=directory, start_new_session=True,
                 env={"PATH": os.environ["PATH"] + ":/usr/sbin",
                      "HOME": str(directory), **env})
         self._wait()
