@@ -3,10 +3,13 @@ OpenSandbox and others use it."""
 import datetime
 import json
 import os
+import pathlib
+import re
 import signal
 import socket
 import urllib.parse
 
+import openapi
 import pytest
 import websocket
 from api import Api, install_sdk
@@ -71,13 +74,24 @@ Server(("127.0.0.1", 8124), Handler).serve_forever()
 BOGUS = "sb-" + "a" * 26
 
 
+class Described(Api):
+    """Every answer is one that openapi.json knows."""
+
+    def call(self, method, path, *words, **more):
+        answer = super().call(method, path, *words, **more)
+        if answer.status != 405 and "/proxy/" not in path and openapi.find(
+                method, path.partition("?")[0].removeprefix("/v1")):
+            openapi.check(method, path, answer)
+        return answer
+
+
 @pytest.fixture(scope="module")
 def api(gateway, tmp_path_factory):
     policy = tmp_path_factory.mktemp("policies") / "named.yaml"
     policy.write_text("version: 1\nname: named\n"
                       "environment: {set: {FROM_POLICY: named}}\n")
-    api = Api(gateway, tmp_path_factory.mktemp("api"),
-              policies={"named": str(policy)}).start()
+    api = Described(gateway, tmp_path_factory.mktemp("api"),
+                    policies={"named": str(policy)}).start()
     yield api
     api.stop()
     api.check()
@@ -547,6 +561,16 @@ def test_methods_and_paths_that_are_not(api, box):
         assert api.call("GET", path).status == 404, path
     assert api.call("POST", "/v1/metrics/events", {
         "eventType": "sandbox.create"}).status == 204
+
+
+def test_every_route_is_described():
+    folder = pathlib.Path(__file__).parents[2] / "sandbox-host/api"
+    routes = [found for name in ("lifecycle.c", "snapshots.c")
+              for found in re.findall(r'\{"([A-Z]+)", "(/[^"]*)"',
+                                      (folder / name).read_text())]
+    assert len(routes) > 15
+    for method, pattern in routes:
+        assert openapi.find(method, pattern.replace("{}", "x")), pattern
 
 
 # ---- the SDK ----
