@@ -113,6 +113,8 @@ static int take_record(struct entry *entry, struct err *err)
 		entry->pid = (pid_t)record.supervisor_pid;
 		entry->start = record.supervisor_start;
 		entry->owns_workspace = record.owns_workspace;
+		entry->is_pooled = record.is_pooled;
+		entry->pool = POOL_UNKNOWN;
 		return entry_store(entry, record.sandbox, err);
 	}
 	log_warn("%s: its record is lost: %s", entry->id, err->text);

@@ -6,6 +6,7 @@
 #include "sandbox-host/daemon/answers_store.h"
 #include "sandbox-host/daemon/daemon.h"
 #include "sandbox-host/daemon/images.h"
+#include "sandbox-host/daemon/pool.h"
 
 #define PERMIT_RATE 1000 /* a second, of one asker */
 
@@ -29,10 +30,11 @@ static struct entry *find(void *owner, struct bytes id,
 {
 	struct entry *entry = entry_find(daemon_of(owner), id);
 
-	if (!entry)
-		rpc_refuse(ticket, HOST_REFUSED_MISSING,
-			   "there is no sandbox %.*s", BYTES_ARGS(id));
-	return entry;
+	if (entry && !entry->is_pooled)
+		return entry;
+	rpc_refuse(ticket, HOST_REFUSED_MISSING, "there is no sandbox %.*s",
+		   BYTES_ARGS(id));
+	return NULL;
 }
 
 /* The same, where its state allows it. */
@@ -156,6 +158,12 @@ static void answer_create(struct rpc_ticket ticket, const void *message,
 		return;
 	}
 	if (check(asker->daemon, &request, ticket) == 0) {
+		entry = pool_take(asker->daemon, &request, asker->uid);
+		if (entry) {
+			reply_sandbox(ticket, entry);
+			request_release(&memory);
+			return;
+		}
 		entry = spawn(asker->daemon, *fd, &request, asker->uid, &err);
 		if (!entry)
 			rpc_refuse(ticket,
@@ -211,7 +219,7 @@ static void answer_list(struct rpc_ticket ticket, const void *message, int *fd,
 
 	(void)fd;
 	for (entry = daemon_of(owner)->entries; entry; entry = entry->next) {
-		if (!matches(&entry->sandbox, query))
+		if (entry->is_pooled || !matches(&entry->sandbox, query))
 			continue;
 		if (list.total++ >= query->skip && list.sandboxes_count < limit)
 			sandboxes[list.sandboxes_count++] = entry->sandbox;

@@ -38,7 +38,7 @@ void answer_snapshot(struct rpc_ticket ticket, const void *message, int *fd,
 	enum host_state state;
 
 	(void)fd;
-	if (!entry) {
+	if (!entry || entry->is_pooled) {
 		rpc_refuse(ticket, HOST_REFUSED_MISSING,
 			   "there is no sandbox %.*s", BYTES_ARGS(request->id));
 		return;

@@ -9,6 +9,7 @@
  *	images  -> roots of their own
  *	snapshots -> what sandboxes wrote, to begin others with
  *	jobs    -> processes that unpack and copy
+ *	pool    -> sandboxes that are built before anybody asks
  *	spawn   -> a new one: its directory, its supervisor
  *	adopt   -> those that were there before us
  *	keep    -> the channel to a supervisor: what it says, its loss
@@ -40,6 +41,8 @@
 #define OVER_KEPT_MS	      (10ull * 60 * 1000) /* shown so long */
 #define OVER_KEPT_MAX	      1000
 #define SWEEP_MS	      5000
+#define POOL_FILL_MS	      20
+#define POOL_UNKNOWN	      SIZE_MAX /* of another daemon */
 #define START_TIMEOUT_MS      60000
 #define END_TIMEOUT_MS	      20000
 #define SUPERVISOR_TIMEOUT_MS 10000
@@ -68,6 +71,8 @@ struct entry {
 	pid_t pid; /* of the supervisor; 0: there is none */
 	uint64_t start;
 	bool owns_workspace;
+	bool is_pooled; /* nobody's yet; of pool */
+	size_t pool;
 	int request;	 /* to start it with once it has its files; -1 */
 	struct rpc *rpc; /* to it; NULL */
 	struct waiter *waiters;

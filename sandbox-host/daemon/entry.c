@@ -56,6 +56,7 @@ static void write_record(const struct entry *entry)
 		.supervisor_pid = (uint32_t)entry->pid,
 		.supervisor_start = entry->start,
 		.owns_workspace = entry->owns_workspace,
+		.is_pooled = entry->is_pooled,
 	};
 	struct err err;
 

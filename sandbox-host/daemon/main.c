@@ -21,6 +21,7 @@
 #include "sandbox-host/daemon/daemon.h"
 #include "sandbox-host/daemon/images.h"
 #include "sandbox-host/daemon/jobs.h"
+#include "sandbox-host/daemon/pool.h"
 #include "sandbox-host/daemon/snapshots.h"
 
 #define CONFIG_DEFAULT	"/etc/sallyport/host.yaml"
@@ -242,6 +243,7 @@ static void on_stop(void *owner)
 
 	log_info("the daemon ends; %zu sandboxes go on", daemon->live_count);
 	daemon->is_draining = true;
+	pool_close(daemon);
 	io_loop_stop(daemon->loop);
 }
 
@@ -261,6 +263,7 @@ static void on_sweep(void *owner)
 		    entry->sandbox.changed_ms + OVER_KEPT_MS < now)
 			entry_forget(entry);
 	}
+	pool_fill(daemon);
 	io_timer_set(daemon->sweep_timer, SWEEP_MS);
 }
 
@@ -301,11 +304,12 @@ static int run(struct daemon *daemon, struct err *err)
 		return err_system(err, "start the loop");
 	io_timer_set(daemon->sweep_timer, SWEEP_MS);
 	if (adopt_all(daemon, err) < 0 || images_open(daemon, err) < 0 ||
-	    snapshots_open(daemon, err) < 0 || askers_open(daemon, err) < 0 ||
-	    serve_api_open(daemon, err) < 0)
+	    snapshots_open(daemon, err) < 0 || pool_open(daemon, err) < 0 ||
+	    askers_open(daemon, err) < 0 || serve_api_open(daemon, err) < 0)
 		return -1;
 	log_info("ready: run %s, %zu sandboxes", daemon->config.run,
 		 daemon->live_count);
+	pool_fill(daemon);
 	notify_ready();
 	return io_loop_run(daemon->loop, err);
 }

@@ -18,6 +18,7 @@ static const struct wire_field record_fields[] = {
 	WIRE_U32(struct record, supervisor_pid),
 	WIRE_U64(struct record, supervisor_start),
 	WIRE_BOOL(struct record, owns_workspace),
+	WIRE_BOOL(struct record, is_pooled),
 };
 static const struct wire_schema record_schema =
 	WIRE_SCHEMA("record", struct record, record_fields);

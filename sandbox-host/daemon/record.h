@@ -16,6 +16,7 @@ struct record {
 	uint32_t supervisor_pid;
 	uint64_t supervisor_start; /* as /proc/PID/stat has it */
 	bool owns_workspace;
+	bool is_pooled;
 };
 
 /* In the directory dir. 0, or -1. */

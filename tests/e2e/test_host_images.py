@@ -489,6 +489,52 @@ def test_nothing_is_made_in_a_users_directory_for_a_volume(host, roots):
     assert not list(host.workspace.iterdir())
 
 
+# ---- pools ----
+
+@pytest.fixture
+def pooled(gateway, image, tmp_path):
+    (tmp_path / "policy.yaml").write_text("version: 1\n")
+    host = Host(gateway, tmp_path, images={"small": str(image)},
+                pool={"plain": {"size": 2},
+                      "other": {"size": 1, "image": "small", "policy":
+                                str(tmp_path / "policy.yaml")}}).start()
+    yield host
+    host.stop()
+    host.check()
+
+
+def test_what_is_built_ahead_is_given_out_and_built_again(pooled, tmp_path):
+    host = pooled
+    wait_until(lambda: len(host.supervisors()) == 3 and
+               host.log().count(": Running") == 3)
+    assert host.list() == []
+    before = host.supervisors()
+    assert host.run("show", next(iter(before))).returncode == 6
+    box = create(host, "--bare", "--name", "mine", "--metadata", "a=b",
+                 "--timeout", "600")
+    assert box in before
+    row = host.show(box)
+    assert (row["name"], row["metadata"], row["state"]) == \
+        ("mine", {"a": "b"}, "Running")
+    wait_until(lambda: host.show(box)["expires"])
+    assert host.exec(box, "pwd").stdout.strip() == row["workspace"]
+    # Of another kind, or with something of its own: not from there.
+    for words in (("-e", "A=b"), ("--image", "small")):
+        assert create(host, "--bare", *words) not in before
+    other = create(host, "--bare", "--image", "small", "--policy",
+                   tmp_path / "policy.yaml")
+    assert other in before
+    assert sh(host, other, "cat /etc/of-the-image").stdout == "image\n"
+    wait_until(lambda: len(set(host.supervisors()) - set(before)) == 4)
+    # The next daemon has no use for what it did not build.
+    left = set(host.supervisors())
+    host.kill()
+    host.start()
+    assert len(host.list()) == 4
+    wait_until(lambda: len(host.supervisors()) == 7 and
+               len(set(host.supervisors()) - left) == 3)
+
+
 # ---- many ----
 
 def test_a_batch_has_an_answer_for_each(host):
