@@ -1,9 +1,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/fs.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
@@ -54,6 +52,17 @@ static int copy_range(const struct copy *copy, int from, int into, off_t at,
 {
 	static uint8_t block[BLOCK];
 
+	/* The kernel shares blocks where the file system can. */
+	while (at < end) {
+		off_t to = at;
+		ssize_t len = copy_file_range(from, &at, into, &to,
+					      (size_t)(end - at), 0);
+
+		if (len <= 0)
+			break;
+		if (spend(copy, (uint64_t)len) < 0)
+			return -1;
+	}
 	while (at < end) {
 		size_t want = end - at < BLOCK ? (size_t)(end - at) : BLOCK;
 		ssize_t len = pread(from, block, want, at);
@@ -74,8 +83,6 @@ static int copy_data(const struct copy *copy, int from, int into,
 {
 	off_t at = 0;
 
-	if (ioctl(into, FICLONE, from) == 0)
-		return spend(copy, (uint64_t)st->st_blocks * 512);
 	if (ftruncate(into, st->st_size) < 0)
 		return failed(copy, "make", "a copy");
 	while (at < st->st_size) {

@@ -25,10 +25,10 @@
 #define PULL_PLACE "/mnt"
 
 static const char *const calls[] = {
-	"openat",    "mkdirat",	   "symlinkat",	 "linkat",     "unlinkat",
-	"fchmod",    "getdents64", "fstat",	 "newfstatat", "lseek",
-	"ftruncate", "pread64",	   "pwrite64",	 "fsetxattr",  "fgetxattr",
-	"utimensat", "mknodat",	   "readlinkat", "ioctl",      NULL};
+	"openat",    "mkdirat",	   "symlinkat",	 "linkat",	    "unlinkat",
+	"fchmod",    "getdents64", "fstat",	 "newfstatat",	    "lseek",
+	"ftruncate", "pread64",	   "pwrite64",	 "fsetxattr",	    "fgetxattr",
+	"utimensat", "mknodat",	   "readlinkat", "copy_file_range", NULL};
 
 struct work {
 	const char *what;
