@@ -32,7 +32,8 @@ static bool is_plain(const char *text)
 		       strlen(text);
 }
 
-static int parse(struct cli *cli, struct audit_options *options)
+/* 0, with words left at cli->argv[optind], or -1. */
+static int parse(struct cli *cli, struct audit_options *options, int words)
 {
 	static const struct option table[] = {
 		{"count", required_argument, NULL, 'n'},
@@ -74,7 +75,7 @@ static int parse(struct cli *cli, struct audit_options *options)
 			return -1;
 		}
 	}
-	return optind == cli->argc ? 0 : -1;
+	return optind + words == cli->argc ? 0 : -1;
 }
 
 /* ---- one row for people ---- */
@@ -257,7 +258,7 @@ int cmd_audit_tail(struct cli *cli)
 	struct tail tail = {.cli = cli};
 	int result;
 
-	if (parse(cli, &options) < 0)
+	if (parse(cli, &options, 0) < 0)
 		return cli_usage(cli);
 	tail.kind = options.kind;
 	result = show(&options, &tail);
@@ -270,10 +271,89 @@ int cmd_push_list(struct cli *cli)
 	struct audit_options options = {.count = ROWS_DEFAULT};
 	struct tail tail = {.cli = cli};
 
-	if (parse(cli, &options) < 0)
+	if (parse(cli, &options, 0) < 0)
 		return cli_usage(cli);
 	options.kind = "push";
 	return show(&options, &tail);
+}
+
+/* ---- all rows, the oldest first ---- */
+
+static int read_all(const struct audit_options *options, client_line_fn *fn,
+		    void *owner)
+{
+	char path[PATH_BYTES];
+	struct client client;
+	struct err err;
+	int result;
+
+	(void)snprintf(path, sizeof(path), "/v1/audit?after=0%s%s%s%s%s",
+		       options->session ? "&session=" : "",
+		       options->session ? options->session : "",
+		       options->kind ? "&kind=" : "",
+		       options->kind ? options->kind : "",
+		       options->denied ? "&denied=1" : "");
+	if (client_open(&client, &err) < 0)
+		return cli_fail_err(&err);
+	result = client_follow(&client, path, fn, owner, &err);
+	client_close(&client);
+	return result < 0 ? cli_fail_err(&err) : EXIT_OK;
+}
+
+static bool export_line(struct bytes line, void *owner)
+{
+	int *result = owner;
+
+	if (line.len > 0 &&
+	    (fwrite(line.data, 1, line.len, stdout) != line.len ||
+	     putchar('\n') == EOF))
+		*result = EXIT_FAILED;
+	return *result == EXIT_OK;
+}
+
+/* As it is stored: what the hash chain is over. */
+int cmd_audit_export(struct cli *cli)
+{
+	struct audit_options options = {0};
+	int written = EXIT_OK, result;
+
+	if (parse(cli, &options, 0) < 0 || options.count || options.follow)
+		return cli_usage(cli);
+	result = read_all(&options, export_line, &written);
+	return result == EXIT_OK && fflush(stdout) == 0 ? written : EXIT_FAILED;
+}
+
+struct search {
+	struct tail tail;
+	const char *text;
+	size_t found;
+};
+
+static bool search_line(struct bytes line, void *owner)
+{
+	struct search *search = owner;
+	auto_free char *copy = strndup((const char *)line.data, line.len);
+
+	if (!copy || !strcasestr(copy, search->text))
+		return true;
+	search->found++;
+	return show_line(line, &search->tail);
+}
+
+int cmd_audit_search(struct cli *cli)
+{
+	struct audit_options options = {0};
+	struct search search = {.tail.cli = cli};
+	int result;
+
+	if (parse(cli, &options, 1) < 0 || options.count || options.follow ||
+	    !*cli->argv[optind])
+		return cli_usage(cli);
+	search.text = cli->argv[optind];
+	result = read_all(&options, search_line, &search);
+	if (result != EXIT_OK)
+		return result;
+	return search.found ? EXIT_OK : EXIT_NOT_FOUND;
 }
 
 static void verify_table(const json_t *value)

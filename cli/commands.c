@@ -488,6 +488,25 @@ const struct command commands[] = {
 	 "                            [--denied] [--follow] [-o json|yaml]\n"
 	 "\n"
 	 "COUNT is 1 to 10000, 20 without -n.\n"},
+	{"audit", "search", cmd_audit_search, "find records by what they say",
+	 "Usage: sallyport audit search TEXT [--session ID] [--kind KIND] "
+	 "[--denied]\n"
+	 "                              [-o json|yaml]\n"
+	 "\n"
+	 "All records in which TEXT stands, in any field and whatever its "
+	 "case, the\n"
+	 "oldest first. Exits 6 when there is none.\n"
+	 "\n"
+	 "Example: sallyport audit search github.com --denied\n"},
+	{"audit", "export", cmd_audit_export, "write the records as they are",
+	 "Usage: sallyport audit export [--session ID] [--kind KIND] "
+	 "[--denied]\n"
+	 "\n"
+	 "One JSON object a line, the oldest first; all of them without an "
+	 "option, so\n"
+	 "that each line's `prev` is the `hash` of the line before.\n"
+	 "\n"
+	 "Example: sallyport audit export > audit.jsonl\n"},
 	{"audit", "verify", cmd_audit_verify, "recompute the hash chain",
 	 "Usage: sallyport audit verify\n"
 	 "\n"

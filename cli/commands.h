@@ -26,6 +26,8 @@ int cmd_secret_rotate(struct cli *cli);
 int cmd_secret_list(struct cli *cli);
 int cmd_secret_rm(struct cli *cli);
 int cmd_audit_tail(struct cli *cli);
+int cmd_audit_search(struct cli *cli);
+int cmd_audit_export(struct cli *cli);
 int cmd_audit_verify(struct cli *cli);
 int cmd_push_list(struct cli *cli);
 int cmd_approval_list(struct cli *cli);

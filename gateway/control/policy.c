@@ -11,6 +11,7 @@
 #include "gateway/control/rights.h"
 #include "policies/guardrail.h"
 #include "policies/inside.h"
+#include "policies/permissions.h"
 
 #define ERRORS_MAX	(64 * 1024)
 #define SCOPE_ARENA_MAX (32 * 1024 * 1024)
@@ -155,9 +156,13 @@ static int seal(const struct policy_task *task,
 		struct err *err)
 {
 	auto_type(arena_release) struct arena arena;
+	auto_type(buf_release) struct buf permitted;
 	struct session_package to = *from;
 
 	arena_init(&arena, SCOPE_ARENA_MAX);
+	buf_init(&permitted, PERMISSIONS_BYTES_MAX);
+	(void)permissions_write(policy, from->repo, &permitted);
+	to.permitted = buf_view(&permitted);
 	to.policy_name = bytes_str(task->name);
 	to.policy_text = buf_view(&task->text);
 	if (scope_from_policy(policy, &arena, &to.scope, err) < 0)

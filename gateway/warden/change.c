@@ -158,6 +158,7 @@ static int put_package(struct warden_session *session,
 	to.policy_name = wanted->policy_name;
 	to.policy_text = wanted->policy_text;
 	to.scope = wanted->scope;
+	to.permitted = wanted->permitted;
 	sealed = package_seal(&to, err);
 	package = sealed < 0 ? NULL : package_open(sealed, err);
 	if (!package)

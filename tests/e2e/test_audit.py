@@ -204,3 +204,26 @@ def test_rows_whose_time_was_altered_are_not_removed(make_gateway,
     done = gateway.cli("audit", "verify")
     assert done.returncode != 0 and "BROKEN at record 1" in done.stdout
     gateway.stop()
+
+
+def test_records_are_exported_as_they_are_and_found(
+        own_gateway, make_session, policies, repo):
+    session = busy(own_gateway, make_session, policies, repo)
+    done = own_gateway.cli("audit", "export")
+    assert done.returncode == 0
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [row["sequence"] for row in rows] == list(range(1, len(rows) + 1))
+    assert all(row["prev"] == before["hash"]
+               for before, row in zip(rows, rows[1:]))
+    of_one = own_gateway.cli("audit", "export", "--session", session.id,
+                             "--kind", "push", "--denied")
+    assert [json.loads(line)["path"] for line in
+            of_one.stdout.splitlines()] == ["refs/heads/main"]
+    found = own_gateway.cli("audit", "search", "REFS/heads/main", "-o",
+                            "json")
+    assert found.returncode == 0
+    assert {json.loads(line)["path"] for line in
+            found.stdout.splitlines()} == {"refs/heads/main"}
+    assert "refs/heads/main" in own_gateway.cli(
+        "audit", "search", "refs/heads/main").stdout
+    assert own_gateway.cli("audit", "search", "nowhere.at-all").returncode == 6

@@ -74,6 +74,17 @@ def test_permissions_are_shown_again(open_session, gateway):
     assert "may      push:agent/1\nmay      read:repo\n" in text
 
 
+def test_permissions_follow_a_changed_policy(open_session, policies, repo,
+                                             gateway):
+    session = open_session()
+    other = policies.make(repo=repo, push={"branches": ["other/*"]})
+    gateway.call("PUT", f"/v1/sessions/{session.id}/policy",
+                 json.dumps({"policy": json.dumps(other)}))
+    shown = json.loads(gateway.cli("session", "show", session.id, "-o",
+                                   "json").stdout)
+    assert shown["permissions"] == ["push:other/*", "read:repo"]
+
+
 def test_who_may_only_read_pushes_nothing(open_session, repo):
     session = open_session("read:repo")
     assert session.permissions == ["read:repo"]
