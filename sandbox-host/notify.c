@@ -317,7 +317,7 @@ static int judge(struct notify *notify, struct question *question)
 	if (rc == -ENOENT)
 		return ANSWER_GO_ON;
 	if (rc < 0)
-		return rc;
+		return notify_is_own(notify, question->pid) ? ANSWER_GO_ON : rc;
 	read_flags(question);
 	/* Nothing else of such a file's other name is ours to judge. */
 	if (row->act == ACT_NAME && !notify->plan->watches_reads)

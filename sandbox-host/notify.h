@@ -23,6 +23,8 @@
 #include "sandbox-host/place.h"
 #include "sandbox-host/report.h"
 
+#define NOTIFY_OWN_MAX 256
+
 struct seccomp_notif;
 struct seccomp_notif_resp;
 
@@ -35,6 +37,7 @@ struct notify {
 	struct seccomp_notif *request;
 	struct seccomp_notif_resp *answer;
 	size_t request_size, answer_size;
+	pid_t own[NOTIFY_OWN_MAX]; /* inside; 0: a free place */
 };
 
 /* Owns fd and root from here on, also when it fails. plan is borrowed. */
@@ -44,5 +47,12 @@ int notify_open(struct notify *notify, int fd, int root,
 /* Answer one call; fd is readable. 0, or -1 when nobody is left to ask. */
 int notify_serve(struct notify *notify);
 void notify_close(struct notify *notify);
+
+/* A process inside, by its number there, is one of ours (until it has ended):
+ * where its memory can not be looked at, it has judged its paths itself. */
+void notify_know(struct notify *notify, pid_t inside, bool is_ours);
+/* Is a process (by its number here) one of those? A number that was ours a
+ * moment ago may be another's: a race like the one above. */
+bool notify_is_own(const struct notify *notify, pid_t pid);
 
 #endif

@@ -182,6 +182,11 @@ int service_agent(struct sandbox *sandbox, uint32_t serial, int channel,
 	return control_send(sandbox->control, &message, &channel, 1, err);
 }
 
+void service_know(struct sandbox *sandbox, pid_t pid, bool is_ours)
+{
+	notify_know(&sandbox->notify, pid, is_ours);
+}
+
 int service_connect(struct sandbox *sandbox, uint32_t serial, uint16_t port,
 		    struct err *err)
 {

@@ -59,6 +59,8 @@ int service_exec(struct sandbox *sandbox, uint32_t serial, int request,
 /* Start the spec's agent on a channel. 0, or -1. */
 int service_agent(struct sandbox *sandbox, uint32_t serial, int channel,
 		  struct err *err);
+/* One began (pid: as it was told), or has ended: notify_know(). */
+void service_know(struct sandbox *sandbox, pid_t pid, bool is_ours);
 /* Connect to a port of the inside's loopback. 0, or -1. */
 int service_connect(struct sandbox *sandbox, uint32_t serial, uint16_t port,
 		    struct err *err);

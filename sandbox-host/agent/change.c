@@ -40,7 +40,10 @@ void answer_remove(struct rpc_ticket ticket, const void *message, int *fd,
 {
 	const struct file_remove *wanted = message;
 	char path[PATH_MAX] = "";
-	int result = path_copy(wanted->path, path);
+	int result = path_copy(wanted->path, path) < 0 ||
+				     agent_may(owner, ATTEMPT_REMOVE, path) < 0
+			     ? -1
+			     : 0;
 
 	(void)fd;
 	if (result == 0)
@@ -114,6 +117,8 @@ void answer_move(struct rpc_ticket ticket, const void *message, int *fd,
 	char from[PATH_MAX] = "", to[PATH_MAX] = "";
 	int result = path_copy(pair->from, from) < 0 ||
 				     path_copy(pair->to, to) < 0 ||
+				     agent_may(owner, ATTEMPT_MOVE, from) < 0 ||
+				     agent_may(owner, ATTEMPT_MOVE, to) < 0 ||
 				     move(from, to) < 0
 			     ? -1
 			     : 0;
@@ -147,7 +152,8 @@ void answer_mkdir(struct rpc_ticket ticket, const void *message, int *fd,
 	char path[PATH_MAX] = "";
 
 	(void)fd;
-	if (path_copy(access->path, path) < 0 || path_make(path) < 0)
+	if (path_copy(access->path, path) < 0 ||
+	    agent_may(owner, ATTEMPT_MAKE, path) < 0 || path_make(path) < 0)
 		finish(owner, ticket, -1, ATTEMPT_MAKE, path);
 	else
 		finish(owner, ticket, set_access(path, access), ATTEMPT_ACCESS,
@@ -161,13 +167,14 @@ void answer_link(struct rpc_ticket ticket, const void *message, int *fd,
 	char from[PATH_MAX] = "", to[PATH_MAX] = "";
 	int result = path_copy(pair->from, from) < 0 ||
 				     path_copy(pair->to, to) < 0 ||
+				     agent_may(owner, ATTEMPT_LINK, to) < 0 ||
 				     path_make_parents(to) < 0 ||
 				     symlink(from, to) < 0
 			     ? -1
 			     : 0;
 
 	(void)fd;
-	finish(owner, ticket, result, ATTEMPT_MAKE, to);
+	finish(owner, ticket, result, ATTEMPT_LINK, to);
 }
 
 void answer_set_access(struct rpc_ticket ticket, const void *message, int *fd,
@@ -175,10 +182,12 @@ void answer_set_access(struct rpc_ticket ticket, const void *message, int *fd,
 {
 	const struct file_access *access = message;
 	char path[PATH_MAX] = "";
-	int result = path_copy(access->path, path) < 0 ||
-				     set_access(path, access) < 0
-			     ? -1
-			     : 0;
+	int result =
+		path_copy(access->path, path) < 0 ||
+				agent_may(owner, ATTEMPT_ACCESS, path) < 0 ||
+				set_access(path, access) < 0
+			? -1
+			: 0;
 
 	(void)fd;
 	finish(owner, ticket, result, ATTEMPT_ACCESS, path);

@@ -42,6 +42,7 @@ enum attempt {
 	ATTEMPT_REMOVE,
 	ATTEMPT_MOVE,
 	ATTEMPT_MAKE,
+	ATTEMPT_LINK,
 	ATTEMPT_ACCESS
 };
 
@@ -50,6 +51,11 @@ enum attempt {
 /* Refuse for errno: with the policy's reason, where it has one. */
 void agent_refuse(struct agent *agent, struct rpc_ticket ticket,
 		  enum attempt attempt, const char *path);
+
+/* What the reporter would refuse, were it able to look (notify_know()): names
+ * that the policy hides or protects and that no mount covers. */
+int agent_may(const struct agent *agent, enum attempt attempt,
+	      const char *path);
 
 /* ---- path.c ---- */
 

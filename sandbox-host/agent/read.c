@@ -47,7 +47,8 @@ void answer_open(struct rpc_ticket ticket, const void *message, int *fd,
 	auto_fd int opened = -1;
 
 	(void)fd;
-	if (path_copy(ref->path, path) == 0)
+	if (path_copy(ref->path, path) == 0 &&
+	    agent_may(agent, ATTEMPT_READ, path) == 0)
 		opened = open_regular(path);
 	if (opened < 0 || entry_read_open(opened, &text, &entry) < 0) {
 		agent_refuse(agent, ticket, ATTEMPT_READ, path);

@@ -97,6 +97,7 @@ void answer_replace(struct rpc_ticket ticket, const void *message, int *fd,
 		return;
 	}
 	if (path_copy(replace.path, path) < 0 ||
+	    agent_may(owner, ATTEMPT_WRITE, path) < 0 ||
 	    replace_in(path, &replace, &reply.count) < 0)
 		agent_refuse(owner, ticket, ATTEMPT_WRITE, path);
 	else

@@ -17,6 +17,8 @@
 #define PAGE_NAMES_MAX 4096 /* that are looked at for one page */
 
 struct walker {
+	const struct agent *agent;
+	char root[PATH_MAX];
 	DIR *levels[FILE_DEPTH_MAX];
 	size_t ends[FILE_DEPTH_MAX]; /* of path, where each level begins */
 	unsigned level_count, depth_max;
@@ -96,7 +98,8 @@ static int open_root(const char *path)
 	return -1;
 }
 
-static struct walker *begin(const struct file_walk *walk, const char *path)
+static struct walker *begin(const struct agent *agent,
+			    const struct file_walk *walk, const char *path)
 {
 	struct walker *walker = calloc(1, sizeof(*walker));
 
@@ -106,6 +109,8 @@ static struct walker *begin(const struct file_walk *walk, const char *path)
 				    ? walk->depth
 				    : FILE_DEPTH_MAX;
 	walker->is_for_files = walk->is_for_files;
+	walker->agent = agent;
+	(void)snprintf(walker->root, sizeof(walker->root), "%s", path);
 	if (set_pattern(walker, walk->pattern) == 0 &&
 	    push(walker, open_root(path), 0) == 0)
 		return walker;
@@ -146,6 +151,18 @@ static int add(struct page *page, const char *path,
 		       : -1;
 }
 
+static bool may_enter(const struct walker *walker)
+{
+	char path[2 * PATH_MAX];
+
+	/* Nothing appears that is hidden, where nothing is. */
+	if (!walker->agent->plan->watches_reads)
+		return true;
+	(void)snprintf(path, sizeof(path), "%s/%s", walker->root, walker->path);
+	return strlen(path) < PATH_MAX &&
+	       agent_may(walker->agent, ATTEMPT_READ, path) == 0;
+}
+
 /* What has ended meanwhile, or may not be looked at, is passed by. */
 static int take_name(struct walker *walker, struct page *page, const char *name)
 {
@@ -164,7 +181,7 @@ static int take_name(struct walker *walker, struct page *page, const char *name)
 	    add(page, walker->path, &entry) < 0)
 		return -1;
 	if (entry.type == FILE_DIRECTORY &&
-	    walker->level_count < walker->depth_max)
+	    walker->level_count < walker->depth_max && may_enter(walker))
 		(void)push(
 			walker,
 			openat(directory, name,
@@ -222,8 +239,10 @@ void answer_walk(struct rpc_ticket ticket, const void *message, int *fd,
 
 	(void)fd;
 	walker_free(agent->walker);
-	agent->walker =
-		path_copy(walk->path, path) < 0 ? NULL : begin(walk, path);
+	agent->walker = path_copy(walk->path, path) < 0 ||
+					agent_may(agent, ATTEMPT_READ, path) < 0
+				? NULL
+				: begin(agent, walk, path);
 	if (agent->walker)
 		reply_page(agent, ticket);
 	else

@@ -11,7 +11,8 @@
 static const char *const verbs[] = {
 	[ATTEMPT_READ] = "read of",	 [ATTEMPT_WRITE] = "write to",
 	[ATTEMPT_REMOVE] = "removal of", [ATTEMPT_MOVE] = "move of",
-	[ATTEMPT_MAKE] = "creation of",	 [ATTEMPT_ACCESS] = "access to",
+	[ATTEMPT_MAKE] = "creation of",	 [ATTEMPT_LINK] = "creation of",
+	[ATTEMPT_ACCESS] = "access to",
 };
 
 static enum host_refusal code_of(int number)
@@ -53,18 +54,37 @@ static void clean(char *text)
 			*text = '?';
 }
 
-/* Its own name where it is, or would be. */
-static void find_real(const char *path, char out[PATH_MAX])
+/* Does the attempt go where a link at the end of the path leads? */
+static bool is_followed(enum attempt attempt)
 {
-	char parent[PATH_MAX], real[PATH_MAX];
-	const char *slash = strrchr(path, '/');
+	return attempt == ATTEMPT_READ || attempt == ATTEMPT_WRITE ||
+	       attempt == ATTEMPT_MAKE || attempt == ATTEMPT_ACCESS;
+}
 
-	if (realpath(path, out))
-		return;
-	path_parent(path, parent);
-	if (!realpath(parent, real) ||
-	    snprintf(out, PATH_MAX, "%s/%s", strcmp(real, "/") ? real : "",
-		     slash ? slash + 1 : path) >= PATH_MAX)
+/* The real name of what is, or would be, at path: its directories are
+ * followed as far as they are there. */
+static void find_real(enum attempt attempt, const char *path,
+		      char out[PATH_MAX])
+{
+	char name[PATH_MAX], head[PATH_MAX], real[PATH_MAX];
+	size_t len;
+	int put;
+
+	if (!is_followed(attempt) || path_follow(path, name) < 0)
+		(void)snprintf(name, sizeof(name), "%s", path);
+	(void)snprintf(head, sizeof(head), "%s", name);
+	do {
+		const char *slash = strrchr(head, '/');
+
+		len = slash ? (size_t)(slash - head) : 0;
+		head[len] = '\0';
+		if (realpath(len ? head : name[0] == '/' ? "/" : ".", real))
+			break;
+		real[0] = '\0';
+	} while (len > 0);
+	put = snprintf(out, PATH_MAX, "%s/%s", strcmp(real, "/") ? real : "",
+		       name + len + (name[len] == '/'));
+	if (put < 0 || put >= PATH_MAX)
 		(void)snprintf(out, PATH_MAX, "%s", path);
 }
 
@@ -95,6 +115,21 @@ static const char *reason_of(const struct agent *agent, enum attempt attempt,
 	return plan_is_writable(agent->plan, path) ? NULL : "read-only";
 }
 
+int agent_may(const struct agent *agent, enum attempt attempt, const char *path)
+{
+	char real[PATH_MAX];
+	bool is_moved = attempt == ATTEMPT_MOVE || attempt == ATTEMPT_LINK;
+
+	find_real(attempt, path, real);
+	if (!guard_veils(&agent->guard, real, false) &&
+	    !guard_veils(&agent->guard, real, true) &&
+	    (attempt == ATTEMPT_READ || !guard_covers(&agent->guard, real)) &&
+	    !(is_moved && guard_is_above(&agent->guard, real)))
+		return 0;
+	errno = EACCES;
+	return -1;
+}
+
 void agent_refuse(struct agent *agent, struct rpc_ticket ticket,
 		  enum attempt attempt, const char *path)
 {
@@ -105,7 +140,7 @@ void agent_refuse(struct agent *agent, struct rpc_ticket ticket,
 	char real[PATH_MAX];
 	const char *reason;
 
-	find_real(path, real);
+	find_real(attempt, path, real);
 	reason = code == HOST_REFUSED_FORBIDDEN
 			 ? reason_of(agent, attempt, real)
 			 : NULL;

@@ -207,6 +207,7 @@ void answer_create(struct rpc_ticket ticket, const void *message, int *fd,
 	(void)fd;
 	writing_drop(&agent->writing);
 	if (path_copy(access->path, path) < 0 ||
+	    agent_may(agent, ATTEMPT_WRITE, path) < 0 ||
 	    writing_begin(&agent->writing, path) < 0) {
 		agent_refuse(agent, ticket, ATTEMPT_WRITE, path);
 		writing_drop(&agent->writing);

@@ -97,23 +97,6 @@ static void answer_renew(struct rpc_ticket ticket, const void *message, int *fd,
 
 /* ---- channels ---- */
 
-/* Served inside until its other end is closed; that it could not be shows as
- * the end of the channel. */
-static int open_agent(struct supervisor *supervisor, struct err *err)
-{
-	auto_fd int ours = -1;
-	int ends[2];
-	int result;
-
-	if (io_message_pair(ends, err) < 0)
-		return -1;
-	ours = ends[0];
-	result = service_agent(supervisor->sandbox, ++supervisor->last_serial,
-			       ends[1], err);
-	(void)close(ends[1]);
-	return result < 0 ? -1 : take_fd(&ours);
-}
-
 static void answer_channel(struct rpc_ticket ticket, const void *message,
 			   int *fd, void *owner)
 {
@@ -125,9 +108,11 @@ static void answer_channel(struct rpc_ticket ticket, const void *message,
 	(void)fd;
 	if (!is_in(supervisor, HOST_RUNNING, ticket))
 		return;
-	channel = wanted->kind == HOST_CHANNEL_EXEC
-			  ? exec_open(supervisor, &err)
-			  : open_agent(supervisor, &err);
+	if (wanted->kind == HOST_CHANNEL_AGENT) {
+		agents_open(supervisor, ticket);
+		return;
+	}
+	channel = exec_open(supervisor, &err);
 	if (channel < 0)
 		rpc_refuse(ticket, HOST_REFUSED_FULL, "%s", err.text);
 	else

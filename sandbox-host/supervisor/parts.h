@@ -73,6 +73,11 @@ int exec_entrypoint(struct supervisor *supervisor, int output, struct err *err);
 /* Tell all who still wait, and free. */
 void exec_end_all(struct supervisor *supervisor, const char *reason);
 
+/* ---- agents.c ---- */
+
+/* Start an agent inside; its channel is the answer, once it runs. */
+void agents_open(struct supervisor *supervisor, struct rpc_ticket ticket);
+
 /* ---- ports.c ---- */
 
 /* The address that leads to a port inside. 0, or -1. */

@@ -11,6 +11,7 @@
  *	inside  -> words of process 1, to whoever waits for them
  *	exec    -> commands, each with a channel to who asked for it
  *	admit   -> those that the policy lets run
+ *	agents  -> what serves files inside
  *	ports   -> ports of the inside on the host's loopback
  *	output  -> what the entrypoint writes, to the sandbox's log
  *	events  -> what happened, the newest

@@ -577,6 +577,35 @@ def test_an_ordinary_user_has_the_service_as_well(ordinary_host):
     wait_until(lambda: host.state(other) == "Failed")
 
 
+def test_files_of_an_ordinary_user_s_sandbox_are_served(ordinary_host):
+    host = ordinary_host
+    policy = host.dir / "policy.yaml"
+    policy.write_text("version: 1\nname: p\nfilesystem:\n"
+                      "  hide: [./secret.txt]\n  protect: [./kept.txt]\n")
+    policy.chmod(0o644)
+    box = host.create("--policy", policy, "--workspace", "-")
+    for _ in range(2):
+        host.ok("cp", "/etc/hostname", f"{box}:made/name")
+    assert host.exec(box, "cmp", "made/name", "/etc/hostname").returncode == 0
+    # Names that are to be: no mount stands there.
+    assert host.exec(box, "ln", "-s", "kept.txt", "alias").returncode == 0
+    for name, word in [("secret.txt", "hidden"), ("kept.txt", "protected"),
+                       ("made/../kept.txt/x", "protected"),
+                       ("alias", "protected"), ("/etc/motd", "read-only")]:
+        done = host.run("cp", "/etc/hostname", f"{box}:{name}")
+        assert done.returncode == 5 and word in done.stderr, (name, done)
+    assert host.run("cp", f"{box}:/etc/shadow", "/dev/null").returncode != 0
+    assert host.exec(box, "cat", "secret.txt", "kept.txt").returncode == 1
+    # A command that nobody may look at is not taken for one of ours.
+    done = host.exec(box, "python3", "-c", (
+        "import ctypes, os\n"
+        "ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)\n"
+        "try: os.mkdir('kept.txt')\n"
+        "except PermissionError: print('refused')"))
+    assert done.stdout == "refused\n", done
+    host.ok("kill", box)
+
+
 def test_only_its_own_user_may_ask(host):
     if os.geteuid() != 0:
         assert (host.dir / "host/host.sock").stat().st_mode & 0o777 == 0o600
