@@ -45,7 +45,7 @@ static int allow(scmp_filter_ctx filter, const char *name, struct err *err)
 	const struct scmp_arg_cmp not_executable =
 		SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0);
 	const struct scmp_arg_cmp window_size =
-		SCMP_A1(SCMP_CMP_EQ, TIOCSWINSZ);
+		SCMP_A1(SCMP_CMP_EQ, TIOCSWINSZ, 0);
 	int call = seccomp_syscall_resolve_name(name);
 	const struct scmp_arg_cmp *only = NULL;
 	int done;
