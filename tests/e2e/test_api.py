@@ -71,6 +71,31 @@ class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
     allow_reuse_address = daemon_threads = True
 Server(("127.0.0.1", 8124), Handler).serve_forever()
 """
+# One that answers what nobody may pass on: by the path's number.
+LIAR = """
+import socket
+answers = [
+    b"HTTP/1.1 200 OK\\r\\nContent-Length: 1\\r\\nContent-Length: 2\\r\\n\\r\\nab",
+    b"HTTP/1.1 200 OK\\r\\nTransfer-Encoding: chunked\\r\\nContent-Length: 1\\r\\n"
+    b"\\r\\n0\\r\\n\\r\\n",
+    b"HTTP/1.1 200 OK\\nX: y\\n\\n", b"SSH-2.0-x\\r\\n", b"",
+    b"HTTP/1.1 200 OK\\r\\nX: " + b"x" * 100000 + b"\\r\\n\\r\\n",
+    b"HTTP/1.1 100 Continue\\r\\n\\r\\n" * 50,
+    b"HTTP/1.1 101 Switching Protocols\\r\\nUpgrade: websocket\\r\\n"
+    b"Connection: Upgrade\\r\\n\\r\\n",
+    b"HTTP/1.1 200 OK\\r\\nX\\x00: y\\r\\n\\r\\n",
+]
+listener = socket.create_server(("127.0.0.1", 8125), backlog=20)
+while True:
+    stream, _ = listener.accept()
+    number = stream.recv(65536).split(b" ")[1].strip(b"/")
+    try:
+        stream.sendall(answers[int(number)] if number else
+                       b"HTTP/1.1 204 Fine\\r\\n\\r\\n")
+    except OSError:
+        pass
+    stream.close()
+"""
 BOGUS = "sb-" + "a" * 26
 
 
@@ -216,6 +241,25 @@ def test_a_policy_of_ours_comes_as_text_or_by_name(api):
     box = api.make(extensions={"sallyport.policy": "named"})
     done = api.exec(box, "sh", "-c", "echo $FROM_POLICY")
     assert done.stdout == "named\n"
+    api.call("DELETE", f"/v1/sandboxes/{box}")
+
+
+def test_a_sandbox_pushes_the_branch_that_it_was_made_for(
+        api, policies, repo):
+    box = api.make(extensions={
+        "sallyport.policy": json.dumps({**policies.make(repo=repo),
+                                        "name": "push"}),
+        "sallyport.repo": repo.url, "sallyport.branch": "agent/api"})
+    done = api.exec(box, "sh", "-ec", f"""
+export HOME=$PWD GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b
+export GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b
+git clone -q {repo.url} work; cd work
+echo new > new; git add new; git commit -qm new
+git push -q origin HEAD:refs/heads/agent/api
+! git push -q origin HEAD:refs/heads/other""")
+    assert done.returncode == 0, done.stderr
+    assert "refs/heads/agent/api" in repo.refs()
+    assert "refs/heads/other" not in repo.refs()
     api.call("DELETE", f"/v1/sandboxes/{box}")
 
 
@@ -499,6 +543,17 @@ def test_a_websocket_reaches_a_port_inside(api, mirror):
         assert websocket.read_frame(stream)[:3] == (
             websocket.TEXT, True, b"hi")
         assert stream.recv(1) == b""
+
+
+def test_what_answers_wrongly_inside_is_told(api, box):
+    api.ok("exec", "--detach", box, "--", "python3", "-c", LIAR)
+    path, token = api.endpoint(box, 8125)
+    wait_until(lambda: api.call("GET", path, headers=token,
+                                key=None).status == 204)
+    for number in range(9):
+        answer = api.call("GET", f"{path}/{number}", headers=token, key=None)
+        assert (answer.status, answer.json["code"]) == (
+            502, "BAD_GATEWAY"), number
 
 
 def test_where_nothing_listens_is_told(api, box):
