@@ -17,5 +17,6 @@ extern const struct route execd_code_routes[];
 extern const struct route execd_isolated_routes[];
 extern const struct route files_routes[]; /* below the same endpoint */
 extern const struct route egress_routes[];
+extern const struct route egress_vault_routes[]; /* below the same */
 
 #endif

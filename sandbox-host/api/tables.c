@@ -14,5 +14,6 @@ const struct route_table route_tables[] = {
 	{ROUTES_EXECD, execd_isolated_routes},
 	{ROUTES_EXECD, files_routes},
 	{ROUTES_EGRESS, egress_routes},
+	{ROUTES_EGRESS, egress_vault_routes},
 	{ROUTE_PLACE_MAX, NULL},
 };

@@ -17,6 +17,7 @@
 #define SANDBOX_HOST_FLOW_MESSAGES_H
 
 #include "common/rpc.h"
+#include "sandbox-host/flow/messages_egress.h"
 #include "sandbox-host/flow/messages_files.h"
 #include "sandbox-host/flow/messages_host.h"
 #include "sandbox-host/flow/messages_store.h"
@@ -73,6 +74,11 @@ enum host_msg_type {
 	MSG_EXEC_SIGNAL, /* exec_signal -> empty */
 	/* a supervisor -> the asker, notification */
 	MSG_EXEC_ENDED, /* exec_ended: its last word on this channel */
+
+	/* the API -> a supervisor, on a channel for it, requests */
+	MSG_EGRESS_SHOW = 360, /* empty -> egress_answer + fd: the policy */
+	MSG_EGRESS_CHANGE,     /* egress_change + fd -> egress_answer */
+	MSG_EGRESS_LEND,       /* egress_value -> egress_answer */
 
 	/* an asker -> the agent inside, on a channel of its own, requests */
 	MSG_FILE_SHOW = 370, /* file_ref -> file_entry; no link is followed */

@@ -106,13 +106,18 @@ static void answer_channel(struct rpc_ticket ticket, const void *message,
 	struct err err;
 
 	(void)fd;
-	if (!is_in(supervisor, HOST_RUNNING, ticket))
+	/* What it may reach is changed while it rests, too. */
+	if ((wanted->kind != HOST_CHANNEL_EGRESS ||
+	     supervisor->state != HOST_PAUSED) &&
+	    !is_in(supervisor, HOST_RUNNING, ticket))
 		return;
 	if (wanted->kind == HOST_CHANNEL_AGENT) {
 		agents_open(supervisor, ticket);
 		return;
 	}
-	channel = exec_open(supervisor, &err);
+	channel = wanted->kind == HOST_CHANNEL_EGRESS
+			  ? egress_open(supervisor, &err)
+			  : exec_open(supervisor, &err);
 	if (channel < 0)
 		rpc_refuse(ticket, HOST_REFUSED_FULL, "%s", err.text);
 	else

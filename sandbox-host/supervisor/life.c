@@ -263,6 +263,7 @@ static void end_sandbox(struct supervisor *supervisor, const char *reason)
 	supervisor->sandbox = NULL;
 	exec_end_all(supervisor, reason);
 	ports_close(supervisor);
+	egress_close_all(supervisor);
 	output_close(supervisor);
 	network_end(supervisor);
 	recorder_close(&supervisor->recorder);

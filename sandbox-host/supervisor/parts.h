@@ -48,6 +48,12 @@ int answers_open(struct supervisor *supervisor, int listener, int daemon,
 		 struct err *err);
 void answers_close(struct supervisor *supervisor);
 
+/* ---- egress.c ---- */
+
+/* A channel of MSG_EGRESS_*; its other end. -1 with *err. */
+int egress_open(struct supervisor *supervisor, struct err *err);
+void egress_close_all(struct supervisor *supervisor);
+
 /* ---- inside.c ---- */
 
 int inside_begin(struct supervisor *supervisor, struct err *err);

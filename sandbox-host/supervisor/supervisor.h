@@ -63,6 +63,7 @@ struct waiting {
 	struct waiting *next, *prev;
 };
 
+struct egress;
 struct exec;
 struct port;
 struct relay;
@@ -114,6 +115,10 @@ struct supervisor {
 	uint64_t rest_again_ms; /* monotonic: when to try it anew */
 	unsigned rest_wait_ms;	/* until then */
 	struct rpc_ticket rest_ticket;
+
+	/* egress */
+	struct egress *egresses;
+	size_t egress_count;
 
 	/* answers */
 	struct rpc *daemon; /* NULL: there is none now */
