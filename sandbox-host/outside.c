@@ -24,8 +24,10 @@ static int keep_capabilities(struct err *err)
 
 	capng_clear(CAPNG_SELECT_ALL);
 	for (size_t i = 0; is_root && i < ARRAY_SIZE(kept); i++)
-		if (capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED,
-				 (unsigned)kept[i]) < 0)
+		if (capng_update(
+			    CAPNG_ADD,
+			    (capng_type_t)(CAPNG_EFFECTIVE | CAPNG_PERMITTED),
+			    (unsigned)kept[i]) < 0)
 			return err_set(err, ERR_SYSTEM,
 				       "confine: choose capabilities");
 	if (capng_apply(is_root ? CAPNG_SELECT_ALL : CAPNG_SELECT_CAPS) != 0)
@@ -245,7 +247,7 @@ static int allow_sockets(scmp_filter_ctx filter)
 
 	for (size_t i = 0; rc == 0 && i < ARRAY_SIZE(families); i++)
 		rc = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socket),
-				      1, SCMP_A0(SCMP_CMP_EQ, families[i]));
+				      1, SCMP_A0(SCMP_CMP_EQ, families[i], 0));
 	return rc;
 }
 
