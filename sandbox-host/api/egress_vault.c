@@ -127,8 +127,9 @@ static void tell_list(struct egress_task *task,
 	if (wanted.len == 0) {
 		exchange_reply_json(
 			task->exchange, 200,
-			json_pack("{s:o}", key,
-				  shown_list(model->vault, key, show)));
+			json_pack("{s:O, s:o}", "revision",
+				  json_object_get(model->vault, "revision"),
+				  key, shown_list(model->vault, key, show)));
 		return;
 	}
 	json_array_foreach(json_object_get(model->vault, key), i, item)
