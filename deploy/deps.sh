@@ -45,7 +45,7 @@ test_packages() {
 }
 
 bench_packages() {
-	echo bubblewrap crun wrk squid-openssl haproxy mitmproxy nghttp2-client
+	echo bubblewrap wrk squid-openssl haproxy mitmproxy nghttp2-client
 }
 
 wanted() {

@@ -15,6 +15,7 @@
 #define OPAQUE	   "user.overlay.opaque"
 #define WHITEOUT   "user.overlay.whiteout"
 #define BLOCK	   (64 * 1024)
+#define PIECE	   (16 * 1024 * 1024) /* so often the budget is looked at */
 
 struct copy {
 	bool is_layer;
@@ -55,8 +56,8 @@ static int copy_range(const struct copy *copy, int from, int into, off_t at,
 	/* The kernel shares blocks where the file system can. */
 	while (at < end) {
 		off_t to = at;
-		ssize_t len = copy_file_range(from, &at, into, &to,
-					      (size_t)(end - at), 0);
+		size_t want = end - at < PIECE ? (size_t)(end - at) : PIECE;
+		ssize_t len = copy_file_range(from, &at, into, &to, want, 0);
 
 		if (len <= 0)
 			break;

@@ -69,7 +69,7 @@ static int read_process(int proc, const char *name, struct process *process)
 	*process = (struct process){.pid = (pid_t)strtol(name, NULL, 10)};
 	if (process->pid <= 0 || strlen(name) > 16)
 		return -1;
-	(void)snprintf(path, sizeof(path), "%s/stat", name);
+	(void)snprintf(path, sizeof(path), "%.16s/stat", name);
 	fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
 	len = fd < 0 ? -1 : read(fd, line, sizeof(line) - 1);
 	if (len <= 0)

@@ -296,6 +296,36 @@ static void plan_refuses_what_it_can_not_do(void **state)
 	}
 }
 
+static void a_root_of_its_own_brings_nothing_of_the_hosts(void **state)
+{
+	struct sandbox_spec spec = spec_of();
+	char image[PATH_MAX], layers[PATH_MAX], work[PATH_MAX];
+	const char *text;
+
+	(void)state;
+	scratch_dir("image");
+	scratch_dir("image/etc");
+	scratch_dir("image/proc");
+	scratch_dir("layers");
+	scratch_dir("work");
+	(void)snprintf(image, sizeof(image), "%s", scratch_path("image"));
+	(void)snprintf(layers, sizeof(layers), "%s", scratch_path("layers"));
+	(void)snprintf(work, sizeof(work), "%s", scratch_path("work"));
+	spec.workspace = work;
+	spec.root = (struct sandbox_root){.path = image, .layers = layers};
+	text = printed(&spec);
+	assert_true(has_step(text, "image", "/.image"));
+	assert_non_null(strstr(text, "bind /etc from /.image/etc writable"));
+	assert_null(strstr(text, "/.image/proc"));
+	assert_false(has_step(text, "bind", "/usr"));
+	assert_true(has_step(text, "detach", "/.image"));
+	spec.root.is_read_only = true;
+	assert_non_null(
+		strstr(printed(&spec), "bind /etc from /.image/etc read-only"));
+	spec.root.path = scratch;
+	refused(&spec, "in each other");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -312,6 +342,7 @@ int main(void)
 		TEST(plan_guards_a_repository_only_where_there_is_one),
 		TEST(plan_resolves_links_in_what_it_is_given),
 		TEST(plan_says_what_it_left_out),
+		TEST(a_root_of_its_own_brings_nothing_of_the_hosts),
 		TEST(plan_refuses_what_it_can_not_do),
 	};
 
