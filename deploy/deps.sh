@@ -38,7 +38,7 @@ test_packages() {
 		nodejs default-jdk-headless gccgo strace iproute2 iputils-ping \
 		nftables groff-base debootstrap procps wget slowhttptest \
 		tinyproxy microsocks nghttp2-client python3-requests python3-botocore python3-h2 python3-grpcio \
-		python3-websockets python3-pip npm gh \
+		python3-websockets python3-ipython python3-pip npm gh \
 		busybox-static skopeo umoci \
 		python3-pygit2 python3-dulwich libjgit-java \
 		clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev

@@ -29,6 +29,7 @@
 #define EXECD_SWEEP_MS	  5000
 #define EXECD_TIMEOUT_MAX (31536000ull * 1000) /* ms: a year */
 
+struct kernel;
 struct pty;
 struct session;
 
@@ -40,6 +41,8 @@ struct execd {
 	size_t session_count;
 	struct pty *ptys;
 	size_t pty_count;
+	struct kernel *kernels;
+	size_t kernel_count;
 	struct io_timer *sweep;
 };
 
@@ -131,5 +134,6 @@ int run_exit_code(const struct exec_end *end);
 /* End those that nobody used for long; now is monotonic. */
 void session_sweep(struct execd *execd, uint64_t now_ms);
 void pty_sweep(struct execd *execd, uint64_t now_ms);
+void kernel_sweep(struct execd *execd, uint64_t now_ms);
 
 #endif

@@ -11,10 +11,14 @@
 
 /* ---- those that are there ---- */
 
-static void free_pty(struct pty *pty)
+static void forget(struct pty *pty)
 {
 	DL_DELETE(pty->execd->ptys, pty);
 	pty->execd->pty_count--;
+}
+
+static void release(struct pty *pty)
+{
 	exec_client_free(pty->exec);
 	buf_release(&pty->replay);
 	free(pty->cwd);
@@ -44,8 +48,10 @@ void pty_sweep(struct execd *execd, uint64_t now_ms)
 	struct pty *pty, *next;
 
 	DL_FOREACH_SAFE(execd->ptys, pty, next)
-	if (!pty->view && pty->used_ms + PTY_IDLE_MS <= now_ms)
-		free_pty(pty);
+	if (!pty->view && pty->used_ms + PTY_IDLE_MS <= now_ms) {
+		forget(pty);
+		release(pty);
+	}
 }
 
 static bool has_room(struct exchange *exchange, const struct execd *execd)
@@ -125,12 +131,16 @@ static void get_pty(struct exchange *exchange)
 static void delete_pty(struct exchange *exchange)
 {
 	struct pty *pty = find(exchange);
+	struct view *view;
 
 	if (!pty)
 		return;
-	if (pty->view)
-		view_close(pty->view, WEBSOCKET_NORMAL, "deleted");
-	free_pty(pty);
+	/* Whoever waited may ask for it again at once. */
+	view = pty->view;
+	forget(pty);
+	if (view)
+		view_close(view, WEBSOCKET_NORMAL, "deleted");
+	release(pty);
 	exchange_reply_empty(exchange, 200);
 }
 

@@ -11,6 +11,7 @@ const struct route_table route_tables[] = {
 	{ROUTES_EXECD, execd_command_routes},
 	{ROUTES_EXECD, execd_session_routes},
 	{ROUTES_EXECD, execd_pty_routes},
+	{ROUTES_EXECD, execd_code_routes},
 	{ROUTES_EXECD, execd_isolated_routes},
 	{ROUTES_EXECD, files_routes},
 	{ROUTES_EGRESS, egress_routes},
