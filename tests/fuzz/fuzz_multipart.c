@@ -58,6 +58,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct bytes body = bytes_from(data, size);
 	bool is_good;
 
+	buf_init(&whole, 0);
+	buf_init(&cut, 0);
 	if (size < 2 || size > OUT_MAX / 4)
 		return 0;
 	body = bytes_slice(body, 1, size);
