@@ -5,6 +5,7 @@
  */
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +63,7 @@ static int parse_stat(const char *line, struct process *process)
 
 static int read_process(int proc, const char *name, struct process *process)
 {
-	char path[64], line[STAT_SIZE];
+	char path[NAME_MAX + 8], line[STAT_SIZE];
 	auto_fd int fd = -1;
 	ssize_t len;
 
