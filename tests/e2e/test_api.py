@@ -723,6 +723,8 @@ def test_who_leaves_while_a_sandbox_is_made_leaves_none(api):
                 b"\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
             stream.shutdown(socket.SHUT_WR)
             stream.recv(1)
-    wait_until(lambda: not [box for box in api.list()
-                            if box["id"] not in before
-                            and box["state"] not in ("Terminated", "Failed")])
+
+    def new():
+        return [box["state"] for box in api.list() if box["id"] not in before]
+    wait_until(lambda: len(new()) == 5 and {*new()} <= {"Terminated",
+                                                        "Failed"})
