@@ -11,10 +11,12 @@ import pathlib
 import shutil
 import subprocess
 import tarfile
+import tempfile
 
 import pytest
 from gateway import Gateway
 from host import Host
+from sandbox_tool import ORDINARY_UID
 from waiting import wait_until
 
 TOOLS = ("sh", "cat", "ls", "id", "mkdir", "rm", "touch", "echo", "stat",
@@ -545,3 +547,60 @@ def test_a_batch_has_an_answer_for_each(host):
         host.ok("kill", box)
     assert host.run("create", "--count", "101").returncode == 2
     assert host.run("create", "--count", "0").returncode == 2
+
+
+# ---- without root ----
+
+@pytest.fixture
+def ordinary(pki, image, tars, roots):
+    """Gateway and service of a user without any help from root."""
+    root = pathlib.Path(tempfile.mkdtemp(prefix="sp."))
+    root.chmod(0o755)
+    (root / "gw").mkdir()
+    (root / "host").mkdir()
+    shutil.copytree(image, root / "image", symlinks=True)
+    shutil.copy(tars["odd"], root / "odd.tar")
+    shutil.copytree(roots, root / "volumes", symlinks=True)
+    gateway = Gateway(root / "gw", {}, pki[1])
+    host = Host(gateway, root / "host", volumes=[str(root / "volumes")],
+                images={"small": str(root / "image"),
+                        "odd": str(root / "odd.tar")})
+    if os.geteuid() == 0:
+        gateway.as_user = {"user": ORDINARY_UID, "group": ORDINARY_UID,
+                           "extra_groups": []}
+        for path in [root, *root.rglob("*")]:
+            os.chown(path, ORDINARY_UID, ORDINARY_UID, follow_symlinks=False)
+    gateway.start()
+    yield host.start()
+    host.stop()
+    gateway.stop()
+    host.check()
+    gateway.check()
+    shutil.rmtree(root)
+
+
+def test_an_ordinary_user_has_images_and_volumes_as_well(ordinary):
+    host = ordinary
+    box = create(host, "--image", "small", "--volume",
+                 f"{host.dir.parent}/volumes/data:/opt/data:ro")
+    done = sh(host, box, "cat /etc/of-the-image /opt/data/file; "
+                         "echo x > /etc/of-the-image; cat /etc/of-the-image; "
+                         "rm /etc/passwd && echo gone; echo work > here")
+    assert done.stdout == "image\na file\nx\ngone\n", done.stderr
+    done = subprocess.run(
+        [host.command("x")[0], "image", "pull", "odd"], env=host.env(),
+        capture_output=True, text=True, check=False, **host.gateway.as_user)
+    assert done.returncode == 0, done.stderr
+    odd = create(host, "--image", "odd")
+    done = host.exec(odd, "/bin/sh", "-c", "read a < /etc/absolute; echo $a")
+    assert done.stdout == "inside\n", done.stderr
+    # It can be copied where it can rest.
+    if host.groups(host.supervisors()[box]):
+        snapshot = host.ok("snapshot", box).strip()
+        new = create(host, "--snapshot", snapshot)
+        assert sh(host, new, "cat here /etc/of-the-image; ls /etc/passwd"
+                  ).stdout == "work\nx\n"
+    else:
+        done = host.run("snapshot", box)
+        assert done.returncode == 1 and "freezer" in done.stderr
+        assert host.state(box) == "Running"
