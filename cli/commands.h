@@ -54,6 +54,7 @@ int cmd_image_rm(struct cli *cli);
 int cmd_sandbox_snapshot(struct cli *cli);
 int cmd_snapshot_list(struct cli *cli);
 int cmd_snapshot_rm(struct cli *cli);
+int cmd_mcp(struct cli *cli);
 int cmd_completion(struct cli *cli);
 
 #endif

@@ -195,17 +195,25 @@ int host_once(const struct host_call *call)
 
 json_t *host_text_json(struct bytes text)
 {
-	json_t *value = json_stringn((const char *)text.data, text.len);
-	char *ascii;
+	json_t *value =
+		text.len > 0 ? json_stringn((const char *)text.data, text.len)
+			     : json_string("");
+	char *mended;
+	size_t len;
 
-	if (value)
+	if (value || text.len == 0)
 		return value;
-	ascii = strndup((const char *)text.data, text.len);
-	for (char *at = ascii; at && *at; at++)
-		if ((uint8_t)*at > 0x7e)
-			*at = '?';
-	value = ascii ? json_string(ascii) : NULL;
-	free(ascii);
+	mended = malloc(text.len);
+	if (!mended)
+		return NULL;
+	memcpy(mended, text.data, text.len);
+	for (size_t at = 0; at < text.len; at += len > 0 ? len : 1) {
+		len = utf8_len(bytes_slice(text, at, text.len));
+		if (len == 0)
+			mended[at] = '?';
+	}
+	value = json_stringn(mended, text.len);
+	free(mended);
 	return value;
 }
 

@@ -44,7 +44,8 @@ int host_once(const struct host_call *call);
 
 /* A sandbox as JSON, its times in RFC 3339. New, or NULL. */
 json_t *host_sandbox_json(const struct host_sandbox *sandbox);
-/* Bytes that somebody inside chose, as a JSON string. New, or NULL. */
+/* Bytes that somebody inside chose, as a JSON string: '?' for each that is no
+ * UTF-8. New, or NULL. */
 json_t *host_text_json(struct bytes text);
 
 #endif
