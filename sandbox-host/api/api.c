@@ -1,7 +1,5 @@
 #include "sandbox-host/api/api.h"
 
-#include <utlist.h>
-
 #include "sandbox-host/api/conn.h"
 
 static void on_client(int fd, const struct sockaddr_storage *peer,
@@ -25,15 +23,4 @@ int api_open(struct api *api, const int *sockets, size_t count, struct err *err)
 		api->listeners[api->listener_count++] = listener;
 	}
 	return 0;
-}
-
-void api_close(struct api *api)
-{
-	struct conn *conn, *next;
-
-	for (size_t i = 0; i < api->listener_count; i++)
-		io_listener_free(api->listeners[i]);
-	api->listener_count = 0;
-	DL_FOREACH_SAFE(api->conns, conn, next)
-	conn_close(conn);
 }

@@ -42,6 +42,5 @@ struct api {
  * sockets are taken. 0, or -1. */
 int api_open(struct api *api, const int *sockets, size_t count,
 	     struct err *err);
-void api_close(struct api *api);
 
 #endif
