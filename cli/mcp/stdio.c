@@ -44,23 +44,23 @@ static void on_out(struct io *io, enum io_event event, void *owner)
 		io_loop_stop(stdio->server->loop);
 }
 
-static void read_lines(struct stdio *stdio)
+/* False: there is no whole line. */
+static bool read_line(struct stdio *stdio)
 {
 	struct buf *in = io_in(stdio->in);
-	struct bytes text;
-	const uint8_t *end;
+	struct bytes text = buf_view(in);
+	ptrdiff_t end = bytes_find(text, '\n', 0);
+	struct bytes line;
 
-	while (text = buf_view(in),
-	       text.len > 0 && (end = memchr(text.data, '\n', text.len))) {
-		struct bytes line =
-			bytes_slice(text, 0, (size_t)(end - text.data));
-
-		if (line.len > 0 && line.data[line.len - 1] == '\r')
-			line.len--;
-		if (line.len > 0)
-			server_read(stdio->server, line);
-		buf_consume(in, (size_t)(end - text.data) + 1);
-	}
+	if (end < 0)
+		return false;
+	line = bytes_slice(text, 0, (size_t)end);
+	if (line.len > 0 && line.data[line.len - 1] == '\r')
+		line.len--;
+	if (line.len > 0)
+		server_read(stdio->server, line);
+	buf_consume(in, (size_t)end + 1);
+	return true;
 }
 
 static void on_in(struct io *io, enum io_event event, void *owner)
@@ -69,7 +69,8 @@ static void on_in(struct io *io, enum io_event event, void *owner)
 
 	if (event == IO_RELEASED || event == IO_DRAINED)
 		return;
-	read_lines(stdio);
+	while (read_line(stdio))
+		;
 	if (event != IO_DATA ||
 	    buf_len(io_in(io)) >= STDIO_LINE_MAX /* of one line */)
 		io_loop_stop(stdio->server->loop);

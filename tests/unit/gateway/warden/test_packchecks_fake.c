@@ -157,7 +157,7 @@ static void who_has_had_its_turn_ends_when_others_wait(void **state)
 static void who_waits_too_long_is_told_so(void **state)
 {
 	struct warden_session *session;
-	struct asked *last;
+	struct asked *last = NULL;
 
 	(void)state;
 	begin();
