@@ -320,13 +320,14 @@ static void end(struct daemon *daemon)
 
 	follow_close(daemon);
 	serve_api_close(daemon);
-	snapshots_close(daemon);
 	jobs_close();
 	askers_close(daemon);
 	for (entry = daemon->entries; entry; entry = next) {
 		next = entry->next;
 		entry_free(entry);
 	}
+	/* Snapshots wait for answers of those. */
+	snapshots_close(daemon);
 }
 
 /* A sandbox is a few descriptors here. */

@@ -234,34 +234,6 @@ void snapshots_close(struct daemon *daemon)
 
 /* ---- making one ---- */
 
-static void on_resumed(struct rpc_outcome *outcome, void *owner)
-{
-	(void)outcome;
-	(void)owner;
-}
-
-/* One that rested for us only goes on. */
-static void let_go(const struct snapshot *snapshot)
-{
-	const struct wire_empty empty = {0};
-	const struct rpc_call call = {
-		.type = MSG_SUPERVISOR_RESUME,
-		.schema = &wire_empty_schema,
-		.message = &empty,
-		.fd = -1,
-		.reply_schema = &wire_empty_schema,
-		.timeout_ms = REST_TIMEOUT_MS,
-		.on_outcome = on_resumed,
-	};
-	struct entry *entry =
-		entry_find(snapshot->daemon, snapshot->shown.sandbox);
-	struct err err;
-
-	if (snapshot->shown.was_running && entry && entry->rpc &&
-	    rpc_ask(entry->rpc, &call, NULL, &err) < 0)
-		log_error("%s: %s", entry->id, err.text);
-}
-
 static void become(struct snapshot *snapshot, enum snapshot_state state,
 		   const char *message, uint64_t bytes)
 {
@@ -274,7 +246,6 @@ static void become(struct snapshot *snapshot, enum snapshot_state state,
 		log_error("%s: its record can not be written", snapshot->id);
 	log_info("%s: %s%s%s", snapshot->id, snapshot_state_name(state),
 		 message[0] ? ": " : "", message);
-	let_go(snapshot);
 	if (!snapshot->has_ticket)
 		return;
 	snapshot->has_ticket = false;
@@ -284,6 +255,44 @@ static void become(struct snapshot *snapshot, enum snapshot_state state,
 	else
 		rpc_refuse(snapshot->ticket, HOST_REFUSED, "%s: %s",
 			   snapshot->id, message);
+}
+
+static void on_resumed(struct rpc_outcome *outcome, void *owner)
+{
+	struct snapshot *snapshot = owner;
+
+	(void)outcome;
+	become(snapshot, snapshot->end, snapshot->why, snapshot->bytes);
+}
+
+/* One that rested for us only goes on, and then this is told. */
+static void settle(struct snapshot *snapshot, enum snapshot_state state,
+		   const char *message, uint64_t bytes)
+{
+	const struct wire_empty empty = {0};
+	const struct rpc_call call = {
+		.type = MSG_SUPERVISOR_RESUME,
+		.schema = &wire_empty_schema,
+		.message = &empty,
+		.fd = -1,
+		.reply_schema = &wire_empty_schema,
+		.timeout_ms = REST_TIMEOUT_MS,
+		.on_outcome = on_resumed,
+		.owner = snapshot,
+	};
+	struct entry *entry =
+		entry_find(snapshot->daemon, snapshot->shown.sandbox);
+	struct err err = {0};
+
+	snapshot->end = state;
+	snapshot->bytes = bytes;
+	(void)snprintf(snapshot->why, sizeof(snapshot->why), "%s", message);
+	if (!snapshot->shown.was_running || !entry || !entry->rpc) {
+		become(snapshot, state, message, bytes);
+	} else if (rpc_ask(entry->rpc, &call, NULL, &err) < 0) {
+		log_error("%s: %s", entry->id, err.text);
+		become(snapshot, state, message, bytes);
+	}
 }
 
 static void remove_parts(const struct snapshot *snapshot)
@@ -297,7 +306,7 @@ static void remove_parts(const struct snapshot *snapshot)
 static void fail(struct snapshot *snapshot, const char *message)
 {
 	remove_parts(snapshot);
-	become(snapshot, SNAPSHOT_FAILED, message, 0);
+	settle(snapshot, SNAPSHOT_FAILED, message, 0);
 }
 
 static void on_copied(const struct job_result *result, void *owner)
@@ -305,7 +314,7 @@ static void on_copied(const struct job_result *result, void *owner)
 	struct snapshot *snapshot = owner;
 
 	if (result->is_done)
-		become(snapshot, SNAPSHOT_READY, "", result->bytes);
+		settle(snapshot, SNAPSHOT_READY, "", result->bytes);
 	else
 		fail(snapshot, result->message);
 }

@@ -17,6 +17,10 @@ struct snapshot {
 	char id[HOST_ID_MAX + 1];
 	struct rpc_ticket ticket; /* who waits for it */
 	bool has_ticket;
+	/* What became of it, while its sandbox is told to go on. */
+	enum snapshot_state end;
+	uint64_t bytes;
+	char why[JOB_MESSAGE_SIZE];
 	struct snapshot *next, *prev;
 };
 

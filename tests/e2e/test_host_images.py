@@ -352,7 +352,7 @@ def test_a_snapshot_keeps_what_was_written(host):
     assert done.returncode == 0, done.stderr
     snapshot = host.ok("snapshot", box, "--name", "first").strip()
     # It goes on when the copy is made, a moment later.
-    wait_until(lambda: host.state(box) == "Running")
+    assert host.state(box) == "Running"
     sh(host, box, "echo later > here; rm -r /opt/mine")
     row, = [row for row in snapshots(host) if row["id"] == snapshot]
     assert (row["state"], row["name"], row["sandbox"], row["image"]) == \
@@ -407,7 +407,7 @@ def test_snapshots_have_a_quota(host):
     sh(host, box, "dd if=/dev/urandom of=x bs=1M count=9")
     done = host.run("snapshot", box)
     assert done.returncode == 1 and "larger than allowed" in done.stderr
-    wait_until(lambda: host.state(box) == "Running")
+    assert host.state(box) == "Running"
     row, = snapshots(host)
     assert row["state"] == "Failed" and "larger" in row["message"]
     remove(host, row["id"])
@@ -415,7 +415,7 @@ def test_snapshots_have_a_quota(host):
     made = []
     for _ in range(5):
         made.append(host.ok("snapshot", box).strip())
-        wait_until(lambda: host.state(box) == "Running")
+        assert host.state(box) == "Running"
     done = host.run("snapshot", box)
     assert done.returncode == 1 and "limits.snapshots" in done.stderr
     host.ok("pause", box)
