@@ -179,6 +179,12 @@ static int collect_volumes(struct plan *plan, const struct sandbox_spec *spec,
 				      : err_set(err, ERR_INVALID,
 						"volume %s: it does not exist",
 						volume->source);
+		/* Resolved when it was allowed: another sandbox that may write
+		 * above it put a link there since. */
+		if (strcmp(real, volume->source) != 0)
+			return err_set(err, ERR_DENIED,
+				       "volume %s: it leads elsewhere by now",
+				       volume->source);
 		if (stat(real, &st) < 0 ||
 		    !(S_ISDIR(st.st_mode) || S_ISREG(st.st_mode)))
 			return err_set(err, ERR_INVALID,

@@ -26,7 +26,7 @@ struct sandbox_root {
 
 /* Something of the host's at another place inside: a directory or a file. */
 struct sandbox_volume {
-	const char *source, *target; /* absolute */
+	const char *source, *target; /* absolute; no link is in source */
 	bool is_writable;
 };
 
