@@ -11,7 +11,7 @@
 
 /* Where both trees stand while the overlay is made: overlayfs of the kernels
  * that we serve takes its layers by path only, and keeps mounts of its own. */
-#define AT	  "/layers"
+#define AT	  "/.layers" /* no image brings such a name */
 #define AT_LOWER  AT "/lower"
 #define AT_LAYERS AT "/ours"
 

@@ -38,7 +38,14 @@ bool plan_is_of_image(const struct plan *plan, const char *path)
 	       plan_is_within(step->source, MOUNTS_IMAGE);
 }
 
-/* Where it leads is looked up inside only. */
+/* While the root is built a link would lead into the host's, too. */
+static bool is_needed(const struct plan *plan, const char *path)
+{
+	return plan_is_within(plan->workspace, path) ||
+	       (plan->home && plan_is_within(plan->home, path));
+}
+
+/* Where it leads is looked up inside only: nothing of ours is below it. */
 static int add_link(struct plan *plan, int image, const char *name,
 		    const char *target, struct err *err)
 {
@@ -71,7 +78,9 @@ static int add_top_level(struct plan *plan, int image, const char *name,
 	if (fstatat(image, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return err_system(err, "image: %s", target);
 	if (S_ISLNK(st.st_mode))
-		return add_link(plan, image, name, target, err);
+		return is_needed(plan, target)
+			       ? 0
+			       : add_link(plan, image, name, target, err);
 	if (!S_ISDIR(st.st_mode))
 		return 0;
 	return plan_add(

@@ -42,6 +42,16 @@ def image(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def linked(tmp_path_factory):
+    """An image whose links would lead into the host's root while it still
+    stands inside."""
+    root = make_image(tmp_path_factory.mktemp("linked") / "root")
+    for name in ("layers", "lower"):
+        (root / name).symlink_to("old/tmp")
+    return root
+
+
+@pytest.fixture(scope="module")
 def roots(tmp_path_factory):
     """Where volumes may be from."""
     root = tmp_path_factory.mktemp("volumes")
@@ -167,14 +177,14 @@ def layout(tars, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def host(gateway, image, roots, tars, layout, tmp_path_factory):
+def host(gateway, image, linked, roots, tars, layout, tmp_path_factory):
     images = {name: str(path) for name, path in tars.items()}
     images["good"] = {"source": str(tars["good"]), "digest":
                       "sha256:" + hashlib.sha256(
                           tars["good"].read_bytes()).hexdigest()}
     images["other"] = {"source": str(tars["odd"]),
                        "digest": images["good"]["digest"]}
-    images |= {"small": str(image),
+    images |= {"small": str(image), "linked": str(linked),
                "fixed": {"source": str(image), "mode": "read"},
                "oci": {"source": layout[0], "digest": layout[1]},
                "oci-other": {"source": layout[0],
@@ -235,6 +245,19 @@ def test_a_read_only_image_takes_nothing(host):
     assert done.stdout == "image\ndone\n"
     assert "Read-only" in done.stderr
     host.ok("kill", box)
+
+
+def test_an_images_links_are_not_in_the_way_of_an_overlay(host, tmp_path):
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("version: 1\nfilesystem: {workspace: {mode: overlay}}\n")
+    for image, links in (("small", 0), ("linked", 2)):
+        box = host.create("--image", image, "--policy", policy)
+        done = sh(host, box, "echo x > here && cat here; "
+                             "find / -maxdepth 1 -type l | wc -l; ls -A /")
+        assert done.stdout.startswith(f"x\n{links}\n"), done.stderr
+        assert ".layers" not in done.stdout
+        assert not (host.workspace / "here").exists()
+        host.ok("kill", box)
 
 
 def test_an_image_that_there_is_not_is_refused(host):

@@ -326,6 +326,57 @@ static void a_root_of_its_own_brings_nothing_of_the_hosts(void **state)
 	refused(&spec, "in each other");
 }
 
+static void an_images_link_does_not_stand_where_ours_is_mounted(void **state)
+{
+	struct sandbox_spec spec = spec_of();
+	char image[PATH_MAX], layers[PATH_MAX], work[PATH_MAX];
+	const char *text;
+
+	(void)state;
+	scratch_dir("image");
+	scratch_dir("layers");
+	scratch_dir("work");
+	/* The host's root stands there meanwhile. */
+	scratch_link("image/usr", "old/var");
+	scratch_link("image/opt", "old/var");
+	(void)snprintf(image, sizeof(image), "%s", scratch_path("image"));
+	(void)snprintf(layers, sizeof(layers), "%s", scratch_path("layers"));
+	(void)snprintf(work, sizeof(work), "%s", scratch_path("work"));
+	spec.workspace = work;
+	spec.root = (struct sandbox_root){.path = image, .layers = layers};
+	text = printed(&spec);
+	assert_true(has_step(text, "link", "/usr"));
+	assert_true(has_step(text, "link", "/opt"));
+	spec.home = "/usr/share";
+	text = printed(&spec);
+	assert_false(has_step(text, "link", "/usr"));
+	assert_true(has_step(text, "link", "/opt"));
+	assert_true(has_step(text, "tmpfs", "/usr/share"));
+}
+
+static void a_volume_that_became_a_link_is_refused(void **state)
+{
+	struct sandbox_spec spec = spec_of();
+	struct sandbox_volume volume = {.target = "/srv-of-it"};
+	char source[PATH_MAX], link[PATH_MAX], below[PATH_MAX];
+
+	(void)state;
+	scratch_dir("source");
+	scratch_dir("source/sub");
+	scratch_link("link", "source");
+	(void)snprintf(source, sizeof(source), "%s", scratch_path("source"));
+	(void)snprintf(link, sizeof(link), "%s", scratch_path("link"));
+	(void)snprintf(below, sizeof(below), "%s", scratch_path("link/sub"));
+	spec.volumes = &volume;
+	spec.volume_count = 1;
+	volume.source = source;
+	assert_true(has_step(printed(&spec), "bind", "/srv-of-it"));
+	volume.source = link;
+	refused(&spec, "leads elsewhere");
+	volume.source = below;
+	refused(&spec, "leads elsewhere");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -343,6 +394,8 @@ int main(void)
 		TEST(plan_resolves_links_in_what_it_is_given),
 		TEST(plan_says_what_it_left_out),
 		TEST(a_root_of_its_own_brings_nothing_of_the_hosts),
+		TEST(an_images_link_does_not_stand_where_ours_is_mounted),
+		TEST(a_volume_that_became_a_link_is_refused),
 		TEST(plan_refuses_what_it_can_not_do),
 	};
 
