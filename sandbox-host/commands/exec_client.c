@@ -13,6 +13,8 @@
 #define STREAMS	  3
 #define READ_MAX  (16 * 1024)
 #define SIGNAL_MS 10000
+/* More than a pty holds of what was written: 64 KiB, and a line's. */
+#define PTY_LAST_MAX (128 * 1024)
 
 /* Our end of a pipe; of a pty, stream 1 is both ways. */
 struct stream {
@@ -20,6 +22,7 @@ struct stream {
 	int fd; /* -1: it has ended, or never was */
 	struct io_watch *watch;
 	struct buf bytes;
+	size_t last; /* bytes that may still be the command's, at its end */
 };
 
 enum exec_state {
@@ -41,7 +44,8 @@ struct exec_client {
 	enum exec_input input;
 	bool ends_input;
 	bool was_full;
-	uint32_t start_id; /* of the call that waits; 0 */
+	bool is_last_known; /* of each stream, what was there at the end */
+	uint32_t start_id;  /* of the call that waits; 0 */
 	uint32_t pid;
 	struct io_timer *timer; /* SIGKILL; then the last bytes */
 	enum host_refusal refusal;
@@ -84,16 +88,16 @@ static void watch_stream(struct stream *stream)
 			     is_in && buf_len(&client->streams[0].bytes) > 0);
 }
 
-/* Read once. More than 0: that many bytes; 0: nothing now, or no room; -1:
- * it has ended. */
-static int read_stream(struct stream *stream)
+/* Read once, at most max (> 0). More than 0: that many bytes; 0: nothing
+ * now, or no room; -1: it has ended. */
+static int read_stream(struct stream *stream, size_t max)
 {
 	size_t room = buf_room(&stream->bytes);
 	uint8_t *to;
 	ssize_t len;
 
-	if (room > READ_MAX)
-		room = READ_MAX;
+	if (room > max)
+		room = max;
 	to = room > 0 ? buf_reserve(&stream->bytes, room) : NULL;
 	if (!to)
 		return 0;
@@ -138,7 +142,7 @@ static void on_ready(int fd, bool readable, bool writable, void *owner)
 
 	(void)fd;
 	if (readable && is_read(stream) && stream->fd >= 0)
-		len = read_stream(stream);
+		len = read_stream(stream, READ_MAX);
 	if (len < 0)
 		close_stream(stream);
 	watch_stream(stream);
@@ -185,6 +189,36 @@ static void be_refused(struct exec_client *client, enum host_refusal code,
 	be_over(client, EXEC_REFUSED);
 }
 
+/* What is in the pipes now: those whom it left behind may write for ever. */
+static void measure_last(struct exec_client *client)
+{
+	client->is_last_known = true;
+	for (int i = 0; i < STREAMS; i++) {
+		struct stream *stream = &client->streams[i];
+		int len = 0;
+
+		if (client->has_terminal)
+			stream->last = PTY_LAST_MAX;
+		else if (stream->fd >= 0 &&
+			 ioctl(stream->fd, FIONREAD, &len) == 0)
+			stream->last = (size_t)len;
+	}
+}
+
+/* As read_stream(); -1 also when nothing of the command's is left. */
+static int read_last(struct stream *stream)
+{
+	int len;
+
+	if (stream->fd < 0 || stream->last == 0)
+		return -1;
+	len = read_stream(stream,
+			  stream->last < READ_MAX ? stream->last : READ_MAX);
+	if (len > 0)
+		stream->last -= (size_t)len;
+	return len;
+}
+
 /* Read what is in the pipes: those whom it left behind may hold them open.
  * What is said at most once per turn is enough: the timer comes back. */
 static void read_last_bytes(struct exec_client *client)
@@ -192,9 +226,11 @@ static void read_last_bytes(struct exec_client *client)
 	bool has_more = false;
 	bool is_blocked = false;
 
+	if (!client->is_last_known)
+		measure_last(client);
 	for (int i = 0; i < STREAMS; i++) {
 		struct stream *stream = &client->streams[i];
-		int len = stream->fd < 0 ? -1 : read_stream(stream);
+		int len = read_last(stream);
 
 		if (len > 0)
 			has_more = true;

@@ -9,8 +9,9 @@
  *
  * Output waits in exec_client_out() up to EXEC_OUT_MAX bytes; then the
  * command waits. Whoever consumes calls exec_client_go_on() afterwards.
- * EXEC_ENDED comes after all that the command itself wrote: what processes
- * write that it left behind is thrown away by nobody, they get SIGPIPE.
+ * EXEC_ENDED comes after all that the command itself wrote, and is not kept
+ * off by processes that it left behind: what they write later nobody reads,
+ * they get SIGPIPE.
  *
  * exec_client_free() may be called anywhere, also inside on_event; nothing
  * is delivered any more then.

@@ -29,7 +29,7 @@ struct rig {
 	uint8_t last_signal;
 	/* what was heard */
 	bool has_started, was_refused, has_ended, was_drained;
-	bool consumes, frees_at_output;
+	bool consumes, frees_at_output, writes_at_output;
 	struct buf out;
 };
 
@@ -113,6 +113,8 @@ static void on_event(struct exec_client *client, enum exec_event event,
 		rig->client = NULL;
 		return;
 	}
+	if (event == EXEC_OUTPUT && rig->writes_at_output)
+		assert_int_equal(write(rig->stdio[1], "x", 1), 1);
 	if ((event == EXEC_OUTPUT || event == EXEC_ENDED) && rig->consumes)
 		consume(rig);
 }
@@ -216,6 +218,18 @@ static void all_output_comes_before_the_end(void **state)
 	assert_string_equal(buf_str(&rig->out), "before the end");
 	assert_int_equal(exec_client_end(rig->client).exit_code, 3);
 	assert_false(exec_client_end(rig->client).is_lost);
+}
+
+static void whoever_is_left_behind_and_writes_on_keeps_no_end_off(void **state)
+{
+	struct rig *rig = *state;
+
+	begin(rig, EXEC_NO_INPUT);
+	rig->writes_at_output = true;
+	write_all(rig->stdio[1], "words");
+	say_ended(rig, 0, "timeout");
+	wait_for(rig, &rig->has_ended);
+	assert_memory_equal(buf_str(&rig->out), "words", 5);
 }
 
 static void a_timeout_is_told_apart(void **state)
@@ -366,6 +380,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(all_output_comes_before_the_end),
+		TEST(whoever_is_left_behind_and_writes_on_keeps_no_end_off),
 		TEST(a_timeout_is_told_apart),
 		TEST(a_refusal_has_its_reason),
 		TEST(a_supervisor_that_goes_before_the_start_is_a_refusal),
