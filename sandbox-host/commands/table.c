@@ -6,6 +6,7 @@
 
 #include "common/clock.h"
 #include "common/digest.h"
+#include "sandbox-host/commands/lines.h"
 
 #define ID_PREFIX "cmd-"
 
@@ -87,6 +88,19 @@ static void forget_old(struct table *table)
 		command_drop(command);
 }
 
+/* The first that has ended: what ran in some sandboxes is not to keep others
+ * from running anything. */
+static void forget_oldest(struct table *table)
+{
+	struct command *command;
+
+	DL_FOREACH(table->commands, command)
+	if (!command->is_running) {
+		command_drop(command);
+		return;
+	}
+}
+
 static int make_room(struct table *table, struct bytes sandbox, struct err *err)
 {
 	struct census census;
@@ -99,10 +113,21 @@ static int make_room(struct table *table, struct bytes sandbox, struct err *err)
 			       COMMANDS_RUNNING_MAX);
 	if (census.ended >= COMMANDS_ENDED_MAX)
 		command_drop(census.oldest);
+	else if (table->count >= COMMANDS_MAX)
+		forget_oldest(table);
 	if (table->count >= COMMANDS_MAX)
-		return err_set(err, ERR_TOO_LARGE,
-			       "%d commands are kept already", COMMANDS_MAX);
+		return err_set(err, ERR_TOO_LARGE, "%d commands run already",
+			       COMMANDS_MAX);
 	return 0;
+}
+
+/* Cut between two characters: it is shown as JSON. */
+static size_t shown_len(struct bytes text)
+{
+	return text.len <= COMMAND_TEXT_MAX
+		       ? text.len
+		       : lines_whole_len(
+				 bytes_slice(text, 0, COMMAND_TEXT_MAX));
 }
 
 struct command *table_add(struct table *table, struct bytes sandbox,
@@ -115,12 +140,10 @@ struct command *table_add(struct table *table, struct bytes sandbox,
 	assert(sandbox.len <= HOST_ID_MAX);
 	if (make_room(table, sandbox, err) < 0)
 		return NULL;
+	text.len = shown_len(text);
 	command = calloc(1, sizeof(*command));
 	if (command)
-		command->text =
-			strndup((const char *)text.data,
-				text.len < COMMAND_TEXT_MAX ? text.len
-							    : COMMAND_TEXT_MAX);
+		command->text = strndup((const char *)text.data, text.len);
 	if (!command || !command->text) {
 		free(command);
 		(void)err_set(err, ERR_TOO_LARGE, "no memory");

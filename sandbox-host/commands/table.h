@@ -20,7 +20,7 @@
 
 #define COMMANDS_RUNNING_MAX 200  /* of one sandbox; inside are 256 */
 #define COMMANDS_ENDED_MAX   512  /* of one sandbox; the oldest go first */
-#define COMMANDS_MAX	     8192 /* of all of them */
+#define COMMANDS_MAX	     8192 /* of all; the oldest that ended go first */
 #define COMMAND_KEPT_MS	     (60ull * 60 * 1000)
 #define COMMAND_OUTPUT_MAX   (1024 * 1024)
 #define COMMAND_OUTPUTS_MAX  (64 * 1024 * 1024) /* of all of them */
@@ -52,7 +52,7 @@ struct table *table_new(void);
 void table_free(struct table *table);
 
 /* A new one, which counts as running until command_finish(). NULL with
- * ERR_TOO_LARGE: COMMANDS_RUNNING_MAX or COMMANDS_MAX would be passed. */
+ * ERR_TOO_LARGE: more than COMMANDS_RUNNING_MAX or COMMANDS_MAX would run. */
 struct command *table_add(struct table *table, struct bytes sandbox,
 			  struct bytes text, bool is_background,
 			  struct err *err);

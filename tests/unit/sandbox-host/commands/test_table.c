@@ -6,6 +6,9 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
+#include <string.h>
+
 #include "common/cleanup.h"
 #include "sandbox-host/commands/table.h"
 
@@ -78,6 +81,50 @@ static void of_those_that_ended_the_oldest_go(void **state)
 	assert_non_null(add(*state, ONE));
 	assert_null(table_find(*state, ONE, bytes_str(first)));
 	assert_null(table_find(*state, ONE, bytes_str(second)));
+}
+
+static void those_of_other_sandboxes_that_ended_make_room(void **state)
+{
+	struct command *running = add(*state, ONE);
+	char first[COMMAND_ID_MAX + 1], name[32];
+
+	assert_non_null(running);
+	for (int i = 1; i < COMMANDS_MAX; i++) {
+		struct command *command;
+
+		(void)snprintf(name, sizeof(name), "box-%d",
+			       i / COMMANDS_ENDED_MAX);
+		command = add(*state, bytes_str(name));
+		assert_non_null(command);
+		if (i == 1)
+			memcpy(first, command->id, sizeof(first));
+		command_finish(command);
+	}
+	assert_non_null(
+		table_find(*state, bytes_str("box-0"), bytes_str(first)));
+	assert_non_null(add(*state, TWO));
+	assert_null(table_find(*state, bytes_str("box-0"), bytes_str(first)));
+	assert_ptr_equal(table_find(*state, ONE, bytes_str(running->id)),
+			 running);
+}
+
+static void a_long_text_is_cut_between_two_characters(void **state)
+{
+	char text[COMMAND_TEXT_MAX + 8];
+	const struct command *command;
+	struct err err;
+
+	memset(text, 'x', sizeof(text));
+	memcpy(text + COMMAND_TEXT_MAX - 1, "\xc3\xa9", 2);
+	command = table_add(*state, ONE, bytes_from(text, sizeof(text)), false,
+			    &err);
+	assert_non_null(command);
+	assert_int_equal(strlen(command->text), COMMAND_TEXT_MAX - 1);
+	memset(text, 'x', sizeof(text));
+	command = table_add(*state, ONE, bytes_from(text, sizeof(text)), false,
+			    &err);
+	assert_non_null(command);
+	assert_int_equal(strlen(command->text), COMMAND_TEXT_MAX);
 }
 
 static void output_is_read_from_a_cursor_on(void **state)
@@ -161,6 +208,12 @@ int main(void)
 			tear_down),
 		cmocka_unit_test_setup_teardown(
 			of_those_that_ended_the_oldest_go, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			those_of_other_sandboxes_that_ended_make_room, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_long_text_is_cut_between_two_characters, set_up,
+			tear_down),
 		cmocka_unit_test_setup_teardown(output_is_read_from_a_cursor_on,
 						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
