@@ -68,6 +68,13 @@ def test_errors_are_pythons_own(execd):
     assert "execution_complete" in run(execd, "1")
 
 
+def test_a_nul_in_what_is_said_costs_no_event(execd):
+    got = run(execd, "print('a\\0b')\nraise ValueError('c\\0d')")
+    assert got["stdout"] == "a\ufffdb\n"
+    assert got["error"]["evalue"] == "c\ufffdd"
+    assert run(execd, "'e\\0f'")["result"] == [{"text/plain": "'e\\x00f'"}]
+
+
 def test_what_programs_write_is_told_too(execd):
     got = run(execd, "import os, time\nos.system('echo from a program')\n"
                      "time.sleep(0.3)\nprint('\\udc80\\u00e4')")
