@@ -48,12 +48,14 @@ static int open_parent(const struct copying *copying, struct bytes path,
 	return -1;
 }
 
-/* Where does a link lead, by names alone, that stands at path? */
+/* May a link that stands at path lead out, by names alone? What is above a
+ * name is known for the directories that it stands in, but not behind a name
+ * of its own: that may be another link, which leads up. */
 static bool leads_out(struct bytes path, struct bytes target)
 {
 	struct bytes head;
 	long depth = 0;
-	bool has_more = true;
+	bool has_more = true, is_down = false;
 
 	for (size_t i = 0; i < path.len; i++)
 		depth += path.data[i] == '/';
@@ -62,9 +64,9 @@ static bool leads_out(struct bytes path, struct bytes target)
 	while (has_more && depth >= 0) {
 		has_more = bytes_split(&target, '/', &head);
 		if (bytes_is(head, ".."))
-			depth--;
+			depth = is_down ? -1 : depth - 1;
 		else if (head.len > 0 && !bytes_is(head, "."))
-			depth++;
+			is_down = true;
 	}
 	return depth < 0;
 }

@@ -117,13 +117,16 @@ def test_a_hostile_tree_writes_nothing_elsewhere(host, box, tmp_path):
         ln -s {tmp_path}/victim out
         ln -s ../../victim up
         ln -s ../fine deep/good
+        mkdir -p d/e; ln -s ../.. d/e/top; ln -s d/e/top/fine chained
+        ln -s d/e/top/../victim chain
         echo 1 > fine; mkfifo pipe; chmod 000 deep; chmod 700 deep
         printf 1 > "$(printf 'a\\033b')" """)
     done = host.run("cp", f"{box}:/tmp/bad", tmp_path / "got")
     assert done.returncode == 1
     assert "\033" not in done.stderr
     assert sorted(p.name for p in (tmp_path / "got").iterdir()) == \
-        ["a\x1bb", "deep", "fine"]
+        ["a\x1bb", "chained", "d", "deep", "fine"]
+    assert (tmp_path / "got/chained").read_text() == "1\n"
     assert not list((tmp_path / "victim").iterdir())
     # Once more, onto links that stand where directories were.
     os.unlink(tmp_path / "got/deep/good")
