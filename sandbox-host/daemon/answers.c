@@ -123,11 +123,23 @@ static void pass_on(struct entry *entry, struct rpc_ticket ticket,
 
 /* ---- create, list, show ---- */
 
-static int check(const struct daemon *daemon,
+/* What nobody from outside may say, whatever the API's process passes on. */
+static bool names_directories(const struct sandbox_request *request)
+{
+	return request->workspace.len > 0 || request->home.len > 0 ||
+	       request->policy_path.len > 0;
+}
+
+static int check(const struct asker *asker,
 		 const struct sandbox_request *request,
 		 struct rpc_ticket ticket)
 {
-	if (daemon->is_draining)
+	const struct daemon *daemon = asker->daemon;
+
+	if (asker == daemon->api.asker && names_directories(request))
+		rpc_refuse(ticket, HOST_REFUSED_FORBIDDEN,
+			   "no directory of the host is named from outside");
+	else if (daemon->is_draining)
 		rpc_refuse(ticket, HOST_REFUSED_UNREACHABLE,
 			   "the daemon is about to end");
 	else if (daemon->live_count >= daemon->config.sandboxes_max)
@@ -149,6 +161,7 @@ static void answer_create(struct rpc_ticket ticket, const void *message,
 	const struct asker *asker = owner;
 	struct request_memory memory;
 	struct sandbox_request request;
+	struct spawn_for who = {.uid = asker->uid};
 	struct entry *entry = NULL;
 	struct err err;
 
@@ -157,14 +170,16 @@ static void answer_create(struct rpc_ticket ticket, const void *message,
 		rpc_refuse(ticket, HOST_REFUSED_INVALID, "%s", err.text);
 		return;
 	}
-	if (check(asker->daemon, &request, ticket) == 0) {
+	who.is_bounded = asker == asker->daemon->api.asker &&
+			 !serve_api_knows(&asker->daemon->api, request.policy);
+	if (check(asker, &request, ticket) == 0) {
 		entry = pool_take(asker->daemon, &request, asker->uid);
 		if (entry) {
 			reply_sandbox(ticket, entry);
 			request_release(&memory);
 			return;
 		}
-		entry = spawn(asker->daemon, *fd, &request, asker->uid, &err);
+		entry = spawn(asker->daemon, *fd, &request, &who, &err);
 		if (!entry)
 			rpc_refuse(ticket,
 				   err.code == ERR_INVALID

@@ -31,6 +31,7 @@
 #include "common/io.h"
 #include "sandbox-host/daemon/config.h"
 #include "sandbox-host/daemon/record.h"
+#include "sandbox-host/daemon/serve_api.h"
 #include "sandbox-host/daemon/state.h"
 #include "sandbox-host/flow/files.h"
 
@@ -71,7 +72,8 @@ struct entry {
 	pid_t pid; /* of the supervisor; 0: there is none */
 	uint64_t start;
 	bool owns_workspace;
-	bool is_pooled; /* nobody's yet; of pool */
+	bool is_bounded; /* struct spawn_for */
+	bool is_pooled;	 /* nobody's yet; of pool */
 	size_t pool;
 	int request;	 /* to start it with once it has its files; -1 */
 	struct rpc *rpc; /* to it; NULL */
@@ -87,15 +89,6 @@ struct asker {
 	struct rpc *rpc;
 	uid_t uid;
 	struct asker *next, *prev;
-};
-
-/* The process that serves the HTTP API. */
-struct serve_api {
-	int sockets[API_LISTENERS_MAX];
-	size_t socket_count;
-	pid_t pid;
-	struct asker *asker; /* its channel; NULL: it is not there */
-	struct io_timer *restart;
 };
 
 struct daemon {
@@ -142,10 +135,15 @@ void entry_free(struct entry *entry);
 
 /* ---- spawn.c ---- */
 
+struct spawn_for {
+	uid_t uid;
+	bool is_bounded; /* the policy is that of an asker from outside: it
+			    brings in nothing of the host's files */
+};
 /* Start one; request stays the caller's. NULL. */
 struct entry *spawn(struct daemon *daemon, int request_fd,
-		    const struct sandbox_request *request, uid_t owner,
-		    struct err *err);
+		    const struct sandbox_request *request,
+		    const struct spawn_for *asker, struct err *err);
 
 /* ---- adopt.c ---- */
 
@@ -184,13 +182,5 @@ int askers_open(struct daemon *daemon, struct err *err);
 struct asker *askers_add(struct daemon *daemon, int fd, uid_t uid,
 			 struct err *err);
 void askers_close(struct daemon *daemon);
-
-/* ---- serve_api.c ---- */
-
-/* Listen and start it, where host.yaml says so. 0, or -1. */
-int serve_api_open(struct daemon *daemon, struct err *err);
-/* Its channel is gone, and it with it: start another. */
-void serve_api_ended(struct daemon *daemon);
-void serve_api_close(struct daemon *daemon);
 
 #endif

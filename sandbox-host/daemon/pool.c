@@ -82,7 +82,8 @@ static void build(struct daemon *daemon, size_t number)
 	auto_fd int fd = sandbox_request_seal(&request, &err);
 
 	if (fd >= 0)
-		entry = spawn(daemon, fd, &request, geteuid(), &err);
+		entry = spawn(daemon, fd, &request,
+			      &(struct spawn_for){.uid = geteuid()}, &err);
 	if (!entry) {
 		log_warn("pool %s: %s", pool->name, err.text);
 		return;

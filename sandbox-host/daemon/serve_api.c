@@ -113,12 +113,37 @@ static int read_policy(struct arena *arena, const struct api_policy_file *file,
 		       : err_set(err, ERR_TOO_LARGE, "no memory");
 }
 
+static int load_policies(struct serve_api *serve, const struct host_api *said,
+			 struct err *err)
+{
+	arena_release(&serve->arena);
+	arena_init(&serve->arena, POLICIES_ARENA);
+	serve->policy_count = 0;
+	while (serve->policy_count < said->policies_count) {
+		size_t i = serve->policy_count;
+
+		if (read_policy(&serve->arena, &said->policies[i],
+				&serve->policies[i], err) < 0)
+			return -1;
+		serve->policy_count++;
+	}
+	return 0;
+}
+
+bool serve_api_knows(const struct serve_api *serve, struct bytes policy)
+{
+	bool is_known = policy.len == 0;
+
+	for (size_t i = 0; i < serve->policy_count; i++)
+		is_known |= bytes_equal(serve->policies[i].text, policy);
+	return is_known;
+}
+
 static int seal_config(struct daemon *daemon, struct err *err)
 {
 	const struct host_api *said = &daemon->config.api;
-	auto_type(arena_release) struct arena arena;
+	struct serve_api *serve = &daemon->api;
 	struct text_item addresses[API_LISTENERS_MAX];
-	struct api_policy policies[API_POLICIES_MAX];
 	uint8_t key[API_TOKEN_BYTES] = {0};
 	struct api_config config = {
 		.token_key = bytes_from(key, sizeof(key)),
@@ -127,19 +152,15 @@ static int seal_config(struct daemon *daemon, struct err *err)
 		.addresses_count = said->listen_count,
 		.keys = said->keys,
 		.keys_count = said->keys_count,
-		.policies = policies,
+		.policies = serve->policies,
 		.policies_count = said->policies_count,
 	};
 
-	arena_init(&arena, POLICIES_ARENA);
-	if (read_token_key(daemon, key, err) < 0)
+	if (load_policies(serve, said, err) < 0 ||
+	    read_token_key(daemon, key, err) < 0)
 		return -1;
 	for (size_t i = 0; i < said->listen_count; i++)
 		addresses[i].text = said->listen[i].text;
-	for (size_t i = 0; i < said->policies_count; i++)
-		if (read_policy(&arena, &said->policies[i], &policies[i], err) <
-		    0)
-			return -1;
 	return api_config_seal(&config, err);
 }
 
@@ -250,4 +271,6 @@ void serve_api_close(struct daemon *daemon)
 	for (size_t i = 0; i < serve->socket_count; i++)
 		(void)close(serve->sockets[i]);
 	serve->socket_count = 0;
+	arena_release(&serve->arena);
+	serve->policy_count = 0;
 }

@@ -20,7 +20,7 @@
 #include "sandbox-host/tree.h"
 
 #define PROGRAM	 "sallyport-supervisor"
-#define ARGS_MAX (24 + 2 * HOST_VOLUMES_MAX)
+#define ARGS_MAX (25 + 2 * HOST_VOLUMES_MAX)
 #define BORN_FDS (SUPERVISOR_DIR - SUPERVISOR_CHANNEL + 1)
 
 /* ---- its directory ---- */
@@ -129,6 +129,8 @@ _Noreturn static void become_supervisor(const struct entry *entry,
 		argv[count++] = uids;
 	}
 	count = add_store(config, image, argv, count);
+	if (entry->is_bounded)
+		argv[count++] = "--bounded";
 	/* Commands have the limit that was made for them. */
 	(void)setrlimit(RLIMIT_NOFILE, &daemon->files);
 	/* Its own session: what ends us does not end it. */
@@ -233,8 +235,8 @@ static int restore(struct entry *entry, const struct snapshot *snapshot,
 }
 
 struct entry *spawn(struct daemon *daemon, int request_fd,
-		    const struct sandbox_request *request, uid_t owner,
-		    struct err *err)
+		    const struct sandbox_request *request,
+		    const struct spawn_for *asker, struct err *err)
 {
 	char id[HOST_ID_MAX + 1] = "sb-";
 	const struct snapshot *snapshot = NULL;
@@ -263,9 +265,10 @@ struct entry *spawn(struct daemon *daemon, int request_fd,
 		(void)tree_remove(daemon->sandboxes_dir, id);
 		return NULL;
 	}
+	entry->is_bounded = asker->is_bounded;
 	entry->owns_workspace = request->workspace.len == 0;
 	entry_insert(entry);
-	if (describe(entry, request, name, owner, err) < 0 ||
+	if (describe(entry, request, name, asker->uid, err) < 0 ||
 	    (snapshot ? restore(entry, snapshot, request_fd, err)
 		      : start(entry, &image, request_fd, err)) < 0) {
 		daemon->live_count -= entry->sandbox.state == HOST_PENDING;

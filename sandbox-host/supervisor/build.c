@@ -81,6 +81,8 @@ static int load_policy(struct supervisor *supervisor, struct bytes *text,
 	if (find_policy(supervisor, text, err) < 0)
 		return -1;
 	supervisor->policy = policy_compile(*text, &variables, &errors);
+	if (supervisor->policy && bounds_check(supervisor, err) < 0)
+		return -1;
 	if (supervisor->policy)
 		return command_gate_open(&supervisor->gate,
 					 supervisor->policy) < 0

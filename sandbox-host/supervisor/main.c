@@ -55,6 +55,7 @@ static int parse(int argc, char **argv, struct supervisor_options *options)
 		{"image-mode", required_argument, NULL, 'm'},
 		{"volumes", required_argument, NULL, 'v'},
 		{"private", required_argument, NULL, 'P'},
+		{"bounded", no_argument, NULL, 'b'},
 		{NULL, 0, NULL, 0},
 	};
 	int option;
@@ -70,6 +71,8 @@ static int parse(int argc, char **argv, struct supervisor_options *options)
 			options->image = optarg;
 		else if (option == 'm')
 			options->image_is_read_only = !strcmp(optarg, "read");
+		else if (option == 'b')
+			options->is_bounded = true;
 		else if (option == 'v' || option == 'P')
 			add_root(options, option == 'P');
 		else if (option != 'u' ||

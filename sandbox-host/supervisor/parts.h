@@ -13,6 +13,12 @@ int build(struct supervisor *supervisor, struct err *err);
 /* Remove a workspace that we made; keep what changed in an overlay. */
 void build_remove_workspace(struct supervisor *supervisor);
 
+/* ---- bounds.c ---- */
+
+/* May the policy of an asker from outside name what it does of the host's
+ * files? 0, or -1. */
+int bounds_check(struct supervisor *supervisor, struct err *err);
+
 /* ---- store.c ---- */
 
 /* Say in spec which image, and which volumes of the request, below the roots

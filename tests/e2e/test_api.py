@@ -113,10 +113,15 @@ class Described(Api):
 @pytest.fixture(scope="module")
 def api(gateway, tmp_path_factory):
     policy = tmp_path_factory.mktemp("policies") / "named.yaml"
+    host = tmp_path_factory.mktemp("host")
+    host.chmod(0o755)
+    (host / "file").write_text("of the host\n")
     policy.write_text("version: 1\nname: named\n"
-                      "environment: {set: {FROM_POLICY: named}}\n")
+                      "environment: {set: {FROM_POLICY: named}}\n"
+                      f"filesystem: {{read: [{host}]}}\n")
     api = Described(gateway, tmp_path_factory.mktemp("api"),
                     policies={"named": str(policy)}).start()
+    api.of_the_host = host
     yield api
     api.stop()
     api.check()
@@ -242,6 +247,31 @@ def test_a_policy_of_ours_comes_as_text_or_by_name(api):
     done = api.exec(box, "sh", "-c", "echo $FROM_POLICY")
     assert done.stdout == "named\n"
     api.call("DELETE", f"/v1/sandboxes/{box}")
+
+
+@pytest.mark.parametrize("files", [
+    "{read: [HOST]}", "{read: [/usr, HOST]}", "{read: [HOST/file]}",
+    "{write: [HOST]}", "{read: [/usr/../HOST]}", "{read: [~/x]}"])
+def test_a_policy_of_a_request_brings_in_nothing_of_the_host(api, files):
+    files = files.replace("HOST", str(api.of_the_host))
+    answer = api.call("POST", "/v1/sandboxes", {
+        "image": {"uri": "host"}, "resourceLimits": {},
+        "extensions": {"sallyport.policy":
+                       f"version: 1\nname: given\nfilesystem: {files}\n"}})
+    assert answer.status == 403, answer
+    assert "filesystem." in answer.json["message"]
+
+
+def test_one_of_host_yaml_may_and_what_is_there_anyway_may_be_named(api):
+    file = api.of_the_host / "file"
+    for policy, is_there in (
+            ("named", True),
+            ("version: 1\nname: given\n"
+             "filesystem: {read: [/usr, /etc, ./x], write: [./y]}\n", False)):
+        box = api.make(extensions={"sallyport.policy": policy})
+        done = api.exec(box, "cat", file)
+        assert (done.stdout == "of the host\n") == is_there, done.stderr
+        api.call("DELETE", f"/v1/sandboxes/{box}")
 
 
 def test_a_sandbox_pushes_the_branch_that_it_was_made_for(
