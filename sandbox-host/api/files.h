@@ -11,14 +11,15 @@
 
 #include "sandbox-host/api/exchange.h"
 
-#define FILES_AT_ONCE	   32 /* agents in one sandbox; others wait */
-#define FILES_IN_FLIGHT	   4  /* pieces that are being written */
-#define FILES_ASK_MS	   30000
-#define FILES_PATHS_MAX	   1024	 /* in one request */
-#define FILES_LISTED_MAX   20000 /* in one answer */
-#define FILES_BODY_MAX	   (4 * 1024 * 1024)
-#define FILES_UPLOAD_MAX   (16ull << 30)
-#define FILES_METADATA_MAX (64 * 1024)
+#define FILES_AT_ONCE	       32 /* agents in one sandbox; others wait */
+#define FILES_IN_FLIGHT	       4  /* pieces that are being written */
+#define FILES_ASK_MS	       30000
+#define FILES_PATHS_MAX	       1024		 /* in one request */
+#define FILES_LISTED_MAX       20000		 /* in one answer */
+#define FILES_LISTED_BYTES_MAX (8 * 1024 * 1024) /* of their names */
+#define FILES_BODY_MAX	       (4 * 1024 * 1024)
+#define FILES_UPLOAD_MAX       (16ull << 30)
+#define FILES_METADATA_MAX     (64 * 1024)
 
 struct files_task;
 typedef void files_fn(struct files_task *task);

@@ -92,6 +92,7 @@ struct walk {
 	struct files_task task;
 	struct file_walk walk;
 	json_t *answer;
+	size_t bytes; /* of the names in it */
 };
 
 static void walk_release(struct files_task *task)
@@ -121,8 +122,12 @@ static int add_page(struct walk *walk, const struct file_page *page)
 		files_fail_agent(&walk->task, fault);
 		return -1;
 	}
+	for (size_t i = 0; i < page->entries_count; i++)
+		walk->bytes +=
+			walk->walk.path.len + 1 + page->entries[i].path.len;
 	if (json_array_size(walk->answer) + page->entries_count >
-	    FILES_LISTED_MAX) {
+		    FILES_LISTED_MAX ||
+	    walk->bytes > FILES_LISTED_BYTES_MAX) {
 		files_fail(&walk->task, 413, "RUNTIME_ERROR",
 			   "there are too many files for one answer: name a "
 			   "directory below");

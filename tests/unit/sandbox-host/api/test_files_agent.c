@@ -17,6 +17,13 @@
 
 #define TURNS_MAX 200
 
+#define LONG_NAME  4000
+#define LONG_NAMES 12 /* in a page */
+#define LONG_PAGES 200
+_Static_assert(LONG_NAME *LONG_NAMES *LONG_PAGES > FILES_LISTED_BYTES_MAX &&
+		       LONG_NAMES * LONG_PAGES < FILES_LISTED_MAX,
+	       "too many bytes, not too many files");
+
 /* ---- the fake exchange ---- */
 
 static struct {
@@ -208,6 +215,7 @@ enum lie {
 	LIE_FEWER_BYTES,
 	LIE_DESCRIPTOR,
 	LIE_COUNT,
+	LIE_LONG_NAMES,
 	LIE_REFUSAL,
 	LIE_ODD_REFUSAL
 };
@@ -258,6 +266,17 @@ static void reply_piece(struct rpc_ticket ticket, const void *message, int *fd,
 	rpc_reply(ticket, &file_piece_schema, &piece, -1);
 }
 
+/* Few files, whose names are more than an answer holds. */
+static void add_long_names(struct file_page *page, struct file_entry *entries)
+{
+	static char name[LONG_NAME];
+
+	memset(name, 'a', sizeof(name));
+	page->entries_count = LONG_NAMES;
+	for (size_t i = 0; i < LONG_NAMES; i++)
+		entries[i].path = bytes_from(name, sizeof(name));
+}
+
 static void reply_page(struct rpc_ticket ticket, const void *message, int *fd,
 		       void *owner)
 {
@@ -277,6 +296,10 @@ static void reply_page(struct rpc_ticket ticket, const void *message, int *fd,
 	if (agent->lie == LIE_COUNT) {
 		page.entries_count = FILE_PAGE_MAX;
 		page.more = true;
+	}
+	if (agent->lie == LIE_LONG_NAMES) {
+		add_long_names(&page, entries);
+		page.more = ++agent->answered < LONG_PAGES;
 	}
 	rpc_reply(ticket, &file_page_schema, &page, -1);
 }
@@ -397,7 +420,7 @@ static const struct {
 	{1, LIE_HUGE_SIZE, 502, false},	 {1, LIE_MORE_BYTES, 200, true},
 	{1, LIE_FEWER_BYTES, 200, true}, {2, LIE_PATH_OUT, 502, false},
 	{2, LIE_TOO_DEEP, 502, false},	 {2, LIE_COUNT, 413, false},
-	{3, LIE_COUNT, 502, false},
+	{2, LIE_LONG_NAMES, 413, false}, {3, LIE_COUNT, 502, false},
 };
 
 static void lies_of_an_agent_end_the_request_and_nothing_else(void **state)
