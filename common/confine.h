@@ -28,7 +28,8 @@ struct confine_spec {
 	 * mremap madvise brk futex clock_gettime getrandom getpid
 	 * rt_sigreturn restart_syscall exit_group; names as libseccomp knows
 	 * them, NULL-ended. mmap and mprotect never make code; ioctl sets the
-	 * size of a terminal (TIOCSWINSZ) and does nothing else. */
+	 * size of a terminal (TIOCSWINSZ), tells how many bytes wait to be
+	 * read (FIONREAD) and does nothing else. */
 	const char *const *syscalls;
 	/* Trees that stay reachable; empty: no file can be opened at all. */
 	const struct confine_path *paths;

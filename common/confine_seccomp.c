@@ -40,12 +40,21 @@ static int failed(int number, struct err *err, const char *name)
 	return err_system(err, "filter system calls: %s", name);
 }
 
+static int allow_ioctl(scmp_filter_ctx filter, struct err *err)
+{
+	static const scmp_datum_t requests[] = {TIOCSWINSZ, FIONREAD};
+	int done = 0;
+
+	for (size_t i = 0; done == 0 && i < ARRAY_SIZE(requests); i++)
+		done = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SYS_ioctl, 1,
+					SCMP_A1(SCMP_CMP_EQ, requests[i], 0));
+	return done < 0 ? failed(done, err, "ioctl") : 0;
+}
+
 static int allow(scmp_filter_ctx filter, const char *name, struct err *err)
 {
 	const struct scmp_arg_cmp not_executable =
 		SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0);
-	const struct scmp_arg_cmp window_size =
-		SCMP_A1(SCMP_CMP_EQ, TIOCSWINSZ, 0);
 	int call = seccomp_syscall_resolve_name(name);
 	const struct scmp_arg_cmp *only = NULL;
 	int done;
@@ -60,7 +69,7 @@ static int allow(scmp_filter_ctx filter, const char *name, struct err *err)
 	if (call == SYS_mmap || call == SYS_mprotect)
 		only = &not_executable;
 	else if (call == SYS_ioctl)
-		only = &window_size;
+		return allow_ioctl(filter, err);
 	done = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, call,
 				      only != NULL, only);
 	return done < 0 ? failed(done, err, name) : 0;
