@@ -62,9 +62,12 @@ static int make_rig(void **state)
 static int free_rig(void **state)
 {
 	struct rig *rig = *state;
+	struct err err;
 
 	rpc_close(rig->peer);
 	entry_forget(rig->entry);
+	/* Channels are freed in the turn after. */
+	(void)io_loop_turn(rig->daemon.loop, 0, &err);
 	io_timer_free(rig->daemon.sweep_timer);
 	io_loop_free(rig->daemon.loop);
 	(void)close(rig->daemon.sandboxes_dir);
