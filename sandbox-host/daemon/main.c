@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include <utlist.h>
 
 #include "common/cleanup.h"
 #include "common/clock.h"
@@ -324,6 +325,8 @@ static void end(struct daemon *daemon)
 	askers_close(daemon);
 	for (entry = daemon->entries; entry; entry = next) {
 		next = entry->next;
+		/* Who waits for an answer of it looks for it. */
+		DL_DELETE(daemon->entries, entry);
 		entry_free(entry);
 	}
 	/* Snapshots wait for answers of those. */

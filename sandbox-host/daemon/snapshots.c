@@ -435,13 +435,13 @@ static void on_rest(struct rpc_outcome *outcome, void *owner)
 	struct bytes why = {0};
 	struct err err;
 
-	if (outcome->refusal)
-		why = outcome->refusal->detail;
-	else if (outcome->err)
-		why = bytes_str(outcome->err->text);
+	/* Unanswered it may rest yet: the next daemon, or we, resume it. */
+	if (outcome->err && snapshot->daemon->is_draining)
+		return;
 	if (outcome->refusal || outcome->err) {
-		/* It went on, or never stopped. */
-		snapshot->shown.was_running = false;
+		why = outcome->refusal ? outcome->refusal->detail
+				       : bytes_str(outcome->err->text);
+		snapshot->shown.was_running = !outcome->refusal;
 		(void)snprintf(message, sizeof(message),
 			       "it does not rest: %.*s", BYTES_ARGS(why));
 		fail(snapshot, message);

@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import tarfile
 import tempfile
@@ -465,6 +466,28 @@ for _ in range(300):
     for row in snapshots(host):
         remove(host, row["id"])
     host.ok("kill", box)
+
+
+def test_a_snapshot_that_waits_for_its_sandbox_outlives_no_daemon(host):
+    box, other = create(host), create(host)
+    pid = host.supervisors()[box]
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        with host.popen("snapshot", box) as asking:
+            wait_until(lambda: snapshots(host))
+            host.process.send_signal(signal.SIGTERM)
+            assert host.process.wait(60) == 0
+            assert asking.wait(60) != 0
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    host.start()
+    wait_until(lambda: snapshots(host)[0]["state"] == "Failed")
+    assert "the daemon ended" in snapshots(host)[0]["message"]
+    wait_until(lambda: host.state(box) == "Running")
+    assert sh(host, box, "echo on").stdout == "on\n"
+    remove(host, snapshots(host)[0]["id"])
+    for one in (box, other):
+        host.ok("kill", one)
 
 
 # ---- volumes ----
