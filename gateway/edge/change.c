@@ -168,7 +168,19 @@ static void review_lfs(struct conn *conn)
 		end(conn, CONSTRAINT_none);
 }
 
-static void review(struct conn *conn)
+static void review_exchange(struct conn *conn)
+{
+	if (conn->git)
+		review_git(conn);
+	else if (conn->lfs)
+		review_lfs(conn);
+	else
+		review_request(conn);
+}
+
+/* Which address was reached, when more were allowed, is not known here:
+ * narrows ends whatever may have reached one that is denied now. */
+static void review(struct conn *conn, bool narrows)
 {
 	switch ((unsigned)conn->state) {
 	case AT_ARRIVE:
@@ -191,11 +203,17 @@ static void review(struct conn *conn)
 	case AT_TUNNEL_DIAL:
 	case AT_TUNNEL_RELAY:
 	case AT_TUNNEL_HALF:
-		review_tunnel(conn);
+		if (narrows && conn->state != AT_TUNNEL_APPROVE)
+			conn_close(conn);
+		else
+			review_tunnel(conn);
 		break;
 	case AT_WEBSOCKET_OPEN:
 	case AT_WEBSOCKET:
-		review_websocket(conn);
+		if (narrows)
+			end(conn, CONSTRAINT_none);
+		else
+			review_websocket(conn);
 		break;
 	/* What only says its last words, or speaks to us. */
 	case AT_INTERNAL:
@@ -205,12 +223,10 @@ static void review(struct conn *conn)
 	case AT_WEBSOCKET_CLOSE:
 		break;
 	default:
-		if (conn->git)
-			review_git(conn);
-		else if (conn->lfs)
-			review_lfs(conn);
+		if (narrows)
+			end(conn, CONSTRAINT_none);
 		else
-			review_request(conn);
+			review_exchange(conn);
 		break;
 	}
 }
@@ -224,9 +240,17 @@ static bool may_reach(const struct target *target, void *owner)
 	return target_check(edge->law->policy, target).kind != VERDICT_DENY;
 }
 
+static bool may_reach_nothing(const struct target *target, void *owner)
+{
+	(void)target;
+	(void)owner;
+	return false;
+}
+
 void edge_change_law(struct edge *edge, struct law *law)
 {
 	struct law *before = edge->law;
+	bool narrows = law_narrows_addresses(before, law);
 	struct conn *conn, *next;
 
 	edge->law = law;
@@ -234,10 +258,12 @@ void edge_change_law(struct edge *edge, struct law *law)
 	if (!bytes_equal(before->policy->script, law->policy->script))
 		script_end(edge);
 	permits_release(&edge->lfs_permits);
-	upstream_pool_review(&edge->pool, may_reach, edge);
 	DL_FOREACH_SAFE(edge->conns, conn, next)
 	if (!conn->is_closed && conn->law != law)
-		review(conn);
+		review(conn, narrows);
+	/* Last: what ends gives back what it had. */
+	upstream_pool_review(&edge->pool,
+			     narrows ? may_reach_nothing : may_reach, edge);
 	law_drop(before);
 	/* Its credentials may be others: what is known of their secrets is as
 	 * old as can be. */

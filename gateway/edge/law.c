@@ -105,3 +105,28 @@ bool law_same_repo(const struct law *one, const struct law *other,
 	       (repo->credential.len == 0 ||
 		law_same_binding(one, other, repo->credential));
 }
+
+static bool has_all(const struct scope_range *ranges, size_t count,
+		    const struct scope_range *wanted, size_t wanted_count)
+{
+	for (size_t i = 0; i < wanted_count; i++) {
+		size_t at = 0;
+
+		while (at < count &&
+		       (ranges[at].prefix != wanted[i].prefix ||
+			!bytes_equal(ranges[at].address, wanted[i].address)))
+			at++;
+		if (at == count)
+			return false;
+	}
+	return true;
+}
+
+bool law_narrows_addresses(const struct law *from, const struct law *to)
+{
+	const struct scope *a = &from->scope, *b = &to->scope;
+
+	return (b->deny_classes & ~a->deny_classes) ||
+	       !has_all(a->deny, a->deny_count, b->deny, b->deny_count) ||
+	       !has_all(b->allow, b->allow_count, a->allow, a->allow_count);
+}

@@ -36,5 +36,7 @@ bool law_same_bindings(const struct law *one, const struct law *other);
  * credential, as far as its refs and verbs go? */
 bool law_same_repo(const struct law *one, const struct law *other,
 		   const struct policy_repo *repo);
+/* May `to` deny an address that `from` lets be dialled? */
+bool law_narrows_addresses(const struct law *from, const struct law *to);
 
 #endif

@@ -195,6 +195,46 @@ def test_tunnels_are_closed_or_kept(make_session, open_for, origin):
             raise EOFError
 
 
+def test_addresses_follow_it_for_what_is_kept_and_for_tunnels(
+        make_session, open_for, origin):
+    """A name leads where it led; the address may not be reached any more."""
+    session = make_session(open_for(GOOD, PLAIN, tunnels=True))
+    narrow = open_for(GOOD, PLAIN, tunnels=True)
+    narrow["network"]["addresses"] = {"allow": ["192.0.2.0/24"]}
+    wide = open_for(GOOD, PLAIN, tunnels=True)
+    wide["network"]["addresses"] = {
+        "allow": [*wide["network"]["addresses"]["allow"], "192.0.2.0/24"]}
+
+    def ask():
+        return session.curl(origin.plain_url("/"))
+    with session.connect() as plain:
+        where = f"{GOOD}:{origin.port}"
+        plain.sendall(f"CONNECT {where} HTTP/1.1\r\n"
+                      f"Host: {where}\r\n\r\n".encode())
+        assert b" 200 " in read_head(plain)
+        context = ssl.create_default_context()
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        tunnel = context.wrap_socket(plain, server_hostname=GOOD)
+        for policy in (None, wide):
+            if policy:
+                change(session, policy)
+            tunnel.sendall(b"GET /big/0 HTTP/1.1\r\n"
+                           b"Host: good.example\r\n\r\n")
+            assert b" 200 " in read_head(tunnel)
+            assert ask().status == 200
+        change(session, narrow)
+        refused = ask()
+        assert refused.status == 403 and "address_forbidden" in refused.text
+        tunnel.settimeout(30)
+        with pytest.raises((OSError, EOFError)):
+            while tunnel.recv(65536):
+                pass
+            raise EOFError
+    change(session, wide)
+    assert ask().status == 200
+
+
 def test_socks_follows_it(make_session, open_for, origin):
     session = make_session(open_for(GOOD))
     url = origin.url("/")
