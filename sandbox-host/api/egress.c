@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/digest.h"
 #include "policies/policy.h"
 
 static void read_policy(struct egress_task *task);
@@ -62,16 +63,40 @@ static bool is_answer(struct egress_task *task,
 	return !outcome->err;
 }
 
-static void fail_answer(struct egress_task *task,
-			const struct egress_answer *answer)
+static void fail(struct egress_task *task)
 {
-	unsigned status = answer->status == 422 ? 400 : answer->status;
+	unsigned status = task->status == 422 ? 400 : task->status;
 
 	if (status < 400)
 		status = 502;
 	exchange_fail(task->exchange, status,
-		      status == 400 ? "INVALID_REQUEST" : "EGRESS_FAILED",
-		      "%.*s", BYTES_ARGS(bytes_slice(answer->detail, 0, 900)));
+		      status == 400 ? "INVALID_REQUEST" : "EGRESS_FAILED", "%s",
+		      task->why);
+}
+
+static void take_answer(struct egress_task *task,
+			const struct egress_answer *answer)
+{
+	task->status = answer->status;
+	(void)snprintf(
+		task->why, sizeof(task->why), "%.*s",
+		BYTES_ARGS(bytes_slice(answer->detail, 0, EGRESS_WHY_MAX)));
+}
+
+static void fail_answer(struct egress_task *task,
+			const struct egress_answer *answer)
+{
+	take_answer(task, answer);
+	fail(task);
+}
+
+/* What was lent for a change that does not hold goes before the answer. */
+static void undo(struct egress_task *task, const struct egress_answer *answer)
+{
+	take_answer(task, answer);
+	task->is_undone = true;
+	task->lent_at = 0;
+	lend_next(task);
 }
 
 /* ---- values ---- */
@@ -102,8 +127,8 @@ static void on_lent(struct rpc_outcome *outcome, void *owner)
 	if (!is_answer(task, outcome))
 		return;
 	/* One that is not there need not be taken back. */
-	if (answer->status != 204 && !task->is_changed) {
-		fail_answer(task, answer);
+	if (answer->status != 204 && !task->is_changed && !task->is_undone) {
+		undo(task, answer);
 		return;
 	}
 	task->lent_at++;
@@ -122,7 +147,7 @@ static void on_changed(struct rpc_outcome *outcome, void *owner)
 		return;
 	}
 	if (answer->status != 200) {
-		fail_answer(task, answer);
+		undo(task, answer);
 		return;
 	}
 	task->is_changed = true;
@@ -157,8 +182,10 @@ static void lend_next(struct egress_task *task)
 {
 	while (task->lent_at < task->lent_count) {
 		const struct egress_lent *lent = &task->lent[task->lent_at];
-		const struct egress_value message = {bytes_str(lent->secret),
-						     lent->value};
+		const struct egress_value message = {
+			bytes_str(lent->secret),
+			task->is_undone ? bytes_from(NULL, 0) : lent->value,
+		};
 		const struct rpc_call call = {
 			.type = MSG_EGRESS_LEND,
 			.schema = &egress_value_schema,
@@ -172,7 +199,9 @@ static void lend_next(struct egress_task *task)
 		}
 		task->lent_at++;
 	}
-	if (task->is_changed)
+	if (task->is_undone)
+		fail(task);
+	else if (task->is_changed)
 		done(task);
 	else
 		change(task);
@@ -289,6 +318,7 @@ void egress_begin(struct exchange *exchange, egress_edit_fn *edit_fn,
 	task->edit = edit_fn;
 	task->tell = tell;
 	task->body = body;
+	random_id(task->tag);
 	exchange->task = task;
 	exchange->on_end = on_end;
 	exchange_channel(exchange, HOST_CHANNEL_EGRESS, on_channel);

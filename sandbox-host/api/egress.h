@@ -22,6 +22,7 @@
 #define EGRESS_BINDINGS_MAX 32
 #define EGRESS_LENT_MAX	    64 /* credentials */
 #define EGRESS_TRIES_MAX    8
+#define EGRESS_WHY_MAX	    900
 
 /* ---- egress_model.c ---- */
 
@@ -29,9 +30,9 @@
 struct egress_model {
 	bool allows;   /* what no rule names */
 	json_t *rules; /* [{action, target}] */
-	/* {revision, serial, credentials: [{name, secret}], bindings: [{name,
-	 * match, auth}]}, or NULL: there is no vault. secret is what the value
-	 * is lent to the session as. */
+	/* {revision, credentials: [{name, secret}], bindings: [{name, match,
+	 * auth}]}, or NULL: there is no vault. secret is what the value is lent
+	 * to the session as. */
 	json_t *vault;
 };
 
@@ -85,12 +86,16 @@ struct egress_task {
 	bool is_over;
 	bool is_foreign; /* the policy is none of this API's */
 	unsigned tries;
+	char tag[27];		   /* no other's: of the names of values */
 	struct egress_model model; /* that holds once it is done */
 	char *text;
 	char hash[EGRESS_HASH_MAX + 1];
 	struct egress_lent lent[2 * EGRESS_LENT_MAX];
 	size_t lent_count, lent_at;
 	bool is_changed; /* it holds: what is left is taken back */
+	bool is_undone;	 /* it does not: what was lent is taken back */
+	uint16_t status; /* why, then */
+	char why[EGRESS_WHY_MAX + 1];
 };
 
 /* Begin: read what holds, edit it (NULL: not), make it hold, tell it. body

@@ -7,10 +7,12 @@
 #include <string.h>
 #include <strings.h>
 
+#include "common/cleanup.h"
 #include "policies/policy_credential.h"
 #include "sandbox-host/api/egress.h"
 
-#define LIST_MAX 64
+#define LIST_MAX       64
+#define MATCH_TEXT_MAX 500 /* bytes of a path */
 
 static const char *text_of(const json_t *object, const char *key)
 {
@@ -34,10 +36,23 @@ static bool is_list_of_texts(const json_t *list)
 		return false;
 	json_array_foreach(list, i, item)
 	{
-		if (!json_is_string(item) || json_string_length(item) == 0)
+		if (!json_is_string(item) || json_string_length(item) == 0 ||
+		    json_string_length(item) > MATCH_TEXT_MAX)
 			return false;
 	}
 	return true;
+}
+
+/* What is not known would narrow it, and is not left out. */
+static bool is_match_known(const json_t *binding)
+{
+	static const char *const keys[] = {"schemes", "hosts", "methods",
+					   "paths", "ports"};
+	size_t known = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+		known += match_of(binding, keys[i]) != NULL;
+	return json_object_size(json_object_get(binding, "match")) == known;
 }
 
 static bool is_only(const json_t *list, const char *text)
@@ -113,6 +128,8 @@ static const char *check_match(const struct egress_model *model,
 	const json_t *host;
 	size_t i;
 
+	if (!is_match_known(binding))
+		return "match has schemes, hosts, methods, paths and ports";
 	if (!is_list_of_texts(hosts))
 		return "match.hosts is a list of hosts";
 	if (!is_only(match_of(binding, "schemes"), "https"))
@@ -250,13 +267,13 @@ static json_t *paths_of(const json_t *binding)
 {
 	json_t *paths = json_array();
 	const json_t *path;
-	char text[512];
+	char text[MATCH_TEXT_MAX + sizeof("*")];
 	size_t i;
 
 	json_array_foreach(match_of(binding, "paths"), i, path)
 	{
 		size_t len = json_string_length(path);
-		bool is_open = len >= 2 && len < sizeof(text) - 2 &&
+		bool is_open = len >= 2 &&
 			       !strcmp(json_string_value(path) + len - 2, "/*");
 
 		(void)snprintf(text, sizeof(text), "%s%s",

@@ -170,17 +170,16 @@ static bool is_name(const char *name)
 	return len > 0 && len <= EGRESS_NAME_MAX;
 }
 
-/* Lend the value under a name that was never used. */
+/* Lend the value under a name that was never used: two changes at one time,
+ * of which one holds, must not exchange their values. */
 static int add_credential(struct egress_task *task, json_t *vault,
 			  const json_t *given)
 {
 	const json_t *source = json_object_get(given, "source");
 	const json_t *value = json_object_get(source, "value");
-	json_int_t serial =
-		json_integer_value(json_object_get(vault, "serial")) + 1;
 	json_t *credentials = json_object_get(vault, "credentials");
 	const char *name = text_of(given, "name");
-	char secret[32];
+	char secret[EGRESS_NAME_MAX + 1];
 
 	if (!is_name(name) || strcmp(text_of(source, "type"), "inline") != 0 ||
 	    json_string_length(value) == 0 ||
@@ -192,8 +191,8 @@ static int add_credential(struct egress_task *task, json_t *vault,
 			    "there is a credential of that name");
 	if (json_array_size(credentials) >= EGRESS_LENT_MAX)
 		return invalid(task, "there are too many credentials");
-	(void)snprintf(secret, sizeof(secret), "v%lld", (long long)serial);
-	(void)json_object_set_new(vault, "serial", json_integer(serial));
+	(void)snprintf(secret, sizeof(secret), "v-%s-%zu", task->tag,
+		       task->lent_count);
 	(void)json_array_append_new(
 		credentials,
 		json_pack("{s:s, s:s}", "name", name, "secret", secret));
@@ -323,8 +322,8 @@ static int create(struct egress_task *task, struct egress_model *model)
 	if (model->vault)
 		return fail(task, 409, "ALREADY_EXISTS",
 			    "this sandbox has a credential vault");
-	model->vault = json_pack("{s:i, s:i, s:[], s:[]}", "revision", 0,
-				 "serial", 0, "credentials", "bindings");
+	model->vault = json_pack("{s:i, s:[], s:[]}", "revision", 0,
+				 "credentials", "bindings");
 	if (!model->vault)
 		return fail(task, 500, "INTERNAL", "no memory");
 	if (each(task, model->vault, json_object_get(task->body, "credentials"),

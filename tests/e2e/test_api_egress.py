@@ -2,10 +2,12 @@
 changed while it runs, by raw requests and the unmodified SDK."""
 import json
 import pathlib
+import re
 
 import openapi
 import pytest
 from api import Api, install_sdk
+from gateway import wait_until
 
 EGRESS = 18080
 CANARY = "canary-4f6d2a90b1"
@@ -157,6 +159,12 @@ def vault(*hosts, name="key", auth=None):
                                            "credential": name}}]}
 
 
+def matching(**more):
+    body = vault("v.example")
+    body["bindings"][0]["match"] |= more
+    return body
+
+
 def test_a_vault_is_made_shown_changed_and_dropped(call):
     assert call("GET", "/credential-vault").status == 404
     assert call("PUT", "/policy",
@@ -199,7 +207,11 @@ def test_a_vault_is_made_shown_changed_and_dropped(call):
         {"name": "b", "match": {"hosts": ["v.example"]},
          "auth": {"type": "magic"}}]},
     {"credentials": [{"name": "key", "source": {"type": "file"}}]},
-], ids=str)
+    # Cut short, it would be another path, or none: any.
+    matching(paths=["/" + 509 * "a" + "\u00e9"]),
+    matching(paths=["/" + 600 * "a"]),
+    matching(path=["/only"]),
+], ids=lambda body: str(body)[:200])
 def test_what_cannot_be_a_vault_is_none(call, body):
     assert call("PUT", "/policy",
                 {"egress": rules(("allow", "v.example"))}).status == 200
@@ -208,6 +220,48 @@ def test_what_cannot_be_a_vault_is_none(call, body):
     assert CANARY not in answer.body.decode()
     assert call("GET", "/credential-vault").status == 404
     assert call("POST", "/credential-vault", vault("v.example")).status == 201
+
+
+def test_a_value_never_gets_the_name_of_another(call, gateway):
+    """Of two changes at one time one holds: with its own values."""
+    assert call("PUT", "/policy",
+                {"egress": rules(("allow", "v.example"))}).status == 200
+
+    def lent():
+        return {secret
+                for row in gateway.get("/v1/sessions")["sessions"]
+                for secret in re.findall(
+                    r'"session\.([^"]+)"',
+                    gateway.get(f"/v1/sessions/{row['id']}/policy")["policy"])}
+    names = []
+    for _ in range(2):
+        assert call("POST", "/credential-vault",
+                    vault("v.example")).status == 201
+        names.append(lent())
+        assert call("DELETE", "/credential-vault").status == 204
+    assert len(names[0]) == 1 and len(names[1]) == 1
+    assert names[0] != names[1]
+    assert not lent()
+
+
+def test_what_was_lent_for_a_change_that_is_refused_is_taken_back(
+        call, gateway):
+    assert call("PUT", "/policy",
+                {"egress": rules(("allow", "v.example"))}).status == 200
+
+    def named(method):
+        return {row["host"] for row in gateway.audit(kind="secret.changed")
+                if row["method"] == method and row["allowed"]}
+    before = named("lend") - named("take back")
+    body = vault("v.example")
+    body["bindings"][0]["match"]["methods"] = ["NO SUCH"]
+    # The API cannot know it: the policy's compiler refuses.
+    assert call("POST", "/credential-vault", body).status == 400
+    wait_until(lambda: named("lend") - named("take back") == before)
+    del body["bindings"][0]["match"]["methods"]
+    assert call("POST", "/credential-vault", body).status == 201
+    wait_until(
+        lambda: len((named("lend") - named("take back")) - before) == 1)
 
 
 def test_no_value_is_ever_readable(api, call, box, gateway):
