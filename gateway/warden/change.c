@@ -74,6 +74,7 @@ static void change_done(struct change *change, struct warden_session *session)
 			   "the session was ended: %s", change->why);
 		warden_session_end(session, bytes_str("revoked"), NULL);
 	} else {
+		session->had_credentials = false;
 		rpc_reply(change->ticket, &wire_empty_schema, &empty, -1);
 	}
 	free(change);
@@ -163,6 +164,9 @@ static int put_package(struct warden_session *session,
 	package = sealed < 0 ? NULL : package_open(sealed, err);
 	if (!package)
 		return -1;
+	/* Until all have answered, the courier may still hold one of them. */
+	session->had_credentials =
+		session->package->session.scope.bindings_count > 0;
 	package_free(session->package);
 	session->package = package;
 	(void)close(session->package_fd);

@@ -161,6 +161,7 @@ void warden_session_end(struct warden_session *session, struct bytes reason,
 	ending->warden = session->warden;
 	ending->forget = bytes_is(reason, "ended");
 	ending->has_credentials =
+		session->had_credentials ||
 		session->package->session.scope.bindings_count > 0;
 	memcpy(ending->id, session->id, sizeof(ending->id));
 	if (ticket) {

@@ -73,6 +73,7 @@ struct warden_session {
 	size_t listener_count;
 	bool is_revoked;
 	bool is_changing;	    /* its policy */
+	bool had_credentials;	    /* by the policy before, if is_changing */
 	struct io_timer *end_timer; /* expiry, then the edge's end */
 	struct warden_session *next, *prev;
 };

@@ -477,3 +477,24 @@ def test_whoever_is_killed_meanwhile_comes_back_with_the_new_policy(
     wait_until(lambda: session.curl(origin.plain_url("/")).status == 200)
     assert session.curl(origin.url("/")).status in (0, 403)
     wait_until(lambda: session.curl(origin.url("/")).status == 403)
+
+
+def test_a_courier_that_hangs_over_a_change_keeps_no_credential(
+        own_gateway, make_session, policies, keyed):
+    """The session ends, and so does the process that may hold its token."""
+    own_gateway.put_secret("one", "canary-one")
+    session = make_session(bearer(policies, keyed, "one"), on=own_gateway)
+    wait_until(own_gateway.is_ready)
+    hung = own_gateway.pid("courier")
+    os.kill(hung, signal.SIGSTOP)
+    try:
+        with pytest.raises(ApiError) as refused:
+            change(session, bearer(policies, keyed, None))
+        assert refused.value.status >= 500
+        wait_until(lambda: own_gateway.pid("courier") not in (0, None, hung))
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(hung, signal.SIGCONT)
+    wait_until(own_gateway.is_ready)
+    with pytest.raises(ApiError):
+        change(session, bearer(policies, keyed, "one"))
