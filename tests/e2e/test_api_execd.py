@@ -90,6 +90,13 @@ def test_a_timeout_kills_the_group(host, box, execd):
     wait_until(lambda: not processes(host, box, "sleep 71.5"))
 
 
+def test_who_is_left_behind_and_writes_on_keeps_no_end_off(host, box, execd):
+    code, out, _ = execd.run(
+        "sh -c 'while echo 74.5; do :; done' & echo begun; exit 4")
+    assert code == 4 and "begun" in out
+    wait_until(lambda: not processes(host, box, "echo 74.5"))
+
+
 def test_a_foreground_command_dies_with_its_client(host, box, execd):
     connection, response = execd.open(
         "POST", "/command", {"command": "echo here; sleep 72.5"})

@@ -1,7 +1,9 @@
 #include "tests/unit/common/confine_child.h"
 
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <termios.h>
 
 /* What the children try: 0 or an errno. */
 static int open_socket(void)
@@ -77,6 +79,23 @@ static int call_as_x32(void)
 }
 #endif
 
+/* What it answers of this descriptor is of no interest. */
+static int ask_how_much_waits(void)
+{
+	int len = 0;
+
+	(void)ioctl(STDIN_FILENO, FIONREAD, &len);
+	return 0;
+}
+
+static int ask_for_attributes(void)
+{
+	struct termios attributes;
+
+	(void)ioctl(STDIN_FILENO, TCGETS, &attributes);
+	return 0;
+}
+
 /* Of each: killed by a confined process, fine without (the twin), and what
  * happens when exactly this call is listed. */
 static void confine_kills_a_call_that_is_not_listed(void **state)
@@ -91,6 +110,8 @@ static void confine_kills_a_call_that_is_not_listed(void **state)
 		{execute, {"execve"}, 0},
 		{fork_again, {"clone", "wait4"}, 0},
 		{protect_data, {"mprotect"}, 0},
+		{ask_how_much_waits, {"ioctl"}, 0},
+		{ask_for_attributes, {"ioctl"}, KILLED},
 	};
 
 	(void)state;
