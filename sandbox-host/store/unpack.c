@@ -138,6 +138,23 @@ static int refuse(const struct unpack *unpack, const char *why, struct err *err)
 	return err_set(err, ERR_INVALID, "%.200s: %s", unpack->entry.path, why);
 }
 
+static int count_entry(const struct unpack *unpack, struct err *err)
+{
+	if (unpack->budget->entries == 0)
+		return err_set(err, ERR_TOO_LARGE, "it has too many entries");
+	unpack->budget->entries--;
+	return 0;
+}
+
+/* A directory that no entry is of costs as much as one of an entry. */
+static int make_above(const struct unpack *unpack, int dir, const char *name,
+		      struct err *err)
+{
+	if (mkdirat(dir, name, 0755) == 0)
+		return count_entry(unpack, err);
+	return errno == EEXIST ? 0 : err_system(err, "make %.200s", name);
+}
+
 static int open_below(int dir, const char *name)
 {
 	return openat(dir, name,
@@ -167,8 +184,8 @@ static int open_parent(struct unpack *unpack, char *path, const char **name,
 		}
 		if (++depth > STORE_DEPTH_MAX)
 			return refuse(unpack, "too deep", err);
-		if (makes && mkdirat(at, *name, 0755) < 0 && errno != EEXIST)
-			return err_system(err, "make %.200s", *name);
+		if (makes && make_above(unpack, at, *name, err) < 0)
+			return -1;
 		next = open_below(at, *name);
 		if (next < 0)
 			return refuse(unpack,
@@ -291,8 +308,8 @@ static int make_entry(struct unpack *unpack, struct err *err)
 	auto_fd int dir = -1;
 
 	memcpy(path, unpack->entry.path, sizeof(path));
-	if (unpack->budget->entries-- == 0)
-		return err_set(err, ERR_TOO_LARGE, "it has too many entries");
+	if (count_entry(unpack, err) < 0)
+		return -1;
 	dir = open_parent(unpack, path, &name, true, err);
 	if (dir < 0)
 		return -1;
