@@ -267,10 +267,31 @@ static void end_sandboxes(struct server *server)
 		;
 }
 
+static bool runs_on(const struct server *server)
+{
+	const struct call *call = server->calls;
+
+	while (call && !call->tool->runs_on)
+		call = call->next;
+	return call != NULL;
+}
+
+/* What is being made is told by its end: only then it can be ended. */
+static void await_creations(struct server *server)
+{
+	const uint64_t last = io_loop_now_ms(server->loop) + FAREWELL_MS;
+	struct err err;
+
+	while (runs_on(server) && io_loop_now_ms(server->loop) < last)
+		if (io_loop_turn(server->loop, 1000, &err) < 0)
+			return;
+}
+
 void server_close(struct server *server)
 {
 	struct call *call, *next;
 
+	await_creations(server);
 	DL_FOREACH_SAFE(server->calls, call, next)
 	{
 		job_kill(call->job);

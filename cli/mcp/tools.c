@@ -47,13 +47,25 @@ static int add_options(struct call *call, struct err *err)
 		       : 0;
 }
 
+static int plan_create(struct call *call, struct err *err);
+
+/* Those that will be there are as many as those that are; call is one. */
+static size_t sandboxes_to_be(const struct server *server)
+{
+	size_t count = server->sandbox_count;
+
+	for (const struct call *call = server->calls; call; call = call->next)
+		count += call->tool->plan == plan_create;
+	return count;
+}
+
 static int plan_create(struct call *call, struct err *err)
 {
 	const char *name = call_text(call, "name");
 	const char *life =
 		arena_format(&call->arena, "%u", call->server->config->life_s);
 
-	if (call->server->sandbox_count == SERVER_SANDBOXES_MAX)
+	if (sandboxes_to_be(call->server) > SERVER_SANDBOXES_MAX)
 		return err_set(err, ERR_TOO_LARGE,
 			       "there are %d sandboxes: end one first",
 			       SERVER_SANDBOXES_MAX);

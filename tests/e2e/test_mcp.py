@@ -366,6 +366,24 @@ def test_its_sandboxes_end_with_the_client(host, serve, end):
         assert host.state(box) in OVER
 
 
+def test_one_that_is_still_made_ends_with_the_client_too(host, serve):
+    before = {box["id"] for box in host.list()}
+    mcp = serve("--workspace", "-")
+    mcp.start("sandbox_create")
+    assert mcp.end()[0] == 0
+    made = [box for box in host.list() if box["id"] not in before]
+    assert len(made) == 1 and made[0]["state"] in OVER, made
+
+
+def test_those_that_are_made_at_once_are_no_more_than_may_be(serve):
+    mcp = serve("--workspace", "-")
+    mcp.ok("sandbox_create")
+    started = [mcp.start("sandbox_create") for _ in range(16)]
+    answers = [mcp.answer(number)["result"] for number in started]
+    assert [answer["isError"] for answer in answers].count(False) == 15
+    assert len(mcp.ok("sandbox_list")["sandboxes"]) == 16
+
+
 def test_sandboxes_are_kept_when_that_is_said(host, serve):
     mcp = serve("--workspace", "-", "--keep", "--timeout", "600")
     box = mcp.ok("sandbox_create")["id"]
