@@ -150,8 +150,8 @@ static void start_agent(struct serve *serve, uint32_t serial, int channel)
 	else if (!place)
 		err_set(&err, ERR_TOO_LARGE, "%d commands run here already",
 			INIT_COMMANDS_MAX);
-	else
-		pid = fork();
+	else if ((pid = fork()) < 0)
+		err_system(&err, "start a process");
 	if (pid == 0)
 		exec_agent(serve->init, channel);
 	if (pid > 0)
