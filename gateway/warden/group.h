@@ -10,8 +10,10 @@
 
 /* As many run at one time as fit, each with the heap it may have
  * (packcheck/main.c). */
-#define PACKCHECKS_MAX	 4
-#define GROUP_PIDS_MAX	 (PACKCHECKS_MAX + 1) /* one waits for work */
+#define PACKCHECKS_MAX 4
+/* One more waits for work, and a sanitizer ends each with a process of its
+ * own. */
+#define GROUP_PIDS_MAX	 (2 * (PACKCHECKS_MAX + 1))
 #define GROUP_MEMORY_MAX (PACKCHECKS_MAX * 1024ull * 1024 * 1024)
 
 struct group {

@@ -44,7 +44,7 @@ def test_a_packcheck_runs_in_the_group(own_gateway, make_session, policies,
         limits = [pathlib.Path(group, file) for file in
                   ("memory.max", "memory.limit_in_bytes", "pids.max")]
         values = [int(file.read_text()) for file in limits if file.exists()]
-        assert values and set(values) <= {MEMORY_MAX, 5}
+        assert values and set(values) <= {MEMORY_MAX, 10}
     # It works all the same, and is gone with the gateway.
     slow.send(body[-1000:])
     status, answer = slow.finish()
