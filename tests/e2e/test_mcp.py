@@ -1,5 +1,6 @@
 """sallyport mcp: the tools that an agent gets, by the unmodified SDK of npm
 and message by message."""
+import contextlib
 import json
 import os
 import pathlib
@@ -93,8 +94,10 @@ class Mcp:
         return result["content"][0]["text"]
 
     def end(self):
-        if not self.process.stdin.closed:
-            self.process.stdin.close()
+        if not self.process.stdout.closed:
+            # It may have ended with a line half read.
+            with contextlib.suppress(BrokenPipeError):
+                self.process.stdin.close()
             self.process.stdout.close()
             with self.process.stderr as errors:
                 self.errors = errors.read().decode()
