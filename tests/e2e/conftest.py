@@ -4,6 +4,7 @@ import os
 import pathlib
 import signal
 import sys
+import threading
 
 import pytest
 
@@ -30,9 +31,11 @@ LONGEST = [f"test_{name}.py" for name in (
 
 def pytest_configure(config):
     # Whoever was started with & in a script ignores these, and so would
-    # every command that is to be shown to hear them.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+    # every command that is to be shown to hear them. A worker of xdist has
+    # them from who started it, and may run this in another thread.
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     for program in (PROGRAM, CLI):
         if not program.exists():
             raise pytest.UsageError(f"{program} is not built")
