@@ -5,6 +5,7 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "common/secret.h"
 #include "gateway/http/head.h"
 
 static const struct io_limits limits = {
@@ -25,6 +26,8 @@ static void forget_request(struct conn *conn)
 	if (on_end)
 		on_end(exchange);
 	*exchange = (struct exchange){0};
+	if (conn->body.data)
+		secret_wipe(conn->body.data, conn->body.size);
 	buf_release(&conn->body);
 	arena_reset(&conn->arena);
 }

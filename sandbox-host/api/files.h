@@ -70,6 +70,9 @@ void files_fail(struct files_task *task, unsigned status, const char *code,
 		const char *message);
 /* A path that may be sent to an agent? -1: answered. */
 int files_check_path(struct exchange *exchange, struct bytes path);
+/* All `path` of the query, 1 to FILES_PATHS_MAX, checked, in the request's
+ * arena. NULL: answered. */
+struct bytes *files_paths(struct exchange *exchange, size_t *count);
 
 /* ---- files_json.c ---- */
 

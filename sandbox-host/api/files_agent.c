@@ -149,6 +149,25 @@ int files_check_path(struct exchange *exchange, struct bytes path)
 	return -1;
 }
 
+struct bytes *files_paths(struct exchange *exchange, size_t *count)
+{
+	struct bytes *paths = arena_array(exchange->arena, FILES_PATHS_MAX + 1,
+					  sizeof(*paths));
+
+	*count = paths ? exchange_query_all(exchange, "path", paths,
+					    FILES_PATHS_MAX + 1)
+		       : 0;
+	if (*count == 0 || *count > FILES_PATHS_MAX) {
+		exchange_fail(exchange, 400, "MISSING_QUERY",
+			      "1 to %d paths are wanted", FILES_PATHS_MAX);
+		return NULL;
+	}
+	for (size_t i = 0; i < *count; i++)
+		if (files_check_path(exchange, paths[i]) < 0)
+			return NULL;
+	return paths;
+}
+
 /* ---- asking ---- */
 
 static void on_outcome(struct rpc_outcome *outcome, void *owner)

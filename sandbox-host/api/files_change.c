@@ -128,21 +128,12 @@ static struct changes *changes_new(struct exchange *exchange,
 
 static void start_paths(struct exchange *exchange, const struct change *change)
 {
-	struct bytes *paths = arena_array(exchange->arena, FILES_PATHS_MAX + 1,
-					  sizeof(*paths));
-	size_t count = paths ? exchange_query_all(exchange, "path", paths,
-						  FILES_PATHS_MAX + 1)
-			     : 0;
+	size_t count;
+	struct bytes *paths = files_paths(exchange, &count);
 	struct changes *changes;
 
-	if (count == 0 || count > FILES_PATHS_MAX) {
-		exchange_fail(exchange, 400, "MISSING_QUERY",
-			      "1 to %d paths are wanted", FILES_PATHS_MAX);
+	if (!paths)
 		return;
-	}
-	for (size_t i = 0; i < count; i++)
-		if (files_check_path(exchange, paths[i]) < 0)
-			return;
 	changes = changes_new(exchange, change);
 	if (!changes)
 		return;

@@ -62,21 +62,12 @@ static void ask_info(struct files_task *task)
 
 void files_info(struct exchange *exchange)
 {
-	struct bytes *paths = arena_array(exchange->arena, FILES_PATHS_MAX + 1,
-					  sizeof(*paths));
-	size_t count = paths ? exchange_query_all(exchange, "path", paths,
-						  FILES_PATHS_MAX + 1)
-			     : 0;
+	size_t count;
+	struct bytes *paths = files_paths(exchange, &count);
 	struct info *info;
 
-	if (count == 0 || count > FILES_PATHS_MAX) {
-		exchange_fail(exchange, 400, "MISSING_QUERY",
-			      "1 to %d paths are wanted", FILES_PATHS_MAX);
+	if (!paths)
 		return;
-	}
-	for (size_t i = 0; i < count; i++)
-		if (files_check_path(exchange, paths[i]) < 0)
-			return;
 	info = files_task_new(exchange, sizeof(*info), ask_info, info_release);
 	if (!info)
 		return;

@@ -3,6 +3,7 @@
  * channel, its sealed configuration, and the sockets that it serves.
  */
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -53,6 +54,14 @@ static void seed_objects(void)
 	json_object_seed(seed);
 }
 
+/* Values for a sandbox's vault come as JSON. */
+static void free_wiped(void *block)
+{
+	if (block)
+		secret_wipe(block, malloc_usable_size(block));
+	free(block);
+}
+
 /* A connection may need another one, to the inside. */
 static void raise_descriptor_limit(struct api *api)
 {
@@ -74,6 +83,7 @@ static int start(struct api *api, struct err *err)
 	size_t count;
 
 	secret_protect_process();
+	json_set_alloc_funcs(malloc, free_wiped);
 	seed_objects();
 	raise_descriptor_limit(api);
 	if (take_config(api, err) < 0)
@@ -84,6 +94,7 @@ static int start(struct api *api, struct err *err)
 	api->loop = io_loop_new(err);
 	if (!api->loop)
 		return -1;
+	io_loop_wipe(api->loop);
 	confinement.uid = (uid_t)api->config.uid;
 	confinement.gid = (gid_t)api->config.uid;
 	if (confine(&confinement, err) < 0)
