@@ -226,7 +226,6 @@ static void on_eof(struct conn *conn)
 		conn->state = CONN_CLOSED;
 		io_close_flushed(conn->io, CONN_LINGER_MS);
 	} else if (conn->state == CONN_RAW && exchange->on_complete) {
-		conn->has_ended = true;
 		exchange->on_complete(exchange);
 	} else {
 		conn_close(conn);
