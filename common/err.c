@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/cleanup.h"
+
 int err_set(struct err *err, enum err_code code, const char *format, ...)
 {
 	va_list args;
@@ -67,4 +69,24 @@ int err_prefix(struct err *err, const char *format, ...)
 	(void)snprintf(err->text, sizeof(err->text), "%.200s: %.300s", prefix,
 		       rest);
 	return -1;
+}
+
+bool err_is_shortage(const struct err *err)
+{
+	static const int numbers[] = {EAGAIN,  EMFILE, ENFILE,
+				      ENOBUFS, ENOMEM, ETOOMANYREFS};
+
+	for (size_t i = 0; err->code == ERR_SYSTEM && i < ARRAY_SIZE(numbers);
+	     i++)
+		if (err->number == numbers[i])
+			return true;
+	return err->code == ERR_TOO_LARGE;
+}
+
+bool err_is_hangup(const struct err *err)
+{
+	return err->code == ERR_CLOSED ||
+	       (err->code == ERR_SYSTEM &&
+		(err->number == ECONNRESET || err->number == ECONNABORTED ||
+		 err->number == EPIPE));
 }

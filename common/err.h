@@ -10,6 +10,8 @@
 #ifndef COMMON_ERR_H
 #define COMMON_ERR_H
 
+#include <stdbool.h>
+
 #define ERR_TEXT_MAX 512
 
 enum err_code {
@@ -44,5 +46,16 @@ int err_system(struct err *err, const char *format, ...)
 /* Put "prefix: " before the text that stands in err; returns -1. */
 int err_prefix(struct err *err, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* Whether err (set) says that there is not enough of something for now: a
+ * named bound, or the kernel's descriptors, memory, processes or room in a
+ * socket (errno(3): EAGAIN, EMFILE, ENFILE, ENOBUFS, ENOMEM, ETOOMANYREFS).
+ * The same may succeed later, and nothing is broken. */
+bool err_is_shortage(const struct err *err);
+
+/* Whether err (set) says that the other side hung up: ERR_CLOSED, or what
+ * the kernel says of a connection that was cut (ECONNRESET, ECONNABORTED,
+ * EPIPE). */
+bool err_is_hangup(const struct err *err);
 
 #endif

@@ -50,7 +50,7 @@ finish() {
 		say ok "$name" "${counts[0]:-0} passed"
 	else
 		say FAILED "$name" "${counts[0]:-0} passed, ${counts[1]} failed"
-		grep -vE "$went_well" "$log" | tail -n 60 |
+		grep -vE "$went_well" "$log" | tail -n 200 |
 			sed 's/^/         | /'
 	fi
 }
@@ -121,7 +121,7 @@ run_pytest() {
 	local place status=0
 	place=$(mktemp -d /tmp/sallyport-e2e.XXXXXX)
 	SALLYPORT_BUILD=$PWD/build/$1 PYTHONDONTWRITEBYTECODE=1 \
-		/usr/bin/python3 -m pytest -q -n "$(nproc)" --dist loadfile \
+		/usr/bin/python3 -m pytest -q --disable-warnings -n "$(nproc)" --dist loadfile \
 		--basetemp="$place/t" tests/e2e ||
 		status=$?
 	rm -rf "$place"

@@ -129,7 +129,7 @@ void h2_on_upstream(struct leg *leg, enum io_event event)
 	if (event == IO_DATA && !is_there)
 		return;
 	if (!is_there) {
-		leg_fail_opening(leg, CONSTRAINT_tls_upstream_invalid,
+		leg_fail_opening(leg, CONSTRAINT_upstream_closed,
 				 "closed before HTTP/2 began");
 		return;
 	}

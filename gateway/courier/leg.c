@@ -419,10 +419,11 @@ static void on_upstream(struct io *io, enum io_event event, void *owner)
 	} else if (leg->state == LEG_CONNECTING && event == IO_TIMEOUT) {
 		leg_fail_opening(leg, CONSTRAINT_connect_timeout,
 				 "the handshake took too long");
+	} else if (leg->state == LEG_CONNECTING && event == IO_FAILED) {
+		leg_fail_opening(leg, tls_client_constraint(io_error(io)),
+				 io_error(io)->text);
 	} else if (leg->state == LEG_CONNECTING) {
-		leg_fail_opening(leg, CONSTRAINT_tls_upstream_invalid,
-				 event == IO_FAILED ? io_error(io)->text
-						    : "closed");
+		leg_fail_opening(leg, CONSTRAINT_upstream_closed, "closed");
 	} else if (event == IO_DATA &&
 		   (leg->state == LEG_IDLE || leg->state == LEG_GRANTING)) {
 		/* Nothing is watched for, and nothing was asked. */
@@ -563,7 +564,6 @@ void leg_open(struct courier *courier, const struct keeper_peer *peer,
 	take_binding(leg);
 	if ((leg->is_certificate ? opening_start(leg, &err)
 				 : leg_start_tls(leg, NULL, &err)) < 0)
-		leg_fail_opening(leg, CONSTRAINT_tls_upstream_invalid,
-				 err.text);
+		leg_fail_opening(leg, tls_client_constraint(&err), err.text);
 	(void)take_ptr(&leg);
 }

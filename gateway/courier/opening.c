@@ -26,8 +26,7 @@ static void use_token(struct leg *leg, struct bytes pem)
 		leg_fail_opening(leg, CONSTRAINT_credential_unavailable,
 				 err.text);
 	else if (leg_start_tls(leg, &certificate, &err) < 0)
-		leg_fail_opening(leg, CONSTRAINT_tls_upstream_invalid,
-				 err.text);
+		leg_fail_opening(leg, tls_client_constraint(&err), err.text);
 	certificate_release(&certificate);
 }
 

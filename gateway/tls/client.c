@@ -163,3 +163,9 @@ int tls_client_change(struct tls_client *client, struct bytes ca_bundle,
 	*client = next;
 	return 0;
 }
+
+enum constraint tls_client_constraint(const struct err *err)
+{
+	return err_is_hangup(err) ? CONSTRAINT_upstream_closed
+				  : CONSTRAINT_tls_upstream_invalid;
+}

@@ -21,6 +21,7 @@
 
 #include "common/bytes.h"
 #include "common/err.h"
+#include "policies/constraint.h"
 
 #define TLS_CLIENT_SESSIONS_MAX 64 /* some KiB each */
 #define TLS_CLIENT_KEY_MAX	320
@@ -55,5 +56,9 @@ SSL_SESSION *tls_client_session(struct tls_client *client, struct bytes key,
  * handshake), e.g. when the connection goes back to the pool. */
 void tls_client_keep(struct tls_client *client, struct bytes key,
 		     SSL_SESSION *session, uint64_t now_ms);
+
+/* What a handshake that failed with err (set) is called: upstream hung up, or
+ * it is not whom it must be. */
+enum constraint tls_client_constraint(const struct err *err);
 
 #endif

@@ -28,7 +28,10 @@ static void on_dialed(struct dial_outcome *outcome, void *owner)
 		started =
 			upstream_start_direct(up, take_fd(&outcome->fd), &err);
 	if (started < 0)
-		upstream_fail(up, CONSTRAINT_internal, "%.200s", err.text);
+		upstream_fail(up,
+			      err_is_hangup(&err) ? CONSTRAINT_upstream_closed
+						  : CONSTRAINT_internal,
+			      "%.200s", err.text);
 }
 
 static bool is_for(const struct upstream *up, const struct target *target,

@@ -102,8 +102,8 @@ static void on_failed(struct upstream *up)
 	const struct err *err = io_error(up->io);
 
 	if (up->state == UP_CONNECTING)
-		upstream_fail(up, CONSTRAINT_tls_upstream_invalid,
-			      "%.200s: %.200s", up->target.host, err->text);
+		upstream_fail(up, tls_client_constraint(err), "%.200s: %.200s",
+			      up->target.host, err->text);
 	else
 		upstream_fail(up,
 			      up->h2 && err->code == ERR_INVALID

@@ -225,6 +225,17 @@ void execd_fail(struct exchange *exchange, const struct exec_client *client)
 	exchange_fail_outcome(exchange, &outcome);
 }
 
+void execd_fail_err(struct exchange *exchange, const struct err *err)
+{
+	if (err_is_shortage(err))
+		exchange_fail(exchange, 429, "LIMIT_REACHED", "%s", err->text);
+	else if (err->code == ERR_INVALID)
+		exchange_fail(exchange, 400, "INVALID_REQUEST", "%s",
+			      err->text);
+	else
+		exchange_fail(exchange, 500, "RUNTIME_ERROR", "%s", err->text);
+}
+
 /* ---- ping, metrics ---- */
 
 static void on_shown(struct exchange *exchange, const void *message, int *fd)

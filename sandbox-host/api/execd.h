@@ -77,6 +77,8 @@ bool execd_shell(struct exchange *exchange, struct bytes text,
 
 /* The usual answer to why a command does not run. */
 void execd_fail(struct exchange *exchange, const struct exec_client *client);
+/* To why it could not even be asked for: 400, 429 or 500. */
+void execd_fail_err(struct exchange *exchange, const struct err *err);
 
 /* ---- execd_sse.c ---- */
 

@@ -332,7 +332,7 @@ static void on_channel(struct exchange *exchange, const void *message, int *fd)
 
 	(void)message;
 	if (pty_start(view->pty, take_fd(fd), &err) < 0)
-		exchange_fail(exchange, 500, "RUNTIME_ERROR", "%s", err.text);
+		execd_fail_err(exchange, &err);
 }
 
 static struct view *new_view(struct exchange *exchange, struct pty *pty)

@@ -181,8 +181,7 @@ static void on_channel(struct exchange *exchange, const void *message, int *fd)
 	if (exec && exec_client_start(exec, &run->spec.request, run->spec.input,
 				      &err) == 0)
 		return;
-	exchange_fail(exchange, err.code == ERR_INVALID ? 400 : 500,
-		      "RUNTIME_ERROR", "%s", err.text);
+	execd_fail_err(exchange, &err);
 }
 
 void run_begin(struct exchange *exchange, const struct run_spec *spec)

@@ -252,6 +252,13 @@ static void answer_stdio(struct rpc_ticket ticket, const void *message, int *fd,
 	exec->stdio[stdio->which] = take_fd(fd);
 }
 
+static enum host_refusal code_of(const struct err *err)
+{
+	if (err_is_shortage(err))
+		return HOST_REFUSED_FULL;
+	return err->code == ERR_INVALID ? HOST_REFUSED_INVALID : HOST_REFUSED;
+}
+
 static void answer_start(struct rpc_ticket ticket, const void *message, int *fd,
 			 void *owner)
 {
@@ -285,9 +292,7 @@ static void answer_start(struct rpc_ticket ticket, const void *message, int *fd,
 	request_release(&memory);
 	if (result == 0 || !exec->ticket.rpc)
 		return;
-	refuse(exec,
-	       err.code == ERR_INVALID ? HOST_REFUSED_INVALID : HOST_REFUSED,
-	       &err);
+	refuse(exec, code_of(&err), &err);
 	inside_forget(exec->supervisor, exec->waiting);
 	exec->waiting = NULL;
 	/* It may be asked for again. */

@@ -3,11 +3,13 @@ their ends, and clients of every bad kind."""
 import json
 import os
 import pathlib
+import signal
 import threading
 
 import pytest
 from api import Api
 from execd import Execd, Terminal, told
+from host import fields_of
 from waiting import wait_until
 from websocket import BINARY, TEXT, frame
 
@@ -304,10 +306,37 @@ def test_so_many_commands_run_at_once_and_no_more(host):
                if status == 429]
     good = [text for status, _, text in results if status == 200]
     # One that could not be started in time, on a slow host, is a 503.
-    assert {status for status, _, _ in results} <= {200, 429, 503}
+    assert {status for status, _, _ in results} <= {200, 429, 503}, results
     assert 0 < len(good) <= 200 and len(refused) > 0
     assert all(b"done" in text for text in good)
     assert any("200 commands run" in words for words in refused)
+    assert execd.run("true")[0] == 0
+
+
+def test_what_process_1_cannot_take_yet_is_a_limit_and_no_failure(host):
+    """It is busy: what it has not heard fills its socket, and the rest may be
+    asked for again."""
+    box = host.create()
+    execd = Execd(host, box)
+    inside = host.show(box)["pid"]
+    results = []
+
+    def one():
+        results.append(execd.ask("POST", "/command", {"command": "true"}))
+    threads = [threading.Thread(target=one) for _ in range(200)]
+    os.kill(inside, signal.SIGSTOP)
+    try:
+        wait_until(lambda: fields_of(inside)[0] == "T")
+        for thread in threads:
+            thread.start()
+        wait_until(lambda: len(results) > 0)
+        # Those of one sandbox, and then no file of this process's either.
+        assert {status for status, _, _ in results} == {429}, results
+    finally:
+        os.kill(inside, signal.SIGCONT)
+        for thread in threads:
+            thread.join()
+    assert {status for status, _, _ in results} <= {200, 429}, results
     assert execd.run("true")[0] == 0
 
 

@@ -95,12 +95,10 @@ CUT = {
                             b"9\r\nabc"), RESPONSE_S),
 }
 TLS = {
-    "tls-reset-at-accept": (reset, "tls_upstream_invalid", 502, 1),
+    "tls-reset-at-accept": (reset, "upstream_closed", 502, 1),
     "tls-garbage": (noise_for_tls, "tls_upstream_invalid", 502, 1),
-    "tls-close-after-hello": (after_hello(close), "tls_upstream_invalid", 502,
-                              1),
-    "tls-reset-after-hello": (after_hello(reset), "tls_upstream_invalid", 502,
-                              1),
+    "tls-close-after-hello": (after_hello(close), "upstream_closed", 502, 1),
+    "tls-reset-after-hello": (after_hello(reset), "upstream_closed", 502, 1),
     "tls-stall": (after_hello(hold), "connect_timeout", 504, 15),
 }
 # Names of the origin whose certificates are wrong (pki.py).

@@ -90,6 +90,29 @@ static void err_may_be_null_when_nobody_wants_to_know(void **state)
 	assert_int_equal(err_prefix(NULL, "x"), -1);
 }
 
+static void err_knows_a_shortage_and_a_hangup(void **state)
+{
+	struct err err;
+
+	(void)state;
+	errno = ETOOMANYREFS;
+	(void)err_system(&err, "send");
+	assert_true(err_is_shortage(&err));
+	assert_false(err_is_hangup(&err));
+	errno = ECONNRESET;
+	(void)err_system(&err, "read");
+	assert_false(err_is_shortage(&err));
+	assert_true(err_is_hangup(&err));
+	/* The number of an earlier failure says nothing. */
+	(void)err_set(&err, ERR_INVALID, "parse");
+	err.number = ECONNRESET;
+	assert_false(err_is_shortage(&err) || err_is_hangup(&err));
+	(void)err_set(&err, ERR_CLOSED, "read");
+	assert_true(err_is_hangup(&err));
+	(void)err_set(&err, ERR_TOO_LARGE, "open");
+	assert_true(err_is_shortage(&err));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -100,6 +123,7 @@ int main(void)
 		cmocka_unit_test(err_system_cuts_a_long_subject),
 		cmocka_unit_test(err_prefix_puts_words_before_the_text),
 		cmocka_unit_test(err_may_be_null_when_nobody_wants_to_know),
+		cmocka_unit_test(err_knows_a_shortage_and_a_hangup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
