@@ -12,6 +12,7 @@ static void on_dialed(struct dial_outcome *outcome, void *owner)
 {
 	struct upstream *up = owner;
 	struct err err;
+	bool is_leg = up->kind == &upstream_leg;
 	int started;
 
 	up->dial = NULL;
@@ -22,15 +23,16 @@ static void on_dialed(struct dial_outcome *outcome, void *owner)
 	}
 	(void)snprintf(up->address, sizeof(up->address), "%.*s",
 		       BYTES_ARGS(outcome->detail));
-	if (up->kind == &upstream_leg)
+	if (is_leg)
 		started = upstream_start_leg(up, take_fd(&outcome->fd), &err);
 	else
 		started =
 			upstream_start_direct(up, take_fd(&outcome->fd), &err);
 	if (started < 0)
 		upstream_fail(up,
-			      err_is_hangup(&err) ? CONSTRAINT_upstream_closed
-						  : CONSTRAINT_internal,
+			      !is_leg && err_is_hangup(&err)
+				      ? CONSTRAINT_upstream_closed
+				      : CONSTRAINT_internal,
 			      "%.200s", err.text);
 }
 
