@@ -26,6 +26,15 @@ CRASH = re.compile(r"killed by signal (?!9\b|15\b)\d+|exited with [1-9]|"
 NO_REPORT = re.compile(r"==\d+==Unable to get registers from thread \d+\.\n?")
 
 
+def crashes_in(log):
+    """What a log says of the first processes that were broken, and what came
+    before it; "" if none was."""
+    lines = log.splitlines()
+    found = [i for i, line in enumerate(lines) if CRASH.search(line)]
+    return "\n\n".join("\n".join(lines[max(0, i - 15):i + 1])
+                       for i in found[:5])
+
+
 class ApiError(Exception):
     def __init__(self, status, problem):
         super().__init__(f"{status}: {problem}")
@@ -114,9 +123,7 @@ class Gateway:
         reports = [NO_REPORT.sub("", path.read_text())[:4000].strip()
                    for path in self.sanitizer.iterdir()]
         assert not any(reports), "\n".join(reports)
-        crashes = [line for line in self.log().splitlines()
-                   if CRASH.search(line)]
-        assert not crashes, "\n".join(crashes[:20])
+        assert not crashes_in(self.log()), crashes_in(self.log())
         if self.process:
             assert self.process.returncode == 0, self.log()[-2000:]
 

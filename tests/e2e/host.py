@@ -6,7 +6,7 @@ import pathlib
 import signal
 import subprocess
 
-from gateway import BUILD, CLI, CRASH
+from gateway import BUILD, CLI, crashes_in
 from waiting import wait_until
 
 PROGRAM = BUILD / "libexec/sallyport/sallyport-host"
@@ -74,9 +74,7 @@ class Host:
         wait_until(lambda: not self.supervisors())
 
     def check(self):
-        crashes = [line for line in self.log().splitlines()
-                   if CRASH.search(line)]
-        assert not crashes, "\n".join(crashes[:20])
+        assert not crashes_in(self.log()), crashes_in(self.log())
         assert self.process.returncode == 0, self.log()[-2000:]
         assert not list(self.works.iterdir())
 
