@@ -268,34 +268,6 @@ static void catch_signals(void)
 			(void)sigaction(numbers[i], &action, NULL);
 }
 
-/* All of them: a session without one would not be whole. */
-static int give_listeners(struct run *run,
-			  const struct sandbox_listeners *listeners,
-			  struct err *err)
-{
-	const char *id = json_text(run->session.json, "id");
-	const struct {
-		int fd;
-		unsigned kind;
-	} table[] = {
-		{listeners->tcp4, LISTENER_TCP},
-		{listeners->tcp6, LISTENER_TCP},
-		{listeners->udp, LISTENER_DNS_UDP},
-		{listeners->tcp_dns, LISTENER_DNS_TCP},
-	};
-	int result = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
-		if (result == 0 && table[i].fd >= 0)
-			result = attachment_give(&run->attachment, id,
-						 table[i].kind, table[i].fd,
-						 err);
-		if (table[i].fd >= 0)
-			(void)close(table[i].fd);
-	}
-	return result < 0 ? -1 : attachment_wait(&run->attachment, err);
-}
-
 static int run_sandbox(struct run *run, int *exit_code, struct err *err)
 {
 	const char *id = json_text(run->session.json, "id");
@@ -314,7 +286,9 @@ static int run_sandbox(struct run *run, int *exit_code, struct err *err)
 	if (!run->sandbox || attachment_open(&run->attachment, err) < 0)
 		return -1;
 	if (sandbox_ready(run->sandbox, &listeners, err) < 0 ||
-	    give_listeners(run, &listeners, err) < 0)
+	    attachment_give(&run->attachment,
+			    json_text(run->session.json, "id"), &listeners,
+			    err) < 0)
 		return -1;
 	if (caught)
 		return err_set(err, ERR_CLOSED, "interrupted");

@@ -31,6 +31,9 @@ void certificate_release(struct certificate *certificate);
 
 /* ---- opening.c ---- */
 
+/* Ask the vault for what the leg's binding attaches. 0, or -1. */
+int leg_ask_token(struct leg *leg, rpc_outcome_fn *on_outcome, void *owner,
+		  struct err *err);
 /* Ask the vault for the leg's certificate; then leg_start_tls() or
  * leg_fail_opening(). 0, or -1. */
 int opening_start(struct leg *leg, struct err *err);

@@ -315,32 +315,6 @@ static void on_token(struct rpc_outcome *outcome, void *owner)
 	grant_done(grant);
 }
 
-static int ask_token(struct leg *leg, struct grant *grant)
-{
-	struct keeper_peer *vault =
-		keeper_peer_of(leg->courier->keeper, ROLE_VAULT);
-	const struct msg_token_get message = {
-		.session = bytes_str(leg->session),
-		.binding = bytes_str(leg->binding),
-		.host = bytes_str(leg->target.host),
-		.port = leg->target.port,
-		.mark = bytes_from(leg->mark, sizeof(leg->mark)),
-	};
-	const struct rpc_call call = {
-		.type = MSG_TOKEN_GET,
-		.schema = &msg_token_get_schema,
-		.message = &message,
-		.fd = -1,
-		.reply_schema = &msg_token_schema,
-		.timeout_ms = TOKEN_TIMEOUT_MS,
-		.on_outcome = on_token,
-		.owner = grant,
-	};
-	struct err err;
-
-	return vault ? rpc_ask(vault->rpc, &call, NULL, &err) : -1;
-}
-
 static int ask_record(struct leg *leg, struct grant *grant)
 {
 	bool is_push = leg->kind == LEG_PUSH;
@@ -370,6 +344,7 @@ static int ask_record(struct leg *leg, struct grant *grant)
 void grant_start(struct leg *leg)
 {
 	struct grant *grant = calloc(1, sizeof(*grant));
+	struct err err;
 
 	if (!grant) {
 		leg_refuse(leg, CONSTRAINT_internal, "memory is out");
@@ -386,7 +361,7 @@ void grant_start(struct leg *leg)
 		grant->has_token = true;
 		grant->attach = ATTACH_CERTIFICATE;
 		grant->left--;
-	} else if (ask_token(leg, grant) < 0) {
+	} else if (leg_ask_token(leg, on_token, grant, &err) < 0) {
 		grant->left--;
 	}
 	if (ask_record(leg, grant) < 0)

@@ -46,11 +46,11 @@ static void on_token(struct rpc_outcome *outcome, void *owner)
 		use_token(leg, token->secret);
 }
 
-int opening_start(struct leg *leg, struct err *err)
+int leg_ask_token(struct leg *leg, rpc_outcome_fn *on_outcome, void *owner,
+		  struct err *err)
 {
 	struct keeper_peer *vault =
 		keeper_peer_of(leg->courier->keeper, ROLE_VAULT);
-	auto_free struct opening *opening = calloc(1, sizeof(*opening));
 	const struct msg_token_get message = {
 		.session = bytes_str(leg->session),
 		.binding = bytes_str(leg->binding),
@@ -65,13 +65,22 @@ int opening_start(struct leg *leg, struct err *err)
 		.fd = -1,
 		.reply_schema = &msg_token_schema,
 		.timeout_ms = TOKEN_TIMEOUT_MS,
-		.on_outcome = on_token,
-		.owner = opening,
+		.on_outcome = on_outcome,
+		.owner = owner,
 	};
 
-	if (!vault || !opening)
+	if (!vault)
 		return err_set(err, ERR_CLOSED, "the vault is being restarted");
-	if (rpc_ask(vault->rpc, &call, NULL, err) < 0)
+	return rpc_ask(vault->rpc, &call, NULL, err);
+}
+
+int opening_start(struct leg *leg, struct err *err)
+{
+	auto_free struct opening *opening = calloc(1, sizeof(*opening));
+
+	if (!opening)
+		return err_set(err, ERR_TOO_LARGE, "memory is out");
+	if (leg_ask_token(leg, on_token, opening, err) < 0)
 		return -1;
 	opening->leg = leg;
 	leg->opening = take_ptr(&opening);

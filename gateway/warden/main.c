@@ -17,6 +17,7 @@
 #include <utlist.h>
 
 #include "common/cleanup.h"
+#include "common/directories.h"
 #include "common/log.h"
 #include "common/secret.h"
 #include "gateway/warden/packchecks.h"
@@ -94,25 +95,6 @@ static int parse_options(int argc, char **argv)
 }
 
 /* ---- directories and sockets ---- */
-
-/* Make every missing directory of path; the last one has mode. */
-static int make_directories(const char *path, mode_t mode, struct err *err)
-{
-	char part[PATH_MAX];
-	size_t len = strlen(path);
-
-	if (len == 0 || len >= sizeof(part))
-		return err_set(err, ERR_INVALID, "make directory '%s'", path);
-	for (size_t i = 1; i <= len; i++) {
-		if (path[i] != '/' && path[i] != '\0')
-			continue;
-		memcpy(part, path, i);
-		part[i] = '\0';
-		if (mkdir(part, path[i] ? 0755 : mode) < 0 && errno != EEXIST)
-			return err_system(err, "make directory %s", part);
-	}
-	return 0;
-}
 
 /* The directory of the sockets: nobody else's, and open to other users only
  * when the gateway serves them all. */
@@ -195,8 +177,8 @@ static int open_all(struct warden *warden, struct err *err)
 {
 	const struct warden_config *config = &warden->config;
 
-	if (make_directories(config->state, 0700, err) < 0 ||
-	    make_directories(config->run, 0755, err) < 0 ||
+	if (directories_make(config->state, 0700, err) < 0 ||
+	    directories_make(config->run, 0755, err) < 0 ||
 	    own_run(config->run, err) < 0 || lock_run(config->run, err) < 0)
 		return -1;
 	warden->state_dir =

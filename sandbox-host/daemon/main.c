@@ -18,6 +18,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/directories.h"
 #include "common/log.h"
 #include "sandbox-host/daemon/daemon.h"
 #include "sandbox-host/daemon/images.h"
@@ -160,31 +161,13 @@ static int load_config(struct host_config *config,
 
 /* ---- directories ---- */
 
-static int make_directories(const char *path, mode_t mode, struct err *err)
-{
-	char part[PATH_MAX];
-	size_t len = strlen(path);
-
-	if (len == 0 || len >= sizeof(part))
-		return err_set(err, ERR_INVALID, "make directory '%s'", path);
-	for (size_t i = 1; i <= len; i++) {
-		if (path[i] != '/' && path[i] != '\0')
-			continue;
-		memcpy(part, path, i);
-		part[i] = '\0';
-		if (mkdir(part, path[i] ? 0755 : mode) < 0 && errno != EEXIST)
-			return err_system(err, "make directory %s", part);
-	}
-	return 0;
-}
-
 /* A directory of ours alone; whoever owns it could change what is in it. */
 static int own_directory(const char *path, mode_t mode, struct err *err)
 {
 	auto_fd int fd = -1;
 	struct stat info;
 
-	if (make_directories(path, mode, err) < 0)
+	if (directories_make(path, mode, err) < 0)
 		return -1;
 	fd = open(path, O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &info) < 0)

@@ -299,7 +299,7 @@ static int ask(struct attachment *attachment, const struct rpc_call *wanted,
 	return 0;
 }
 
-int attachment_give(struct attachment *attachment, const char *id,
+static int give_one(struct attachment *attachment, const char *id,
 		    unsigned kind, int fd, struct err *err)
 {
 	const struct msg_attach message = {
@@ -348,4 +348,28 @@ int attachment_wait(struct attachment *attachment, struct err *err)
 		return 0;
 	*err = attachment->err;
 	return err_prefix(err, "attach the listeners");
+}
+
+int attachment_give(struct attachment *attachment, const char *id,
+		    const struct sandbox_listeners *listeners, struct err *err)
+{
+	const struct {
+		int fd;
+		unsigned kind;
+	} table[] = {
+		{listeners->tcp4, LISTENER_TCP},
+		{listeners->tcp6, LISTENER_TCP},
+		{listeners->udp, LISTENER_DNS_UDP},
+		{listeners->tcp_dns, LISTENER_DNS_TCP},
+	};
+	int result = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		if (result == 0 && table[i].fd >= 0)
+			result = give_one(attachment, id, table[i].kind,
+					  table[i].fd, err);
+		if (table[i].fd >= 0)
+			(void)close(table[i].fd);
+	}
+	return result < 0 ? -1 : attachment_wait(attachment, err);
 }

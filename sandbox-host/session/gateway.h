@@ -10,6 +10,7 @@
 
 #include "common/io.h"
 #include "common/rpc.h"
+#include "sandbox-host/sandbox.h"
 #include "sandbox-host/session/client.h"
 
 #define GATEWAY_START_MS 10000
@@ -62,10 +63,10 @@ int attachment_open_on(struct attachment *attachment, struct io_loop *loop,
 		       void (*on_lost)(void *owner), void *owner,
 		       struct err *err);
 void attachment_close(struct attachment *attachment);
-/* Give the session a listening socket (stays the caller's), kind an enum
- * listener_kind. 0, or -1 when it could not be sent. */
+/* Give the session its listening sockets (taken), and wait until it has all of
+ * them: without one it would not be whole. 0, or -1. */
 int attachment_give(struct attachment *attachment, const char *id,
-		    unsigned kind, int fd, struct err *err);
+		    const struct sandbox_listeners *listeners, struct err *err);
 /* Let the session live as long as this channel, without a listener: for one
  * that was attached over another. 0, or -1 when it could not be sent. */
 int attachment_hold(struct attachment *attachment, const char *id,

@@ -196,34 +196,6 @@ static int make_session(struct supervisor *supervisor, struct bytes policy,
 	return result;
 }
 
-/* All of them: a session without one would not be whole. */
-static int give_listeners(struct supervisor *supervisor,
-			  const struct sandbox_listeners *listeners,
-			  struct err *err)
-{
-	const char *id = json_text(supervisor->session.json, "id");
-	const struct {
-		int fd;
-		unsigned kind;
-	} table[] = {
-		{listeners->tcp4, LISTENER_TCP},
-		{listeners->tcp6, LISTENER_TCP},
-		{listeners->udp, LISTENER_DNS_UDP},
-		{listeners->tcp_dns, LISTENER_DNS_TCP},
-	};
-	int result = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
-		if (result == 0 && table[i].fd >= 0)
-			result = attachment_give(&supervisor->attachment, id,
-						 table[i].kind, table[i].fd,
-						 err);
-		if (table[i].fd >= 0)
-			(void)close(table[i].fd);
-	}
-	return result < 0 ? -1 : attachment_wait(&supervisor->attachment, err);
-}
-
 /* ---- sandbox ---- */
 
 /* Terminated copies, NULL behind the last. */
@@ -316,7 +288,9 @@ static int make_sandbox(struct supervisor *supervisor, struct err *err)
 	if (!supervisor->sandbox)
 		return -1;
 	if (sandbox_ready(supervisor->sandbox, &listeners, err) < 0 ||
-	    give_listeners(supervisor, &listeners, err) < 0)
+	    attachment_give(&supervisor->attachment,
+			    json_text(supervisor->session.json, "id"),
+			    &listeners, err) < 0)
 		return -1;
 	return service_begin(supervisor->sandbox, err);
 }
