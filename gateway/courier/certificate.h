@@ -11,6 +11,7 @@
 
 #include "common/bytes.h"
 #include "common/err.h"
+#include "common/rpc.h"
 
 #define CERTIFICATE_CHAIN_MAX 8
 

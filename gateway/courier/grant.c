@@ -7,6 +7,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "gateway/courier/attach.h"
+#include "gateway/courier/certificate.h"
 #include "gateway/git/refs.h"
 #include "gateway/http/head.h"
 #include "policies/facts.h"
