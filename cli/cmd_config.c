@@ -1,8 +1,9 @@
 /*
- * sallyport config check: settings of sandbox-runtime.
+ * sallyport config check: settings of sandbox-runtime, or what a daemon reads.
  */
 #include <getopt.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
@@ -27,19 +28,15 @@ static bool is_policy(const char *path, struct buf *text, struct buf *notes)
 	return errors.count == 0;
 }
 
-int cmd_config_check(struct cli *cli)
+static int check_settings(const struct cli *cli, const char *path)
 {
 	auto_type(buf_release) struct buf policy;
 	auto_type(buf_release) struct buf notes;
-	const char *path;
 	bool is_valid;
 	json_t *value;
 
 	buf_init(&policy, POLICY_TEXT_MAX);
 	buf_init(&notes, 2 * SETTINGS_NOTES_MAX);
-	if (arguments_words(cli, 1, 1) < 0)
-		return cli_usage(cli);
-	path = cli->argv[optind];
 	is_valid = settings_file_read(path, &policy, &notes) == 0 &&
 		   is_policy(path, &policy, &notes);
 	if (!cli->json) {
@@ -57,4 +54,50 @@ int cmd_config_check(struct cli *cli)
 	(void)cli_print(cli, value, NULL);
 	json_decref(value);
 	return is_valid ? EXIT_OK : EXIT_INVALID;
+}
+
+/* Settings are JSON, one object; what daemons read is YAML. */
+static bool is_object(const char *path)
+{
+	auto_type(buf_release) struct buf text;
+	struct bytes view;
+	struct err err;
+	size_t at = 0;
+
+	buf_init(&text, POLICY_TEXT_MAX);
+	/* What cannot be read is told by who checks it. */
+	if (cli_read_file(path, &text, &err) < 0)
+		return true;
+	view = buf_view(&text);
+	while (at < view.len && strchr(" \t\r\n", view.data[at]))
+		at++;
+	return at == view.len || view.data[at] == '{';
+}
+
+int cmd_config_check(struct cli *cli)
+{
+	static const struct option table[] = {
+		{"settings", no_argument, NULL, 's'},
+		{"gateway", no_argument, NULL, 'g'},
+		{"host", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	const char *path;
+	int kind = 0, option;
+
+	while ((option = getopt_long(cli->argc, cli->argv, "", table, NULL)) !=
+	       -1) {
+		if (option == '?' || kind)
+			return cli_usage(cli);
+		kind = option;
+	}
+	if (cli->argc - optind != 1)
+		return cli_usage(cli);
+	path = cli->argv[optind];
+	if (!kind)
+		kind = is_object(path) ? 's' : 'g';
+	if (kind == 's')
+		return check_settings(cli, path);
+	return config_check_by(
+		kind == 'g' ? "sallyport-gateway" : "sallyport-host", path);
 }

@@ -233,14 +233,42 @@ const struct command commands[] = {
 	 "\n"
 	 "Example:\n"
 	 "  sallyport srt -s settings.json npm test\n"},
-	{"config", "check", cmd_config_check, "check settings of srt",
-	 "Usage: sallyport config check FILE [-o json|yaml]\n"
+	{"config", "check", cmd_config_check, "check a configuration",
+	 "Usage: sallyport config check [--settings|--gateway|--host] FILE\n"
+	 "                              [-o json|yaml]\n"
 	 "\n"
-	 "Checks settings of sandbox-runtime (JSON), says what is stricter "
-	 "here, and prints\n"
-	 "the policy that they become. Exits 3 when something is wrong. "
-	 "Policies are\n"
-	 "checked by `policy check`, daemons' configurations by their -t.\n"},
+	 "Checks gateway.yaml or host.yaml, by the daemon's own -t: every "
+	 "error with its\n"
+	 "place. Or settings of sandbox-runtime (JSON): says what is stricter "
+	 "here, and\n"
+	 "prints the policy that they become. Exits 3 when something is "
+	 "wrong. Policies\n"
+	 "are checked by `policy check`.\n"
+	 "\n"
+	 "Without an option a file that begins with { is settings, any other "
+	 "is\n"
+	 "gateway.yaml. -o is of settings.\n"
+	 "\n"
+	 "Examples:\n"
+	 "  sallyport config check /etc/sallyport/gateway.yaml\n"
+	 "  sallyport config check --host /etc/sallyport/host.yaml\n"},
+	{"config", "dump", cmd_config_dump, "the gateway's configuration",
+	 "Usage: sallyport config dump [-o json|yaml]\n"
+	 "\n"
+	 "Prints the configuration that the gateway runs with, as a "
+	 "gateway.yaml, and behind\n"
+	 "each value where it comes from. What could be a secret is not in "
+	 "it.\n"
+	 "What a file would become is shown by `sallyport-gateway --dump -c "
+	 "FILE`.\n"},
+	{"config", "reload", cmd_config_reload, "read gateway.yaml again",
+	 "Usage: sallyport config reload [-o json|yaml]\n"
+	 "\n"
+	 "Has the gateway read its file again, as SIGHUP does. All of it "
+	 "holds then, and\n"
+	 "what differed is printed; or, when something is wrong or needs a "
+	 "restart, nothing\n"
+	 "changes, and that is printed (exit code 3).\n"},
 	{"session", "create", cmd_session_create, "create a session",
 	 "Usage: sallyport session create --policy FILE [--repo URL] "
 	 "[--branch BRANCH]\n"

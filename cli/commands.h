@@ -9,6 +9,10 @@
 int cmd_run(struct cli *cli);
 int cmd_srt(struct cli *cli);
 int cmd_config_check(struct cli *cli);
+/* Have a daemon's own program check its file. Returns when that failed. */
+int config_check_by(const char *program, const char *file);
+int cmd_config_dump(struct cli *cli);
+int cmd_config_reload(struct cli *cli);
 int cmd_sandbox_diff(struct cli *cli);
 int cmd_sandbox_commit(struct cli *cli);
 int cmd_sandbox_discard(struct cli *cli);

@@ -41,6 +41,9 @@ void handle_secret_remove(struct conn *conn);
 /* approvals.c */
 void handle_approval_list(struct conn *conn);
 void handle_approval_decide(struct conn *conn);
+/* config.c */
+void handle_config_show(struct conn *conn);
+void handle_config_reload(struct conn *conn);
 /* status.c */
 void handle_status(struct conn *conn);
 /* guardrail.c */

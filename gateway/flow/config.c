@@ -37,6 +37,12 @@ static const struct wire_field range_fields[] = {
 static const struct wire_schema range_schema =
 	WIRE_SCHEMA("config-range", struct config_range, range_fields);
 
+static const struct wire_field export_fields[] = {
+	WIRE_TEXT(struct config_export, path, CONFIG_EXPORT_PATH_MAX),
+};
+static const struct wire_schema export_schema =
+	WIRE_SCHEMA("config-export", struct config_export, export_fields);
+
 static const struct wire_field config_fields[] = {
 	WIRE_LIST(struct gateway_config, dns_servers, 16, &server_schema),
 	WIRE_LIST(struct gateway_config, dns_hosts, CONFIG_NAMES_MAX,
@@ -61,6 +67,8 @@ static const struct wire_field config_fields[] = {
 	WIRE_U32(struct gateway_config, sessions_max),
 	WIRE_U32(struct gateway_config, connections_max),
 	WIRE_U64(struct gateway_config, audit_retain_ms),
+	WIRE_LIST(struct gateway_config, audit_exports, CONFIG_EXPORTS_MAX,
+		  &export_schema),
 	WIRE_U32(struct gateway_config, uid_base),
 };
 const struct wire_schema gateway_config_schema =

@@ -10,6 +10,8 @@
 #define CONFIG_BYTES_MAX	   (4 * 1024 * 1024)
 #define CONFIG_PROXY_LISTENERS_MAX 8
 #define CONFIG_PROXY_EXCEPT_MAX	   1024
+#define CONFIG_EXPORTS_MAX	   4
+#define CONFIG_EXPORT_PATH_MAX	   1024
 
 struct config_dns_server {
 	struct bytes address; /* "10.0.0.53" or "10.0.0.53:5353", "[::1]:53" */
@@ -50,6 +52,11 @@ struct config_proxy {
 	size_t except_ranges_count;
 };
 
+/* A file that the ledger's rows are appended to. */
+struct config_export {
+	struct bytes path; /* absolute */
+};
+
 struct gateway_config {
 	const struct config_dns_server *dns_servers; /* none: resolv.conf's */
 	size_t dns_servers_count;
@@ -70,7 +77,9 @@ struct gateway_config {
 	uint32_t sessions_max;
 	uint32_t connections_max; /* of one session */
 	uint64_t audit_retain_ms; /* the ledger's rows; 0: for ever */
-	uint32_t uid_base;	  /* when root: a process is this plus its role;
+	const struct config_export *audit_exports;
+	size_t audit_exports_count;
+	uint32_t uid_base; /* when root: a process is this plus its role;
 				     0: no change of user */
 };
 

@@ -52,6 +52,11 @@ enum msg_type {
 	MSG_SESSION_CHANGE, /* empty + fd: a package of that id -> empty */
 	/* control -> warden */
 	MSG_SESSION_PACKAGE, /* msg_session_ref -> empty + fd: its package */
+	/* ledger -> warden, request */
+	MSG_EXPORT_OPEN, /* msg_export_ref -> empty + fd: the file, O_APPEND */
+	/* control -> warden, requests */
+	MSG_CONFIG_SHOW,   /* msg_config_query -> msg_config_text */
+	MSG_CONFIG_RELOAD, /* empty -> msg_config_reloaded */
 
 	/* edge -> minter */
 	MSG_MINT = 40, /* msg_mint -> msg_minted */

@@ -82,6 +82,35 @@ struct msg_session_list {
 };
 extern const struct wire_schema msg_session_list_schema;
 
+/* ledger -> warden: one of audit.export. */
+struct msg_export_ref {
+	struct bytes path;
+};
+extern const struct wire_schema msg_export_ref_schema;
+
+/* control -> warden: the configuration as text, from that byte on. */
+struct msg_config_query {
+	uint32_t from;
+};
+extern const struct wire_schema msg_config_query_schema;
+#define CONFIG_TEXT_MAX (32 * 1024)
+struct msg_config_text {
+	struct bytes text;
+	bool more; /* follows */
+};
+extern const struct wire_schema msg_config_text_schema;
+
+/* warden -> control: what became of a reload. */
+#define RELOAD_TEXT_MAX	  512
+#define RELOAD_ERRORS_MAX (32 * 1024)
+struct msg_config_reloaded {
+	bool holds;	     /* else all is as it was */
+	struct bytes taken;  /* holds: the keys that differed, or empty */
+	struct bytes why;    /* does not hold */
+	struct bytes errors; /* the file's, as people read them, or empty */
+};
+extern const struct wire_schema msg_config_reloaded_schema;
+
 struct msg_process {
 	uint8_t role;
 	uint32_t pid;

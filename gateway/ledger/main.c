@@ -13,6 +13,7 @@
 #include "gateway/keeper/keeper.h"
 #include "gateway/ledger/approvals.h"
 #include "gateway/ledger/batch.h"
+#include "gateway/ledger/export.h"
 #include "gateway/ledger/follow.h"
 #include "gateway/ledger/permit.h"
 #include "gateway/ledger/rest.h"
@@ -31,6 +32,7 @@ struct ledger {
 	struct batch_hooks hooks;
 	struct rest rest;
 	struct follow follow;
+	struct exports exports;
 	struct approvals approvals;
 	struct io_timer *anchor;
 	struct io_timer *retain;
@@ -97,6 +99,7 @@ static void on_stored(void *owner)
 	struct ledger *ledger = owner;
 
 	follow_wake(&ledger->follow);
+	exports_wake(&ledger->exports);
 }
 
 static void on_collected(void *owner)
@@ -280,7 +283,7 @@ static void on_retain(void *owner)
 	if (count < 0)
 		log_error("%s", err.text);
 	if (count > 0)
-		follow_wake(&ledger->follow);
+		on_stored(ledger);
 	io_timer_set(ledger->retain, count == RETAIN_ROWS_MAX
 					     ? RETAIN_MORE_MS
 					     : RETAIN_EVERY_MS);
@@ -302,9 +305,12 @@ static int start_retain(struct keeper *keeper)
 static int on_config(struct keeper *keeper, const struct gateway_config *before,
 		     struct err *err)
 {
+	struct ledger *ledger = keeper->owner;
+
 	(void)before;
-	return start_retain(keeper) < 0 ? err_set(err, ERR_SYSTEM, "no memory")
-					: 0;
+	if (start_retain(keeper) < 0)
+		return err_set(err, ERR_SYSTEM, "no memory");
+	return exports_start(&ledger->exports, err);
 }
 
 static int prepare(struct keeper *keeper, struct confine_spec *confine,
@@ -315,6 +321,8 @@ static int prepare(struct keeper *keeper, struct confine_spec *confine,
 	secret_protect_process();
 	if (store_open(&ledger->store, keeper->state_fd,
 		       confine->uid ? confine->uid : (uid_t)-1, err) < 0)
+		return -1;
+	if (exports_prepare(&ledger->store, err) < 0)
 		return -1;
 	return proposals_open(&ledger->store, err);
 }
@@ -356,6 +364,13 @@ static int start(struct keeper *keeper, struct err *err)
 	    rest_init(&ledger->rest, keeper->loop, on_collected, ledger) < 0 ||
 	    follow_init(&ledger->follow, keeper->loop, &ledger->store, err) < 0)
 		return -1;
+	ledger->exports = (struct exports){
+		.keeper = keeper,
+		.store = &ledger->store,
+		.batch = &ledger->batch,
+	};
+	if (exports_start(&ledger->exports, err) < 0)
+		return -1;
 	ledger->anchor = io_timer_new(keeper->loop, on_anchor, ledger);
 	if (!ledger->anchor || start_retain(keeper) < 0)
 		return err_set(err, ERR_SYSTEM, "start: no memory");
@@ -381,6 +396,9 @@ static void finish(struct ledger *ledger)
 		rest_collect(&ledger->rest);
 		(void)batch_flush(&ledger->batch);
 	}
+	exports_finish(&ledger->exports);
+	if (ledger->rest.timer)
+		(void)batch_flush(&ledger->batch);
 	store_close(&ledger->store);
 }
 

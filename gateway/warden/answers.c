@@ -6,6 +6,8 @@
 #include "common/log.h"
 #include "gateway/flow/share.h"
 #include "gateway/warden/change.h"
+#include "gateway/warden/configure.h"
+#include "gateway/warden/export.h"
 #include "gateway/warden/packchecks.h"
 
 /* In every answer channel_owner is the child that asks: which requests it
@@ -184,6 +186,19 @@ static void answer_source_open(struct rpc_ticket ticket, const void *message,
 	(void)fd;
 	if (is_role(vault, ROLE_VAULT, ticket))
 		warden_source_open(vault->warden, ref->name, ticket);
+}
+
+/* ---- of the ledger ---- */
+
+static void answer_export_open(struct rpc_ticket ticket, const void *message,
+			       int *fd, void *owner)
+{
+	const struct msg_export_ref *ref = message;
+	struct child *ledger = owner;
+
+	(void)fd;
+	if (is_role(ledger, ROLE_LEDGER, ticket))
+		warden_export_open(ledger->warden, ref->path, ticket);
 }
 
 /* ---- of control ---- */
@@ -417,6 +432,28 @@ static void answer_process_list(struct rpc_ticket ticket, const void *message,
 	rpc_reply(ticket, &msg_process_list_schema, &list, -1);
 }
 
+static void answer_config_show(struct rpc_ticket ticket, const void *message,
+			       int *fd, void *owner)
+{
+	const struct msg_config_query *query = message;
+	struct child *control = owner;
+
+	(void)fd;
+	if (is_role(control, ROLE_CONTROL, ticket))
+		configure_answer_show(control->warden, ticket, query->from);
+}
+
+static void answer_config_reload(struct rpc_ticket ticket, const void *message,
+				 int *fd, void *owner)
+{
+	struct child *control = owner;
+
+	(void)message;
+	(void)fd;
+	if (is_role(control, ROLE_CONTROL, ticket))
+		configure_answer_reload(control->warden, ticket);
+}
+
 const struct rpc_permit warden_permits[] = {
 	{MSG_READY, &wire_empty_schema, answer_ready, false, 0},
 	{MSG_PACKCHECK_START, &wire_empty_schema, answer_packcheck_start, false,
@@ -442,6 +479,12 @@ const struct rpc_permit warden_permits[] = {
 	 1000},
 	{MSG_SESSION_PACKAGE, &msg_session_ref_schema, answer_session_package,
 	 false, 1000},
+	{MSG_EXPORT_OPEN, &msg_export_ref_schema, answer_export_open, false,
+	 100},
+	{MSG_CONFIG_SHOW, &msg_config_query_schema, answer_config_show, false,
+	 20},
+	{MSG_CONFIG_RELOAD, &wire_empty_schema, answer_config_reload, false,
+	 20},
 	{MSG_PROCESS_LIST, &msg_process_query_schema, answer_process_list,
 	 false, 100},
 };

@@ -32,30 +32,56 @@ static const char *below_variable(struct arena *arena, const char *name,
 	return arena_format(arena, "%s%s", value, suffix);
 }
 
-static const char *default_state(struct arena *arena)
-{
-	const char *path = below_variable(arena, "SALLYPORT_STATE", "");
+/* A directory that a variable names. */
+struct default_path {
+	const char *variable, *suffix;
+};
 
-	if (!path && geteuid() == 0)
-		return "/var/lib/sallyport";
-	if (!path)
-		path = below_variable(arena, "XDG_STATE_HOME", "/sallyport");
-	if (!path)
-		path = below_variable(arena, "HOME", "/.local/state/sallyport");
-	return path;
+static const char *from_variables(struct warden_config *config,
+				  enum config_key key,
+				  const struct default_path *rows, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const char *path = below_variable(
+			&config->arena, rows[i].variable, rows[i].suffix);
+
+		if (!path)
+			continue;
+		config->from[key].where = rows[i].variable;
+		return path;
+	}
+	return NULL;
 }
 
-static const char *default_run(struct arena *arena)
+static const char *default_state(struct warden_config *config)
 {
-	const char *path = below_variable(arena, "SALLYPORT_RUN", "");
+	static const struct default_path rows[] = {
+		{"SALLYPORT_STATE", ""},
+		{"XDG_STATE_HOME", "/sallyport"},
+		{"HOME", "/.local/state/sallyport"},
+	};
+	bool is_root = geteuid() == 0;
+	const char *path = from_variables(config, CONFIG_STATE, rows,
+					  is_root ? 1 : ARRAY_SIZE(rows));
 
-	if (!path && geteuid() == 0)
+	return !path && is_root ? "/var/lib/sallyport" : path;
+}
+
+static const char *default_run(struct warden_config *config)
+{
+	static const struct default_path rows[] = {
+		{"SALLYPORT_RUN", ""},
+		{"XDG_RUNTIME_DIR", "/sallyport"},
+	};
+	bool is_root = geteuid() == 0;
+	const char *path = from_variables(config, CONFIG_RUN, rows,
+					  is_root ? 1 : ARRAY_SIZE(rows));
+
+	if (!path && is_root)
 		return "/run/sallyport";
-	if (!path)
-		path = below_variable(arena, "XDG_RUNTIME_DIR", "/sallyport");
-	if (!path)
-		path = arena_format(arena, "/tmp/sallyport-%u", geteuid());
-	return path;
+	return path ? path
+		    : arena_format(&config->arena, "/tmp/sallyport-%u",
+				   geteuid());
 }
 
 int warden_config_defaults(struct warden_config *config, struct err *err)
@@ -67,8 +93,8 @@ int warden_config_defaults(struct warden_config *config, struct err *err)
 		.gateway.uid_base = geteuid() == 0 ? UID_BASE : 0,
 	};
 	arena_init(&config->arena, CONFIG_ARENA_MAX);
-	config->run = default_run(&config->arena);
-	config->state = default_state(&config->arena);
+	config->run = default_run(config);
+	config->state = default_state(config);
 	if (!config->run || !config->state)
 		return err_set(err, ERR_INVALID,
 			       "no state directory: HOME is not set");

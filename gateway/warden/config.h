@@ -8,6 +8,37 @@
 
 #include "gateway/flow/config.h"
 
+/* What can be said of it, and where it was said. */
+enum config_key {
+	CONFIG_STATE,
+	CONFIG_RUN,
+	CONFIG_LISTEN_PROXY,
+	CONFIG_UPSTREAM_PROXY,
+	CONFIG_SECRETS,
+	CONFIG_DNS_SERVERS,
+	CONFIG_DNS_HOSTS,
+	CONFIG_CA_BUNDLE,
+	CONFIG_TLS_MIN,
+	CONFIG_GUARDRAIL,
+	CONFIG_AUDIT_RETAIN,
+	CONFIG_AUDIT_EXPORT,
+	CONFIG_LIMIT_SESSIONS,
+	CONFIG_LIMIT_CONNECTIONS,
+	CONFIG_KEY_MAX
+};
+struct config_from {
+	const char *where; /* a file, an option, a variable; NULL: default */
+	unsigned line;	   /* of a file, else 0 */
+};
+
+/* The command line's part. */
+struct config_options {
+	const char *file; /* NULL: the default one, if it is there */
+	const char *state;
+	const char *run;
+	bool exit_when_idle;
+};
+
 struct warden_config {
 	struct arena arena;
 	const char *state; /* directory, made 0700 */
@@ -19,6 +50,7 @@ struct warden_config {
 	size_t sessions_max;
 	bool exit_when_idle; /* started for one command */
 	unsigned idle_ms;
+	struct config_from from[CONFIG_KEY_MAX];
 	/* The one before, after a reload: what it holds may be in use. */
 	struct warden_config *before;
 };

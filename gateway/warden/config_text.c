@@ -280,27 +280,50 @@ static void read_limits(struct reader *reader, const struct text_node *node,
 	(void)reader_map(reader, node, fields, ARRAY_SIZE(fields), target);
 }
 
-/* ---- audit ---- */
+/* ---- where it was said ---- */
 
-static void read_retain(struct reader *reader, const struct text_node *node,
-			void *target, size_t offset)
+static unsigned line_of(struct bytes text, size_t at)
 {
-	struct warden_config *config = target;
+	unsigned line = 1;
 
-	(void)offset;
-	(void)reader_duration(reader, node, &config->gateway.audit_retain_ms);
+	for (size_t i = 0; i < at && i < text.len; i++)
+		line += text.data[i] == '\n';
+	return line;
 }
 
-static void read_audit(struct reader *reader, const struct text_node *node,
-		       void *target, size_t offset)
+static void note_lines(struct warden_config *config, struct bytes text,
+		       const char *file, const struct text_node *root)
 {
-	static const struct reader_field fields[] = {
-		{"retain", read_retain, 0},
-		{"export", NULL, 0},
+	static const struct {
+		const char *name, *child;
+	} keys[CONFIG_KEY_MAX] = {
+		[CONFIG_STATE] = {"state", NULL},
+		[CONFIG_RUN] = {"run", NULL},
+		[CONFIG_LISTEN_PROXY] = {"listen", "proxy"},
+		[CONFIG_UPSTREAM_PROXY] = {"upstream_proxy", NULL},
+		[CONFIG_SECRETS] = {"secrets", NULL},
+		[CONFIG_DNS_SERVERS] = {"dns", "servers"},
+		[CONFIG_DNS_HOSTS] = {"dns", "hosts"},
+		[CONFIG_CA_BUNDLE] = {"tls", "ca_bundle"},
+		[CONFIG_TLS_MIN] = {"tls", "min"},
+		[CONFIG_GUARDRAIL] = {"guardrail", NULL},
+		[CONFIG_AUDIT_RETAIN] = {"audit", "retain"},
+		[CONFIG_AUDIT_EXPORT] = {"audit", "export"},
+		[CONFIG_LIMIT_SESSIONS] = {"limits", "sessions"},
+		[CONFIG_LIMIT_CONNECTIONS] = {"limits", "connections"},
 	};
 
-	(void)offset;
-	(void)reader_map(reader, node, fields, ARRAY_SIZE(fields), target);
+	for (size_t i = 0; i < CONFIG_KEY_MAX; i++) {
+		const struct text_node *node = text_child(root, keys[i].name);
+
+		if (node && keys[i].child)
+			node = node->kind == TEXT_MAP
+				       ? text_child(node, keys[i].child)
+				       : NULL;
+		if (node)
+			config->from[i] = (struct config_from){
+				file, line_of(text, node->key_at)};
+	}
 }
 
 /* ---- all ---- */
@@ -321,7 +344,7 @@ bool config_text_read(struct warden_config *config, struct bytes text,
 		{"guardrail", read_path_field,
 		 offsetof(struct warden_config, guardrail_path)},
 		{"store", NULL, 0},
-		{"audit", read_audit, 0},
+		{"audit", config_read_audit, 0},
 	};
 	auto_type(arena_release) struct arena trees;
 	struct reader reader = {
@@ -337,5 +360,8 @@ bool config_text_read(struct warden_config *config, struct bytes text,
 	if (root)
 		(void)reader_map(&reader, root, fields, ARRAY_SIZE(fields),
 				 config);
-	return errors->count == 0;
+	if (errors->count > 0 || !root)
+		return false;
+	note_lines(config, text, errors->file, root);
+	return true;
 }

@@ -30,6 +30,10 @@ void config_read_upstream_proxy(struct reader *reader,
 void config_read_sources(struct reader *reader, const struct text_node *node,
 			 void *target, size_t offset);
 
+/* The same of audit (config_audit.c). */
+void config_read_audit(struct reader *reader, const struct text_node *node,
+		       void *target, size_t offset);
+
 /* "127.0.0.1:3128" or "[::1]:3128" as a socket's address. 0, or -1 when it
  * is none. */
 int config_listener_parse(const char *text, struct sockaddr_storage *address);

@@ -20,17 +20,15 @@
 #include "common/directories.h"
 #include "common/log.h"
 #include "common/secret.h"
+#include "gateway/warden/config_dump.h"
+#include "gateway/warden/configure.h"
 #include "gateway/warden/packchecks.h"
-#include "gateway/warden/reload.h"
-#include "gateway/warden/warden.h"
 
 #define SOCKET_BACKLOG 128
 #define DRAIN_MS       5000
-#define IDLE_MS	       2000
-#define CONFIG_DEFAULT "/etc/sallyport/gateway.yaml"
 
 static const char usage_text[] =
-	"Usage: sallyport-gateway [-c FILE] [-t]\n"
+	"Usage: sallyport-gateway [-c FILE] [-t | --dump]\n"
 	"\n"
 	"The way out for sandboxes: starts and watches the processes of the\n"
 	"gateway.\n"
@@ -38,6 +36,8 @@ static const char usage_text[] =
 	"  -c, --config FILE  configuration (default " CONFIG_DEFAULT ",\n"
 	"                     or built-in defaults when there is none)\n"
 	"  -t, --test         check the configuration and exit\n"
+	"      --dump         print what holds and where each value comes "
+	"from, and exit\n"
 	"      --state DIR    where vault, ledger and CA live\n"
 	"      --run DIR      where control.sock is made\n"
 	"      --exit-when-idle\n"
@@ -46,19 +46,14 @@ static const char usage_text[] =
 	"\n"
 	"Exit codes: 0 ok, 1 failed, 2 usage, 3 configuration invalid.\n";
 
-static struct options {
-	const char *config;
-	const char *state;
-	const char *run;
-	bool test;
-	bool exit_when_idle;
-} options;
+static bool only_test, only_dump;
 
-static int parse_options(int argc, char **argv)
+static int parse_options(int argc, char **argv, struct config_options *options)
 {
 	static const struct option table[] = {
 		{"config", required_argument, NULL, 'c'},
 		{"test", no_argument, NULL, 't'},
+		{"dump", no_argument, NULL, 'd'},
 		{"state", required_argument, NULL, 's'},
 		{"run", required_argument, NULL, 'r'},
 		{"exit-when-idle", no_argument, NULL, 'i'},
@@ -70,19 +65,22 @@ static int parse_options(int argc, char **argv)
 	while ((option = getopt_long(argc, argv, "c:th", table, NULL)) != -1) {
 		switch (option) {
 		case 'c':
-			options.config = optarg;
+			options->file = optarg;
 			break;
 		case 't':
-			options.test = true;
+			only_test = true;
+			break;
+		case 'd':
+			only_dump = true;
 			break;
 		case 's':
-			options.state = optarg;
+			options->state = optarg;
 			break;
 		case 'r':
-			options.run = optarg;
+			options->run = optarg;
 			break;
 		case 'i':
-			options.exit_when_idle = true;
+			options->exit_when_idle = true;
 			break;
 		case 'h':
 			(void)fputs(usage_text, stdout);
@@ -270,54 +268,16 @@ static int start_children(struct warden *warden, struct err *err)
 	return 0;
 }
 
-static int load_config(struct warden_config *config, struct err *err)
-{
-	const char *path = options.config;
-	auto_type(buf_release) struct buf report;
-
-	buf_init(&report, 64 * 1024);
-	if (warden_config_defaults(config, err) < 0)
-		return -1;
-	if (!path && access(CONFIG_DEFAULT, R_OK) == 0)
-		path = CONFIG_DEFAULT;
-	if (path && warden_config_read(config, path, &report, err) < 0) {
-		(void)fprintf(stderr, "%.*s", BYTES_ARGS(buf_view(&report)));
-		return -1;
-	}
-	if (options.state)
-		config->state = options.state;
-	if (options.run)
-		config->run = options.run;
-	config->exit_when_idle = options.exit_when_idle;
-	config->idle_ms = IDLE_MS;
-	return warden_config_finish(config, err);
-}
-
-/* SIGHUP: all of the new one holds, or all of the old one. */
 static void on_reload(void *owner)
 {
 	struct warden *warden = owner;
-	struct warden_config *next;
-	struct err err = {.text = "no memory"};
-	char detail[96];
+	struct configured configured;
 
 	if (warden->is_draining)
 		return;
-	next = calloc(1, sizeof(*next));
-	if (next && load_config(next, &err) == 0 &&
-	    warden_reload(warden, next, &err) == 0) {
-		log_info("the configuration was read again, and holds");
-		warden_record(warden, RECORD_PROCESS, NULL,
-			      "configuration reloaded");
-		return;
-	}
-	log_error("the configuration stays as it was: %s", err.text);
-	(void)snprintf(detail, sizeof(detail),
-		       "configuration not reloaded: %.60s", err.text);
-	warden_record(warden, RECORD_PROCESS, NULL, detail);
-	if (next)
-		warden_config_release(next);
-	free(next);
+	configure_again(warden, &configured);
+	(void)fprintf(stderr, "%.*s", BYTES_ARGS(buf_view(&configured.report)));
+	configured_release(&configured);
 }
 
 static int run(struct warden *warden, struct err *err)
@@ -374,26 +334,51 @@ static void remove_sockets(const struct warden *warden)
 		(void)close(dir);
 }
 
+/* 0, or the exit code. */
+static int load(struct warden *warden)
+{
+	auto_type(buf_release) struct buf report;
+	struct err err = {0};
+
+	buf_init(&report, RELOAD_ERRORS_MAX);
+	if (configure_load(&warden->options, &warden->config, &report, &err) ==
+	    0)
+		return 0;
+	(void)fprintf(stderr, "%.*ssallyport-gateway: %s\n",
+		      BYTES_ARGS(buf_view(&report)), err.text);
+	return 3;
+}
+
+/* -t and --dump. The exit code. */
+static int show(const struct warden_config *config)
+{
+	auto_type(buf_release) struct buf text;
+
+	if (!only_dump)
+		return puts("sallyport-gateway: the configuration is valid") <
+		       0;
+	buf_init(&text, CONFIG_DUMP_MAX);
+	return config_dump(config, &text) < 0 ||
+	       fputs(buf_str(&text), stdout) < 0;
+}
+
 int main(int argc, char **argv)
 {
 	static struct warden warden;
 	struct err err = {0};
 	int result;
 
-	if (parse_options(argc, argv) < 0) {
+	if (parse_options(argc, argv, &warden.options) < 0) {
 		(void)fputs(usage_text, stderr);
 		return 2;
 	}
 	(void)umask(077);
 	log_open("warden", NULL);
-	if (load_config(&warden.config, &err) < 0) {
-		(void)fprintf(stderr, "sallyport-gateway: %s\n", err.text);
-		return 3;
-	}
-	if (options.test) {
-		(void)puts("sallyport-gateway: the configuration is valid");
-		return 0;
-	}
+	result = load(&warden);
+	if (result != 0)
+		return result;
+	if (only_test || only_dump)
+		return show(&warden.config);
 	(void)signal(SIGPIPE, SIG_IGN);
 	secret_protect_process();
 	raise_descriptor_limit();

@@ -81,15 +81,63 @@ static bool same_bought(const struct gateway_config *a,
 					 .sources_count = bought_of(b, other)});
 }
 
+static bool same_hosts(const struct gateway_config *a,
+		       const struct gateway_config *b)
+{
+	return same_parts(
+		&(struct gateway_config){.dns_hosts = a->dns_hosts,
+					 .dns_hosts_count = a->dns_hosts_count},
+		&(struct gateway_config){.dns_hosts = b->dns_hosts,
+					 .dns_hosts_count =
+						 b->dns_hosts_count});
+}
+
+static bool same_exports(const struct gateway_config *a,
+			 const struct gateway_config *b)
+{
+	return same_parts(
+		&(struct gateway_config){.audit_exports = a->audit_exports,
+					 .audit_exports_count =
+						 a->audit_exports_count},
+		&(struct gateway_config){.audit_exports = b->audit_exports,
+					 .audit_exports_count =
+						 b->audit_exports_count});
+}
+
+static bool same_sources(const struct gateway_config *a,
+			 const struct gateway_config *b)
+{
+	return same_parts(
+		&(struct gateway_config){.sources = a->sources,
+					 .sources_count = a->sources_count},
+		&(struct gateway_config){.sources = b->sources,
+					 .sources_count = b->sources_count});
+}
+
+struct difference {
+	const char *name;
+	bool is_same;
+};
+
+/* "tls, audit.retain" */
+static void list_names(const struct difference *rows, size_t count, char *names,
+		       size_t size)
+{
+	size_t len = 0;
+
+	names[0] = '\0';
+	for (size_t i = 0; i < count && len < size; i++)
+		if (!rows[i].is_same)
+			len += (size_t)snprintf(names + len, size - len, "%s%s",
+						len ? ", " : "", rows[i].name);
+}
+
 void reload_fixed(const struct warden_config *old,
 		  const struct warden_config *next,
 		  char names[RELOAD_NAMES_MAX])
 {
 	const struct gateway_config *a = &old->gateway, *b = &next->gateway;
-	const struct {
-		const char *name;
-		bool is_same;
-	} rows[] = {
+	const struct difference rows[] = {
 		{"state", !strcmp(old->state, next->state)},
 		{"run", !strcmp(old->run, next->run)},
 		{"listen.proxy", same_listeners(a, b)},
@@ -100,14 +148,27 @@ void reload_fixed(const struct warden_config *old,
 		{"limits.sessions (more than at the start)",
 		 next->sessions_max <= a->sessions_max},
 	};
-	size_t len = 0;
 
-	names[0] = '\0';
-	for (size_t i = 0; i < ARRAY_SIZE(rows) && len < RELOAD_NAMES_MAX; i++)
-		if (!rows[i].is_same)
-			len += (size_t)snprintf(names + len,
-						RELOAD_NAMES_MAX - len, "%s%s",
-						len ? ", " : "", rows[i].name);
+	list_names(rows, ARRAY_SIZE(rows), names, RELOAD_NAMES_MAX);
+}
+
+void reload_taken(const struct warden_config *old,
+		  const struct warden_config *next, char names[RELOAD_TEXT_MAX])
+{
+	const struct gateway_config *a = &old->gateway, *b = &next->gateway;
+	const struct difference rows[] = {
+		{"guardrail", bytes_equal(a->guardrail, b->guardrail)},
+		{"dns.hosts", same_hosts(a, b)},
+		{"tls", !gateway_config_tls_differs(a, b)},
+		{"secrets", same_sources(a, b)},
+		{"limits.sessions", old->sessions_max == next->sessions_max},
+		{"limits.connections",
+		 a->connections_max == b->connections_max},
+		{"audit.retain", a->audit_retain_ms == b->audit_retain_ms},
+		{"audit.export", same_exports(a, b)},
+	};
+
+	list_names(rows, ARRAY_SIZE(rows), names, RELOAD_TEXT_MAX);
 }
 
 /* ---- all of it ---- */

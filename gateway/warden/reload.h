@@ -15,6 +15,10 @@
 void reload_fixed(const struct warden_config *old,
 		  const struct warden_config *next,
 		  char names[RELOAD_NAMES_MAX]);
+/* What differs between the two and can be taken, in the same way. */
+void reload_taken(const struct warden_config *old,
+		  const struct warden_config *next,
+		  char names[RELOAD_TEXT_MAX]);
 /* Let next (checked, on the heap, taken when this returns 0) hold here and in
  * every process. 0; or -1, and all is as before. */
 int warden_reload(struct warden *warden, struct warden_config *next,

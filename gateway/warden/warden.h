@@ -10,7 +10,7 @@
  *	sessions -> packages, edges, listeners, ends
  *	change   -> another policy for one that runs
  *	spare    -> the one edge that has no session yet
- *	reload   -> another configuration while it runs
+ *	configure, reload -> the configuration, and another while it runs
  *	source   -> files and programs that secrets come from
  */
 #ifndef GATEWAY_WARDEN_WARDEN_H
@@ -79,6 +79,7 @@ struct warden_session {
 };
 
 struct warden {
+	struct config_options options;
 	struct warden_config config;
 	struct io_loop *loop;
 	int config_fd; /* sealed struct gateway_config */

@@ -73,7 +73,8 @@ def other_users_reach_only_their_own(shared, make_session, policies):
     session = make_session(policies.make(
         [policies.rule("good.example", paths=["/**"])]), on=shared)
     mine = f"/v1/sessions/{session.id}"
-    forbidden = [["GET", "/v1/status", ""], ["GET", "/v1/secrets", ""],
+    forbidden = [["GET", "/v1/config", ""], ["POST", "/v1/config/reload", ""],
+                 ["GET", "/v1/status", ""], ["GET", "/v1/secrets", ""],
                  ["PUT", "/v1/secrets/x", "x"],
                  ["DELETE", "/v1/secrets/forge", ""],
                  ["GET", "/v1/./secrets", ""], ["GET", "/v1/audit", ""],

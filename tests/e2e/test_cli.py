@@ -12,7 +12,8 @@ import pytest
 
 from gateway import BUILD, CLI, wait_until
 
-COMMANDS = ["run", "srt", "config check", "sandbox diff", "sandbox commit",
+COMMANDS = ["run", "srt", "config check", "config dump",
+            "config reload", "sandbox diff", "sandbox commit",
             "sandbox discard", "session create", "session list",
             "session show",
             "session renew", "session policy", "session revoke", "policy check", "policy test",
@@ -57,7 +58,7 @@ def test_every_command_helps_and_says_its_usage(tmp_path, command):
     (["run", "--policy", "nonexistent.yaml", "true"], 3),
     (["run", "--workspace", "nonexistent", "true"], 3),
     (["run", "--events", "nonexistent/x", "true"], 3),
-    (["status"], 4), (["session", "list"], 4), (["audit", "verify"], 4),
+    (["config", "dump"], 4), (["config", "reload"], 4), (["status"], 4), (["session", "list"], 4), (["audit", "verify"], 4),
     (["secret", "rm", "x"], 4), (["push", "list"], 4)])
 def test_exit_codes_without_a_gateway(tmp_path, words, code):
     done = plain(tmp_path, *words)

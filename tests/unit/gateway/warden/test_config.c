@@ -62,7 +62,7 @@ static void config_reads_every_key_it_knows(void **state)
 		"listen: {proxy: [\"127.0.0.1:3128\", \"[::1]:3128\"]}\n"
 		"upstream_proxy: {url: socks5://Proxy.example:1080,\n"
 		"  secret: corp, no_proxy: [.Corp.example, 10.0.0.0/8]}\n"
-		"audit: {retain: 90d}\n"
+		"audit: {retain: 90d, export: [{jsonl: /x/a}, {jsonl: /b}]}\n"
 		"limits: {sessions: 7, connections: 9}\n");
 	assert_int_equal(read.result, 0);
 	assert_string_equal(read.config.state, "/x/state");
@@ -88,6 +88,8 @@ static void config_reads_every_key_it_knows(void **state)
 	assert_true(
 		bytes_is(gateway->proxy_listeners[1].address, "[::1]:3128"));
 	assert_int_equal(gateway->audit_retain_ms, 90ull * 86400000);
+	assert_int_equal(gateway->audit_exports_count, 2);
+	assert_true(bytes_is(gateway->audit_exports[1].path, "/b"));
 	assert_int_equal(gateway->sessions_max, 7);
 	assert_int_equal(read.config.sessions_max, 7);
 	assert_int_equal(gateway->connections_max, 9);
@@ -109,11 +111,30 @@ static void config_keeps_the_defaults_of_what_is_not_said(void **state)
 	done(&read);
 }
 
+/* One error of a text, and where it is. */
+struct refusal {
+	const char *text, *where, *message;
+};
+
+static void check_refusal(const struct refusal *refusal)
+{
+	struct read_text read;
+	const char *report;
+
+	read_text(&read, refusal->text);
+	assert_int_equal(read.result, -1);
+	report = buf_str(&read.report);
+	if (!strstr(report, refusal->where) ||
+	    !strstr(report, refusal->message))
+		fail_msg("%s: %s", refusal->text, report);
+	assert_non_null(strchr(report, '^'));
+	assert_non_null(strstr(read.err.text, "1 error"));
+	done(&read);
+}
+
 static void config_refuses_what_it_does_not_know_and_says_where(void **state)
 {
-	static const struct {
-		const char *text, *where, *message;
-	} rows[] = {
+	static const struct refusal rows[] = {
 		{"listen: {proxy: [\"127.0.0.1:1\", localhost:1]}\n",
 		 ":1:33:", "an address and a port"},
 		{"listen: {proxy: [127.0.0.1]}\n",
@@ -142,8 +163,6 @@ static void config_refuses_what_it_does_not_know_and_says_where(void **state)
 		 ":2:15:", "not an address"},
 		{"guardrail: x\n", ":1:12:", "this must be an absolute path"},
 		{"store: sqlite\n", ":1:1:", "\"store\" is not supported yet"},
-		{"audit: {export: []}\n",
-		 ":1:9:", "\"export\" is not supported yet"},
 		{"audit: {retain: 0d}\n", ":1:17:", ""},
 		{"limits:\n  memory: 2GiB\n",
 		 ":2:3:", "\"memory\" is not supported yet"},
@@ -162,20 +181,28 @@ static void config_refuses_what_it_does_not_know_and_says_where(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct read_text read;
-		const char *report;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		check_refusal(&rows[i]);
+}
 
-		read_text(&read, rows[i].text);
-		assert_int_equal(read.result, -1);
-		report = buf_str(&read.report);
-		if (!strstr(report, rows[i].where) ||
-		    !strstr(report, rows[i].message))
-			fail_msg("row %zu: %s", i, report);
-		assert_non_null(strchr(report, '^'));
-		assert_non_null(strstr(read.err.text, "1 error"));
-		done(&read);
-	}
+static void config_refuses_exports_that_cannot_be(void **state)
+{
+	static const struct refusal rows[] = {
+		{"audit: {export: [{jsonl: x}]}\n", ":1:26:", "absolute path"},
+		{"audit: {export: [/x]}\n", ":1:18:", "map"},
+		{"audit: {export: [{}]}\n", ":1:18:", "jsonl"},
+		{"audit: {export: [{jsonl: /x, syslog: /x}]}\n",
+		 ":1:30:", "syslog"},
+		{"audit: {export: [{jsonl: /x}, {jsonl: /x}]}\n",
+		 ":1:17:", "twice"},
+		{"audit: {export: [{jsonl: /a}, {jsonl: /b}, {jsonl: /c},\n"
+		 "  {jsonl: /d}, {jsonl: /e}]}\n",
+		 ":1:17:", "more than 4"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		check_refusal(&rows[i]);
 }
 
 static void config_tells_all_errors_at_once(void **state)
@@ -224,6 +251,7 @@ int main(void)
 		cmocka_unit_test(config_keeps_the_defaults_of_what_is_not_said),
 		cmocka_unit_test(
 			config_refuses_what_it_does_not_know_and_says_where),
+		cmocka_unit_test(config_refuses_exports_that_cannot_be),
 		cmocka_unit_test(config_tells_all_errors_at_once),
 		cmocka_unit_test(config_loads_the_bundle_that_it_names),
 		cmocka_unit_test(

@@ -70,10 +70,42 @@ static void changes_are_told_apart(void **state)
 #undef AFTER
 }
 
+static void what_is_taken_is_named(void **state)
+{
+	static const struct config_export export = {BYTES_LITERAL("/rows")};
+	const struct warden_config old = base();
+	char names[RELOAD_TEXT_MAX];
+	struct warden_config next;
+
+	(void)state;
+#define TAKES(names_wanted, ...)                                               \
+	do {                                                                   \
+		next = base();                                                 \
+		__VA_ARGS__;                                                   \
+		reload_taken(&old, &next, names);                              \
+		assert_string_equal(names, names_wanted);                      \
+	} while (0)
+	TAKES("", (void)0);
+	TAKES("guardrail", next.gateway.guardrail = bytes_str("version: 1"));
+	TAKES("dns.hosts", next.gateway.dns_hosts = &host;
+	      next.gateway.dns_hosts_count = 1);
+	TAKES("tls", next.gateway.tls13_only = true);
+	TAKES("tls", next.gateway.ca_bundle = bytes_str("x"));
+	TAKES("secrets", next.gateway.sources = &file;
+	      next.gateway.sources_count = 1);
+	TAKES("limits.sessions", next.sessions_max = 9);
+	TAKES("limits.connections", next.gateway.connections_max = 7);
+	TAKES("audit.retain, audit.export", next.gateway.audit_retain_ms = 1;
+	      next.gateway.audit_exports = &export;
+	      next.gateway.audit_exports_count = 1);
+#undef TAKES
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(changes_are_told_apart),
+		cmocka_unit_test(what_is_taken_is_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,127 @@
+#include "gateway/warden/configure.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "gateway/warden/config_dump.h"
+#include "gateway/warden/reload.h"
+
+#define IDLE_MS 2000
+
+static void take_options(const struct config_options *options,
+			 struct warden_config *config)
+{
+	if (options->state) {
+		config->state = options->state;
+		config->from[CONFIG_STATE] = (struct config_from){"--state", 0};
+	}
+	if (options->run) {
+		config->run = options->run;
+		config->from[CONFIG_RUN] = (struct config_from){"--run", 0};
+	}
+	config->exit_when_idle = options->exit_when_idle;
+	config->idle_ms = IDLE_MS;
+}
+
+int configure_load(const struct config_options *options,
+		   struct warden_config *config, struct buf *report,
+		   struct err *err)
+{
+	const char *path = options->file;
+
+	if (warden_config_defaults(config, err) < 0)
+		return -1;
+	if (!path && access(CONFIG_DEFAULT, R_OK) == 0)
+		path = CONFIG_DEFAULT;
+	if (path && warden_config_read(config, path, report, err) < 0)
+		return -1;
+	take_options(options, config);
+	return warden_config_finish(config, err);
+}
+
+/* ---- again ---- */
+
+/* NULL: it does not hold. */
+static struct warden_config *try_again(struct warden *warden,
+				       struct configured *configured)
+{
+	struct warden_config *next = calloc(1, sizeof(*next));
+
+	if (!next) {
+		(void)err_set(&configured->err, ERR_SYSTEM, "no memory");
+		return NULL;
+	}
+	if (configure_load(&warden->options, next, &configured->report,
+			   &configured->err) == 0) {
+		reload_taken(&warden->config, next, configured->taken);
+		if (warden_reload(warden, next, &configured->err) == 0)
+			return next;
+	}
+	warden_config_release(next);
+	free(next);
+	return NULL;
+}
+
+void configure_again(struct warden *warden, struct configured *configured)
+{
+	char detail[96];
+
+	*configured = (struct configured){0};
+	buf_init(&configured->report, RELOAD_ERRORS_MAX);
+	configured->holds = try_again(warden, configured) != NULL;
+	if (configured->holds) {
+		log_info("the configuration was read again, and holds");
+		warden_record(warden, RECORD_PROCESS, NULL,
+			      "configuration reloaded");
+		return;
+	}
+	log_error("the configuration stays as it was: %s",
+		  configured->err.text);
+	(void)snprintf(detail, sizeof(detail),
+		       "configuration not reloaded: %.60s",
+		       configured->err.text);
+	warden_record(warden, RECORD_PROCESS, NULL, detail);
+}
+
+void configured_release(struct configured *configured)
+{
+	buf_release(&configured->report);
+}
+
+/* ---- control's questions ---- */
+
+void configure_answer_reload(struct warden *warden, struct rpc_ticket ticket)
+{
+	struct configured configured;
+	struct msg_config_reloaded reloaded;
+
+	configure_again(warden, &configured);
+	reloaded = (struct msg_config_reloaded){
+		.holds = configured.holds,
+		.taken = bytes_str(configured.holds ? configured.taken : ""),
+		.why = bytes_str(configured.holds ? "" : configured.err.text),
+		.errors = buf_view(&configured.report),
+	};
+	rpc_reply(ticket, &msg_config_reloaded_schema, &reloaded, -1);
+	configured_release(&configured);
+}
+
+void configure_answer_show(struct warden *warden, struct rpc_ticket ticket,
+			   uint32_t from)
+{
+	auto_type(buf_release) struct buf text;
+	struct msg_config_text shown;
+
+	buf_init(&text, CONFIG_DUMP_MAX);
+	if (config_dump(&warden->config, &text) < 0) {
+		rpc_refuse(ticket, CONSTRAINT_resource_limit, "no memory");
+		return;
+	}
+	shown.text = bytes_slice(buf_view(&text), from,
+				 (size_t)from + CONFIG_TEXT_MAX);
+	shown.more = (size_t)from + shown.text.len < buf_len(&text);
+	rpc_reply(ticket, &msg_config_text_schema, &shown, -1);
+}

@@ -1,0 +1,103 @@
+"""gateway.yaml: what holds is shown and where it comes from, and it is read
+again when the control API is asked to."""
+import json
+import os
+import subprocess
+
+import pytest
+from gateway import CLI, PROGRAM
+
+
+def change(gateway, **settings):
+    text = gateway.config.read_text()
+    gateway.config.write_text(json.dumps({**json.loads(text), **settings},
+                                         indent=1))
+    return text
+
+
+def test_what_holds_is_shown_and_where_it_comes_from(gateway):
+    done = gateway.cli("config", "dump")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert f'state: "{gateway.state}"  # {gateway.config}:2' in lines
+    assert '  min: "1.2"  # default' in lines
+    assert "# audit.export: none  # default" in lines
+    shown = json.loads(gateway.cli("config", "dump", "-o", "json").stdout)
+    assert shown["text"] == done.stdout
+    # It is a gateway.yaml, and the program says the same of the file.
+    path = gateway.dir / "dumped.yaml"
+    path.write_text(done.stdout)
+    checked = gateway.cli("config", "check", path)
+    assert checked.returncode == 0, checked.stderr
+    program = subprocess.run([PROGRAM, "--dump", "-c", gateway.config],
+                             text=True, capture_output=True, check=True,
+                             env=gateway.env())
+    assert program.stdout == done.stdout
+
+
+def test_a_long_configuration_is_shown_whole(own_gateway):
+    hosts = {f"h{i}.{'x' * 60}.{'y' * 60}.example": "198.51.100.7"
+             for i in range(500)}
+    change(own_gateway, dns={"hosts": hosts})
+    assert own_gateway.cli("config", "reload").returncode == 0
+    text = own_gateway.cli("config", "dump").stdout
+    assert all(f"    {name}: " in text for name in hosts)
+
+
+def test_a_reload_says_what_it_took(own_gateway):
+    same = own_gateway.cli("config", "reload")
+    assert same.returncode == 0, same.stderr
+    assert "nothing in it differs" in same.stdout
+    change(own_gateway, limits={"sessions": 3, "connections": 7},
+           audit={"retain": "90d"})
+    done = own_gateway.cli("config", "reload", "-o", "json")
+    assert json.loads(done.stdout) == {
+        "taken": "limits.sessions, limits.connections, audit.retain"}
+    text = own_gateway.cli("config", "dump").stdout
+    assert "  sessions: 3  #" in text and "  retain: 90d  #" in text
+    rows = own_gateway.audit()
+    assert [row for row in rows if row.get("method") == "config.reload"]
+    assert [row for row in rows
+            if row.get("detail") == "configuration reloaded"]
+
+
+def test_a_reload_that_changes_nothing_says_why(own_gateway):
+    good = change(own_gateway, limts={}, run="relative")
+    done = own_gateway.cli("config", "reload")
+    assert done.returncode == 3
+    # Every error, in its place.
+    assert 'did you mean "limits"?' in done.stderr
+    assert "absolute path" in done.stderr and "^" in done.stderr
+    assert "all is as it was" in done.stderr
+    own_gateway.config.write_text(good)
+    change(own_gateway, state=f"{own_gateway.state}-other",
+           limits={"sessions": 3})
+    done = own_gateway.cli("config", "reload")
+    assert done.returncode == 3
+    assert "only a restart changes: state" in done.stderr
+    assert "sessions: 3" not in own_gateway.cli("config", "dump").stdout
+    own_gateway.config.write_text(good)
+    assert own_gateway.cli("config", "reload").returncode == 0
+
+
+@pytest.mark.parametrize("text, option, code, words", [
+    ("limits: {sessions: 3}\n", None, 0, "valid"),
+    ("limits: {sessions: 0}\n", None, 3, "c.yaml:1:20"),
+    ("limits: {sessions: 0}\nstat: /x\n", "--gateway", 3,
+     'did you mean "state"?'),
+    ('{"limits": {"sessions": 3}}', "--gateway", 0, "valid"),
+    ("limits: {sandboxes: 3}\n", "--host", 0, "valid"),
+    ("limits: {sandboxes: 0}\n", "--host", 3, "c.yaml:1:21"),
+    ("  \n{\"network\": {}}\n", None, 3,
+     '"filesystem" is missing'),
+    ("limits: {sessions: 3}\n", "--settings", 3, ""),
+])
+def test_every_configuration_is_checked(tmp_path, text, option, code, words):
+    path = tmp_path / "c.yaml"
+    path.write_text(text)
+    done = subprocess.run(
+        [CLI, "config", "check", *([option] if option else []), path],
+        text=True, capture_output=True,
+        env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)})
+    assert done.returncode == code, done.stderr
+    assert words in done.stdout + done.stderr
