@@ -78,6 +78,8 @@ void configure_again(struct warden *warden, struct configured *configured)
 			      "configuration reloaded");
 		return;
 	}
+	(void)fprintf(stderr, "%.*s",
+		      BYTES_ARGS(buf_view(&configured->report)));
 	log_error("the configuration stays as it was: %s",
 		  configured->err.text);
 	(void)snprintf(detail, sizeof(detail),

@@ -276,7 +276,6 @@ static void on_reload(void *owner)
 	if (warden->is_draining)
 		return;
 	configure_again(warden, &configured);
-	(void)fprintf(stderr, "%.*s", BYTES_ARGS(buf_view(&configured.report)));
 	configured_release(&configured);
 }
 
