@@ -199,6 +199,7 @@ static const char *const calls[] = {
 	"fadvise64",
 	"fsync",
 	"fdatasync",
+	"syncfs",
 	"sync_file_range",
 	"copy_file_range",
 	"sendfile",

@@ -96,6 +96,7 @@ struct overlay_wish {
 	 * none: everything. */
 	const char *const *paths;
 	bool is_forced; /* over what changed in the workspace meanwhile */
+	bool is_dry;	/* look for conflicts alone; OVERLAY_LOOK is enough */
 	/* reason: NULL for what was applied. */
 	void (*on_outcome)(void *owner, enum overlay_outcome outcome,
 			   const struct overlay_change *change,

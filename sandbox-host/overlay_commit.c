@@ -292,7 +292,7 @@ static int apply_all(struct commit *commit, struct err *err)
 
 	if (overlay_each(overlay, on_change, commit, err) < 0)
 		return -1;
-	if (commit->result->conflicts)
+	if (commit->result->conflicts || commit->wish->is_dry)
 		return 0;
 	commit->is_applying = true;
 	rc = overlay_apply_begin(&commit->apply, overlay, err);

@@ -1,5 +1,5 @@
-/* POST /sandboxes. What begins to start is ended again when nobody is left
- * who would ever hear its id. */
+/* POST /sandboxes, and every other start of a sandbox: one that begins to
+ * start is ended again when nobody is left who would ever hear its id. */
 #include <stdlib.h>
 
 #include "common/cleanup.h"
@@ -13,6 +13,8 @@
 struct creation {
 	struct api *api;
 	struct exchange *exchange; /* NULL: the client is gone */
+	exchange_answer_fn *on_started;
+	void *task; /* the exchange's, before */
 };
 
 static void on_dropped(struct rpc_outcome *outcome, void *owner)
@@ -21,9 +23,9 @@ static void on_dropped(struct rpc_outcome *outcome, void *owner)
 	(void)owner;
 }
 
-static void drop(struct api *api, const struct host_sandbox *sandbox)
+void lifecycle_drop(struct api *api, struct bytes id)
 {
-	const struct host_ref ref = {.id = sandbox->id};
+	const struct host_ref ref = {.id = id};
 	const struct rpc_call call = {
 		.type = MSG_HOST_KILL,
 		.schema = &host_ref_schema,
@@ -35,7 +37,6 @@ static void drop(struct api *api, const struct host_sandbox *sandbox)
 	};
 	struct err err;
 
-	log_info("%.*s: who asked for it is gone", BYTES_ARGS(sandbox->id));
 	if (rpc_ask(api->daemon, &call, NULL, &err) < 0)
 		log_warn("%s", err.text);
 }
@@ -48,42 +49,41 @@ static void on_end(struct exchange *exchange)
 		creation->exchange = NULL;
 }
 
-static void reply(struct exchange *exchange, const struct host_sandbox *sandbox)
+/* There was somebody, so it is ended. */
+static void drop(struct api *api, const struct host_sandbox *sandbox)
 {
-	const char *location = arena_format(
-		exchange->arena, "/v1/sandboxes/%.*s", BYTES_ARGS(sandbox->id));
-
-	if (location)
-		exchange_add_field(exchange, "Location", bytes_str(location));
-	exchange_reply_json(exchange, 202, shown_sandbox(sandbox, false));
+	log_info("%.*s: who asked for it is gone", BYTES_ARGS(sandbox->id));
+	lifecycle_drop(api, sandbox->id);
 }
 
 static void on_outcome(struct rpc_outcome *outcome, void *owner)
 {
 	struct creation *creation = owner;
-	struct exchange *exchange = creation->exchange;
-	struct api *api = creation->api;
+	const struct creation it = *creation;
 
 	free(creation);
-	if (exchange)
-		exchange->task = NULL;
-	if (!exchange && !outcome->err)
-		drop(api, outcome->message);
-	else if (exchange && outcome->err)
-		exchange_fail_outcome(exchange, outcome);
-	else if (exchange)
-		reply(exchange, outcome->message);
+	if (it.exchange) {
+		it.exchange->task = it.task;
+		it.exchange->on_end = NULL;
+	}
+	if (!it.exchange && !outcome->err)
+		drop(it.api, outcome->message);
+	else if (it.exchange && outcome->err)
+		exchange_fail_outcome(it.exchange, outcome);
+	else if (it.exchange)
+		it.on_started(it.exchange, outcome->message, &outcome->fd);
 }
 
-static void ask(struct exchange *exchange, int fd)
+void lifecycle_start(struct exchange *exchange,
+		     const struct exchange_question *question,
+		     exchange_answer_fn *on_started)
 {
 	struct creation *creation = calloc(1, sizeof(*creation));
-	const struct wire_empty empty = {0};
 	const struct rpc_call call = {
-		.type = MSG_HOST_CREATE,
-		.schema = &wire_empty_schema,
-		.message = &empty,
-		.fd = fd,
+		.type = question->type,
+		.schema = question->schema,
+		.message = question->message,
+		.fd = question->fd,
 		.reply_schema = &host_sandbox_schema,
 		.timeout_ms = EXCHANGE_ASK_START_MS,
 		.on_outcome = on_outcome,
@@ -95,7 +95,8 @@ static void ask(struct exchange *exchange, int fd)
 		exchange_fail_memory(exchange);
 		return;
 	}
-	*creation = (struct creation){exchange->api, exchange};
+	*creation = (struct creation){exchange->api, exchange, on_started,
+				      exchange->task};
 	if (rpc_ask(exchange->api->daemon, &call, NULL, &err) < 0) {
 		free(creation);
 		exchange_fail(exchange, 503, "UNAVAILABLE", "%s", err.text);
@@ -103,6 +104,31 @@ static void ask(struct exchange *exchange, int fd)
 	}
 	exchange->task = creation;
 	exchange->on_end = on_end;
+}
+
+static void on_created(struct exchange *exchange, const void *message, int *fd)
+{
+	const struct host_sandbox *sandbox = message;
+	const char *location = arena_format(
+		exchange->arena, "/v1/sandboxes/%.*s", BYTES_ARGS(sandbox->id));
+
+	(void)fd;
+	if (location)
+		exchange_add_field(exchange, "Location", bytes_str(location));
+	exchange_reply_json(exchange, 202, shown_sandbox(sandbox, false));
+}
+
+static void ask(struct exchange *exchange, int fd)
+{
+	const struct wire_empty empty = {0};
+	const struct exchange_question question = {
+		.type = MSG_HOST_CREATE,
+		.schema = &wire_empty_schema,
+		.message = &empty,
+		.fd = fd,
+	};
+
+	lifecycle_start(exchange, &question, on_created);
 }
 
 void lifecycle_create(struct exchange *exchange)

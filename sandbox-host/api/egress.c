@@ -1,4 +1,5 @@
 #include "sandbox-host/api/egress.h"
+#include "sandbox-host/api/execd_isolated.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -140,6 +141,9 @@ static void on_changed(struct rpc_outcome *outcome, void *owner)
 	struct egress_task *task = owner;
 	const struct egress_answer *answer = outcome->message;
 
+	/* Where nothing was heard, too: it may hold by now. */
+	if (outcome->err || answer->status == 200)
+		isolated_end_networked(task->api, bytes_str(task->sandbox));
 	if (!is_answer(task, outcome))
 		return;
 	if (answer->status == 409 && ++task->tries < EGRESS_TRIES_MAX) {
@@ -315,6 +319,9 @@ void egress_begin(struct exchange *exchange, egress_edit_fn *edit_fn,
 		return;
 	}
 	task->exchange = exchange;
+	task->api = exchange->api;
+	(void)snprintf(task->sandbox, sizeof(task->sandbox), "%.*s",
+		       BYTES_ARGS(exchange->sandbox));
 	task->edit = edit_fn;
 	task->tell = tell;
 	task->body = body;

@@ -79,6 +79,8 @@ struct egress_lent {
 
 struct egress_task {
 	struct exchange *exchange;
+	struct api *api;
+	char sandbox[HOST_ID_MAX + 1];
 	struct rpc *rpc;
 	egress_edit_fn *edit; /* NULL: it is only shown */
 	egress_tell_fn *tell;

@@ -19,6 +19,7 @@ static void on_sweep(void *owner)
 	session_sweep(execd, now);
 	pty_sweep(execd, now);
 	kernel_sweep(execd, now);
+	isolated_sweep(execd, now);
 	io_timer_set(execd->sweep, EXECD_SWEEP_MS);
 }
 

@@ -10,7 +10,7 @@
  *	session	 -> /session: a bash that keeps its state
  *	pty	 -> /pty: a terminal over a WebSocket
  *	code	 -> /code: Python that keeps its variables
- *	isolated -> /v1/isolated: what this host says of it
+ *	isolated -> /v1/isolated: sandboxes beside one, in its workspace
  *
  * A foreground command dies with its client; everything dies with this
  * process, as its channels do.
@@ -29,6 +29,7 @@
 #define EXECD_SWEEP_MS	  5000
 #define EXECD_TIMEOUT_MAX (31536000ull * 1000) /* ms: a year */
 
+struct isolated;
 struct kernel;
 struct pty;
 struct session;
@@ -43,6 +44,8 @@ struct execd {
 	size_t pty_count;
 	struct kernel *kernels;
 	size_t kernel_count;
+	struct isolated *isolated;
+	uint64_t reach_changes; /* of what sandboxes may reach, ever */
 	struct io_timer *sweep;
 };
 
@@ -137,5 +140,6 @@ int run_exit_code(const struct exec_end *end);
 void session_sweep(struct execd *execd, uint64_t now_ms);
 void pty_sweep(struct execd *execd, uint64_t now_ms);
 void kernel_sweep(struct execd *execd, uint64_t now_ms);
+void isolated_sweep(struct execd *execd, uint64_t now_ms);
 
 #endif

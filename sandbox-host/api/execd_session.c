@@ -11,7 +11,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/digest.h"
-#include "sandbox-host/api/execd.h"
+#include "sandbox-host/api/execd_session.h"
 
 #define SESSIONS_MAX	     256 /* of all sandboxes */
 #define SESSIONS_SANDBOX_MAX 32
@@ -88,6 +88,7 @@ struct session {
 	struct buf report; /* of the run that goes on */
 	bool is_too_much;  /* more was reported than a state may be */
 	bool is_running;
+	bool is_owned;	  /* by an isolated session, which ends it */
 	bool is_deleted;  /* freed when its run is over */
 	uint64_t used_ms; /* monotonic */
 	struct session *next, *prev;
@@ -114,7 +115,7 @@ static struct session *find(struct exchange *exchange)
 	if (!execd)
 		return NULL;
 	DL_FOREACH(execd->sessions, session)
-	if (!session->is_deleted &&
+	if (!session->is_deleted && !session->is_owned &&
 	    bytes_is(exchange->sandbox, session->sandbox) &&
 	    bytes_is(exchange->pieces[0], session->id))
 		return session;
@@ -128,7 +129,7 @@ void session_sweep(struct execd *execd, uint64_t now_ms)
 	struct session *session, *next;
 
 	DL_FOREACH_SAFE(execd->sessions, session, next)
-	if (!session->is_running &&
+	if (!session->is_running && !session->is_owned &&
 	    session->used_ms + SESSION_IDLE_MS <= now_ms)
 		free_session(session);
 }
@@ -226,8 +227,8 @@ static void on_over(void *owner)
 }
 
 /* bash -c WRAPPER bash COMMAND CWD STATE... False: no memory. */
-static bool wrap(struct exchange *exchange, struct session *session,
-		 struct run_spec *spec)
+static bool wrap(struct exchange *exchange, const struct session *session,
+		 struct run_spec *spec, struct bytes command)
 {
 	struct bytes state = buf_view(&session->state);
 	struct text_item *argv = arena_array(
@@ -240,7 +241,7 @@ static bool wrap(struct exchange *exchange, struct session *session,
 	argv[count++].text = bytes_str("-c");
 	argv[count++].text = bytes_str(wrapper);
 	argv[count++].text = bytes_str("bash");
-	argv[count++].text = spec->text;
+	argv[count++].text = command;
 	/* The wrapper goes there, after the state's own directory. */
 	argv[count++].text = spec->request.cwd;
 	spec->request.cwd = (struct bytes){0};
@@ -260,44 +261,53 @@ static bool wrap(struct exchange *exchange, struct session *session,
 	return true;
 }
 
-static bool take_run(struct exchange *exchange, const json_t *body,
-		     struct session *session, struct run_spec *spec)
+void session_run(struct exchange *exchange, struct session *session,
+		 struct run_spec *spec, struct bytes command)
 {
-	if (!execd_text(exchange, body, "command", true, &spec->text) ||
-	    !execd_cwd(exchange, body, &spec->request.cwd) ||
-	    !execd_number(exchange, body, "timeout", EXECD_TIMEOUT_MAX,
-			  &spec->request.timeout_ms) ||
-	    !execd_shell(exchange, spec->text, &spec->request))
-		return false;
+	if (session->is_running) {
+		exchange_fail(exchange, 409, "RUNTIME_ERROR",
+			      "a command runs in this session already");
+		return;
+	}
+	if (!execd_shell(exchange, spec->text, &spec->request))
+		return;
 	if (spec->request.cwd.len == 0 && buf_len(&session->state) == 0)
 		spec->request.cwd = session->cwd;
-	if (wrap(exchange, session, spec))
-		return true;
-	exchange_fail_memory(exchange);
-	return false;
+	if (!wrap(exchange, session, spec, command)) {
+		exchange_fail_memory(exchange);
+		return;
+	}
+	spec->input = EXEC_REPORT;
+	spec->on_report = on_report;
+	spec->on_over = on_over;
+	spec->owner = session;
+	session->is_running = true;
+	session->used_ms = clock_monotonic_ms();
+	run_begin(exchange, spec);
 }
 
 static void post_run(struct exchange *exchange)
 {
 	struct session *session = find(exchange);
-	struct run_spec spec = {
-		.input = EXEC_REPORT,
-		.on_report = on_report,
-		.on_over = on_over,
-		.owner = session,
-	};
+	struct run_spec spec = {0};
 	json_t *body;
 
 	if (!session || !execd_body(exchange, true, &body))
 		return;
-	if (session->is_running) {
-		exchange_fail(exchange, 409, "RUNTIME_ERROR",
-			      "a command runs in this session already");
-	} else if (take_run(exchange, body, session, &spec)) {
-		session->is_running = true;
-		run_begin(exchange, &spec);
-	}
+	if (execd_text(exchange, body, "command", true, &spec.text) &&
+	    execd_cwd(exchange, body, &spec.request.cwd) &&
+	    execd_number(exchange, body, "timeout", EXECD_TIMEOUT_MAX,
+			 &spec.request.timeout_ms))
+		session_run(exchange, session, &spec, spec.text);
 	json_decref(body);
+}
+
+void session_close(struct session *session)
+{
+	if (session->is_running)
+		session->is_deleted = true;
+	else
+		free_session(session);
 }
 
 static void delete_session(struct exchange *exchange)
@@ -306,12 +316,29 @@ static void delete_session(struct exchange *exchange)
 
 	if (!session)
 		return;
-	/* What runs in it goes on to its end, as its client sees it. */
-	if (session->is_running)
-		session->is_deleted = true;
-	else
-		free_session(session);
+	session_close(session);
 	exchange_reply_empty(exchange, 200);
+}
+
+/* ---- for an isolated session ---- */
+
+struct session *session_open(struct execd *execd, struct bytes sandbox)
+{
+	struct session *session = add(execd, sandbox, (struct bytes){0});
+
+	if (session)
+		session->is_owned = true;
+	return session;
+}
+
+bool session_is_running(const struct session *session)
+{
+	return session->is_running;
+}
+
+uint64_t session_used_ms(const struct session *session)
+{
+	return session->used_ms;
 }
 
 const struct route execd_session_routes[] = {

@@ -11,6 +11,14 @@
 
 /* create.c */
 void lifecycle_create(struct exchange *exchange);
+/* Ask the daemon for a sandbox (answered with it; no other schema or timeout
+ * of question's counts). One whose client is gone by then is ended. The
+ * exchange's task, of its arena, is there again for on_started. */
+void lifecycle_start(struct exchange *exchange,
+		     const struct exchange_question *question,
+		     exchange_answer_fn *on_started);
+/* End one that nobody asked to be told of. */
+void lifecycle_drop(struct api *api, struct bytes id);
 /* list.c */
 void lifecycle_list(struct exchange *exchange);
 /* What every list has: ?page=1&pageSize=20. */

@@ -3,9 +3,11 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "sandbox-host/daemon/answers.h"
 #include "sandbox-host/daemon/answers_store.h"
 #include "sandbox-host/daemon/daemon.h"
 #include "sandbox-host/daemon/images.h"
+#include "sandbox-host/daemon/isolate.h"
 #include "sandbox-host/daemon/pool.h"
 
 #define PERMIT_RATE 1000 /* a second, of one asker */
@@ -25,8 +27,8 @@ static void refuse_memory(struct rpc_ticket ticket)
 	rpc_refuse(ticket, HOST_REFUSED_FULL, "no memory");
 }
 
-static struct entry *find(void *owner, struct bytes id,
-			  struct rpc_ticket ticket)
+struct entry *answers_find(void *owner, struct bytes id,
+			   struct rpc_ticket ticket)
 {
 	struct entry *entry = entry_find(daemon_of(owner), id);
 
@@ -42,7 +44,7 @@ static struct entry *find_for(void *owner, struct bytes id,
 			      enum state_request request,
 			      struct rpc_ticket ticket)
 {
-	struct entry *entry = find(owner, id, ticket);
+	struct entry *entry = answers_find(owner, id, ticket);
 	enum host_state state;
 
 	if (!entry)
@@ -130,13 +132,25 @@ static bool names_directories(const struct sandbox_request *request)
 	       request->policy_path.len > 0;
 }
 
+static bool names_another(const struct sandbox_request *request)
+{
+	for (size_t i = 0; i < request->metadata_count; i++)
+		if (isolate_is_key(request->metadata[i].name))
+			return true;
+	return false;
+}
+
 static int check(const struct asker *asker,
 		 const struct sandbox_request *request,
 		 struct rpc_ticket ticket)
 {
 	const struct daemon *daemon = asker->daemon;
 
-	if (asker == daemon->api.asker && names_directories(request))
+	if (request->is_isolated || request->mode || request->is_offline ||
+	    names_another(request))
+		rpc_refuse(ticket, HOST_REFUSED_FORBIDDEN,
+			   "what stands beside another is not asked for so");
+	else if (asker == daemon->api.asker && names_directories(request))
 		rpc_refuse(ticket, HOST_REFUSED_FORBIDDEN,
 			   "no directory of the host is named from outside");
 	else if (daemon->is_draining)
@@ -192,6 +206,29 @@ static void answer_create(struct rpc_ticket ticket, const void *message,
 	request_release(&memory);
 }
 
+static void answer_isolate(struct rpc_ticket ticket, const void *message,
+			   int *fd, void *owner)
+{
+	const struct host_isolate *wanted = message;
+	const struct sandbox_request request = {0};
+	struct asker *asker = owner;
+	struct entry *entry = find_for(owner, wanted->id, STATE_USE, ticket);
+
+	(void)fd;
+	if (!entry)
+		return;
+	if (asker != asker->daemon->api.asker)
+		rpc_refuse(ticket, HOST_REFUSED_FORBIDDEN,
+			   "isolated sessions are the API's");
+	else if (wanted->mode == REQUEST_MODE_POLICY)
+		rpc_refuse(ticket, HOST_REFUSED_INVALID, "there is no mode");
+	else if (isolate_is(entry))
+		rpc_refuse(ticket, HOST_REFUSED_UNSUPPORTED,
+			   "an isolated session has none of its own");
+	else if (check(asker, &request, ticket) == 0)
+		isolate_begin(entry, wanted, ticket);
+}
+
 static bool has_pair(const struct host_sandbox *sandbox,
 		     const struct text_pair *pair)
 {
@@ -222,6 +259,21 @@ static bool fits(const struct host_list *list)
 	return wire_encode(&host_list_schema, list, &out, NULL) == 0;
 }
 
+/* Whoever asks from outside sees the sandboxes that it made, unless it asks
+ * for those beside them. */
+static bool is_shown(const struct asker *asker, const struct entry *entry,
+		     const struct host_query *query)
+{
+	if (entry->is_pooled)
+		return false;
+	if (asker != asker->daemon->api.asker || !isolate_is(entry))
+		return true;
+	for (size_t i = 0; i < query->metadata_count; i++)
+		if (bytes_is(query->metadata[i].name, ISOLATED_OF_KEY))
+			return true;
+	return false;
+}
+
 static void answer_list(struct rpc_ticket ticket, const void *message, int *fd,
 			void *owner)
 {
@@ -234,7 +286,8 @@ static void answer_list(struct rpc_ticket ticket, const void *message, int *fd,
 
 	(void)fd;
 	for (entry = daemon_of(owner)->entries; entry; entry = entry->next) {
-		if (entry->is_pooled || !matches(&entry->sandbox, query))
+		if (!is_shown(owner, entry, query) ||
+		    !matches(&entry->sandbox, query))
 			continue;
 		if (list.total++ >= query->skip && list.sandboxes_count < limit)
 			sandboxes[list.sandboxes_count++] = entry->sandbox;
@@ -248,7 +301,7 @@ static void answer_show(struct rpc_ticket ticket, const void *message, int *fd,
 			void *owner)
 {
 	const struct host_ref *ref = message;
-	const struct entry *entry = find(owner, ref->id, ticket);
+	const struct entry *entry = answers_find(owner, ref->id, ticket);
 
 	(void)fd;
 	if (entry)
@@ -333,68 +386,6 @@ static void answer_renew(struct rpc_ticket ticket, const void *message, int *fd,
 		pass_on(entry, ticket, &call, true);
 }
 
-/* ---- metadata ---- */
-
-static bool is_named(const struct host_patch *patch, struct bytes name)
-{
-	for (size_t i = 0; i < patch->unset_count; i++)
-		if (bytes_equal(patch->unset[i].text, name))
-			return true;
-	return false;
-}
-
-/* Append or replace; -1: there are too many. */
-static int put(struct text_pair *pairs, size_t *count,
-	       const struct text_pair *pair)
-{
-	for (size_t i = 0; i < *count; i++)
-		if (bytes_equal(pairs[i].name, pair->name)) {
-			pairs[i].value = pair->value;
-			return 0;
-		}
-	if (*count == REQUEST_METADATA_MAX)
-		return -1;
-	pairs[(*count)++] = *pair;
-	return 0;
-}
-
-static void answer_metadata(struct rpc_ticket ticket, const void *message,
-			    int *fd, void *owner)
-{
-	const struct host_patch *patch = message;
-	struct entry *entry = find(owner, patch->id, ticket);
-	struct text_pair pairs[REQUEST_METADATA_MAX];
-	struct host_sandbox copy;
-	size_t count = 0;
-	int result = 0;
-	struct err err;
-
-	(void)fd;
-	if (!entry)
-		return;
-	if (!state_accepts((enum host_state)entry->sandbox.state,
-			   STATE_CHANGE)) {
-		rpc_refuse(ticket, HOST_REFUSED_STATE, "the sandbox is over");
-		return;
-	}
-	copy = entry->sandbox;
-	for (size_t i = 0; i < copy.metadata_count; i++)
-		if (!is_named(patch, copy.metadata[i].name))
-			pairs[count++] = copy.metadata[i];
-	for (size_t i = 0; i < patch->set_count && result == 0; i++)
-		if (!is_named(patch, patch->set[i].name))
-			result = put(pairs, &count, &patch->set[i]);
-	copy.metadata = pairs;
-	copy.metadata_count = count;
-	if (result < 0)
-		rpc_refuse(ticket, HOST_REFUSED_INVALID, "more than %d entries",
-			   REQUEST_METADATA_MAX);
-	else if (entry_store(entry, &copy, &err) < 0)
-		rpc_refuse(ticket, HOST_REFUSED, "%s", err.text);
-	else
-		reply_sandbox(ticket, entry);
-}
-
 /* ---- the inside ---- */
 
 static void answer_channel(struct rpc_ticket ticket, const void *message,
@@ -474,7 +465,7 @@ static void answer_events(struct rpc_ticket ticket, const void *message,
 	const struct host_after *after = message;
 
 	(void)fd;
-	if (find(owner, after->id, ticket))
+	if (answers_find(owner, after->id, ticket))
 		follow_add(daemon_of(owner), ticket, after, false);
 }
 
@@ -484,7 +475,7 @@ static void answer_logs(struct rpc_ticket ticket, const void *message, int *fd,
 	const struct host_after *after = message;
 
 	(void)fd;
-	if (find(owner, after->id, ticket))
+	if (answers_find(owner, after->id, ticket))
 		follow_add(daemon_of(owner), ticket, after, true);
 }
 
@@ -509,6 +500,8 @@ static void answer_status(struct rpc_ticket ticket, const void *message,
 }
 
 const struct rpc_permit answers_permits[] = {
+	{MSG_HOST_ISOLATE, &host_isolate_schema, answer_isolate, false,
+	 PERMIT_RATE},
 	{MSG_HOST_CREATE, &wire_empty_schema, answer_create, true, PERMIT_RATE},
 	{MSG_HOST_LIST, &host_query_schema, answer_list, false, PERMIT_RATE},
 	{MSG_HOST_SHOW, &host_ref_schema, answer_show, false, PERMIT_RATE},
@@ -518,7 +511,7 @@ const struct rpc_permit answers_permits[] = {
 	{MSG_HOST_PAUSE, &host_ref_schema, answer_pause, false, PERMIT_RATE},
 	{MSG_HOST_RESUME, &host_ref_schema, answer_resume, false, PERMIT_RATE},
 	{MSG_HOST_RENEW, &host_renew_schema, answer_renew, false, PERMIT_RATE},
-	{MSG_HOST_METADATA, &host_patch_schema, answer_metadata, false,
+	{MSG_HOST_METADATA, &host_patch_schema, answers_metadata, false,
 	 PERMIT_RATE},
 	{MSG_HOST_CHANNEL, &host_channel_schema, answer_channel, false,
 	 PERMIT_RATE},

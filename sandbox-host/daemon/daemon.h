@@ -14,6 +14,7 @@
  *	adopt   -> those that were there before us
  *	keep    -> the channel to a supervisor: what it says, its loss
  *	answers -> what may be asked of us
+ *	isolate -> sandboxes beside others, in their workspace
  *	follow  -> those who wait for events and logs
  *	askers  -> who asks: the channels of host.sock
  *	serve_api -> the process that serves the HTTP API

@@ -8,6 +8,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "sandbox-host/daemon/daemon.h"
+#include "sandbox-host/daemon/isolate.h"
 #include "sandbox-host/tree.h"
 
 #define ENTRY_ARENA_MAX (256 * 1024)
@@ -172,6 +173,7 @@ static void has_become(struct entry *entry, enum host_state before)
 		io_timer_set(entry->deadline, 0);
 	answer_waiters(entry);
 	follow_look(entry->daemon);
+	isolate_follow(entry);
 }
 
 void entry_become(struct entry *entry, enum host_state state,

@@ -8,6 +8,9 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "sandbox-host/daemon/daemon.h"
+#include "sandbox-host/daemon/isolate.h"
+#include "sandbox-host/overlay.h"
+#include "sandbox-host/session/changes.h"
 #include "sandbox-host/tree.h"
 
 /* ---- what it says ---- */
@@ -94,6 +97,20 @@ void keep_kill(struct entry *entry)
 		(void)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
 }
 
+/* Nobody may commit what is left of an isolated session. */
+static void drop_changes(const struct entry *entry)
+{
+	char path[PATH_MAX];
+	struct overlay *overlay;
+	struct err err;
+
+	if (changes_path(entry->id, path, &err) < 0)
+		return;
+	overlay = overlay_open(path, OVERLAY_DROP, &err);
+	if (overlay)
+		(void)overlay_discard(overlay, &err);
+}
+
 /* It takes a while until the kernel has taken all away: so a child does it. */
 void keep_sweep(const struct entry *entry)
 {
@@ -116,6 +133,8 @@ void keep_sweep(const struct entry *entry)
 	(void)snprintf(path, sizeof(path), "%s/%s" LAYERS_SUFFIX,
 		       entry->daemon->config.workspaces, entry->id);
 	(void)tree_remove(AT_FDCWD, path);
+	if (isolate_is(entry))
+		drop_changes(entry);
 	_exit(0);
 }
 

@@ -22,6 +22,7 @@
 #include "common/log.h"
 #include "sandbox-host/daemon/daemon.h"
 #include "sandbox-host/daemon/images.h"
+#include "sandbox-host/daemon/isolate.h"
 #include "sandbox-host/daemon/jobs.h"
 #include "sandbox-host/daemon/pool.h"
 #include "sandbox-host/daemon/snapshots.h"
@@ -291,6 +292,7 @@ static int run(struct daemon *daemon, struct err *err)
 	    snapshots_open(daemon, err) < 0 || pool_open(daemon, err) < 0 ||
 	    askers_open(daemon, err) < 0 || serve_api_open(daemon, err) < 0)
 		return -1;
+	isolate_end_all(daemon);
 	log_info("ready: run %s, %zu sandboxes", daemon->config.run,
 		 daemon->live_count);
 	pool_fill(daemon);

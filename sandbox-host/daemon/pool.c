@@ -151,7 +151,8 @@ static bool is_bare(const struct sandbox_request *request)
 	       request->volumes_count == 0 && request->caller_count == 0 &&
 	       request->env_count == 0 && request->entrypoint_count == 0 &&
 	       request->memory_bytes == 0 && request->processes == 0 &&
-	       request->cpu_milli == 0;
+	       request->cpu_milli == 0 && !request->is_isolated &&
+	       request->mode == 0 && !request->is_offline;
 }
 
 static struct entry *find(const struct daemon *daemon,

@@ -20,6 +20,7 @@
 #include "sandbox-host/flow/messages_egress.h"
 #include "sandbox-host/flow/messages_files.h"
 #include "sandbox-host/flow/messages_host.h"
+#include "sandbox-host/flow/messages_isolated.h"
 #include "sandbox-host/flow/messages_store.h"
 #include "sandbox-host/flow/messages_supervisor.h"
 
@@ -42,13 +43,14 @@ enum host_msg_type {
 	MSG_HOST_EVENTS,  /* host_after -> host_events */
 	MSG_HOST_LOGS,	  /* host_after -> host_log */
 	MSG_HOST_STATUS,  /* empty -> host_status */
-	MSG_HOST_METRICS = 325,	  /* host_ref -> host_metrics */
-	MSG_HOST_IMAGES = 400,	  /* empty -> host_images */
-	MSG_HOST_IMAGE_PULL,	  /* host_name -> host_image, once there */
-	MSG_HOST_IMAGE_REMOVE,	  /* host_name -> empty */
-	MSG_HOST_SNAPSHOT,	  /* host_snapshot_request -> host_snapshot */
-	MSG_HOST_SNAPSHOTS,	  /* host_page -> host_snapshots */
-	MSG_HOST_SNAPSHOT_SHOW,	  /* host_ref -> host_snapshot */
+	MSG_HOST_METRICS = 325, /* host_ref -> host_metrics */
+	MSG_HOST_ISOLATE,	/* host_isolate -> host_sandbox, once it runs */
+	MSG_HOST_IMAGES = 400,	/* empty -> host_images */
+	MSG_HOST_IMAGE_PULL,	/* host_name -> host_image, once there */
+	MSG_HOST_IMAGE_REMOVE,	/* host_name -> empty */
+	MSG_HOST_SNAPSHOT,	/* host_snapshot_request -> host_snapshot */
+	MSG_HOST_SNAPSHOTS,	/* host_page -> host_snapshots */
+	MSG_HOST_SNAPSHOT_SHOW, /* host_ref -> host_snapshot */
 	MSG_HOST_SNAPSHOT_REMOVE, /* host_ref -> empty */
 
 	/* sallyport-host -> the supervisor of a sandbox, requests */
@@ -61,6 +63,8 @@ enum host_msg_type {
 	MSG_SUPERVISOR_CONNECT,	      /* host_port -> empty + fd */
 	MSG_SUPERVISOR_PORT,	      /* host_port -> host_address */
 	MSG_SUPERVISOR_METRICS = 345, /* empty -> host_metrics */
+	MSG_SUPERVISOR_ISOLATE,	      /* supervisor_isolate -> empty + fd:
+					 sandbox_request */
 	/* a supervisor -> sallyport-host, notifications */
 	MSG_SUPERVISOR_STATE = 338, /* supervisor_state: it became that */
 	MSG_SUPERVISOR_EVENTS,	    /* host_events: those that are new */
@@ -96,6 +100,11 @@ enum host_msg_type {
 	MSG_FILE_LINK,	     /* file_pair -> empty: a symbolic one */
 	MSG_FILE_SET_ACCESS, /* file_access -> empty */
 	MSG_FILE_REPLACE,    /* empty + fd: file_replace -> file_count */
+
+	/* the API -> a supervisor, on a channel for it, requests */
+	MSG_CHANGES_SHOW = 390, /* empty -> empty + fd: changes_list */
+	MSG_CHANGES_COMMIT, /* changes_wish -> changes_result; what was applied
+			       ends the sandbox */
 };
 
 enum host_refusal {

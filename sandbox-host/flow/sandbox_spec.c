@@ -59,6 +59,9 @@ static const struct wire_field sandbox_request_fields[] = {
 	WIRE_LIST(struct sandbox_request, metadata, REQUEST_METADATA_MAX,
 		  &metadata_schema),
 	WIRE_BYTES(struct sandbox_request, note, REQUEST_NOTE_MAX),
+	WIRE_BOOL(struct sandbox_request, is_isolated),
+	WIRE_ENUM(struct sandbox_request, mode, REQUEST_MODE_MAX),
+	WIRE_BOOL(struct sandbox_request, is_offline),
 };
 const struct wire_schema sandbox_request_schema = WIRE_SCHEMA(
 	"sandbox-request", struct sandbox_request, sandbox_request_fields);

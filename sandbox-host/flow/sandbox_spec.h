@@ -42,6 +42,15 @@ struct volume_request {
 	bool is_read_only;
 };
 
+/* How its workspace is to be, where that is not the policy's to say. */
+enum request_mode {
+	REQUEST_MODE_POLICY,
+	REQUEST_MODE_WRITE,
+	REQUEST_MODE_OVERLAY,
+	REQUEST_MODE_READ,
+	REQUEST_MODE_MAX
+};
+
 /* A sandbox. Bytes are any but NUL. */
 struct sandbox_request {
 	struct bytes name;	   /* may be empty; need not be unique */
@@ -71,6 +80,11 @@ struct sandbox_request {
 	const struct text_pair *metadata;
 	size_t metadata_count;
 	struct bytes note; /* kept for whoever asked, shown to nobody inside */
+	/* It stands beside another one, in whose workspace it works
+	 * (messages_isolated.h): the daemon's to say, nobody else's. */
+	bool is_isolated;
+	uint8_t mode;	 /* enum request_mode */
+	bool is_offline; /* nothing leaves it */
 };
 extern const struct wire_schema sandbox_request_schema;
 

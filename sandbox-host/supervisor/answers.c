@@ -115,9 +115,19 @@ static void answer_channel(struct rpc_ticket ticket, const void *message,
 		agents_open(supervisor, ticket);
 		return;
 	}
-	channel = wanted->kind == HOST_CHANNEL_EGRESS
-			  ? egress_open(supervisor, &err)
-			  : exec_open(supervisor, &err);
+	if (wanted->kind == HOST_CHANNEL_CHANGES &&
+	    !(supervisor->request.is_isolated && supervisor->changes[0])) {
+		rpc_refuse(ticket, HOST_REFUSED_STATE,
+			   "it works in the workspace itself, or reads it "
+			   "alone: no changes of its own are kept");
+		return;
+	}
+	if (wanted->kind == HOST_CHANNEL_CHANGES)
+		channel = changes_open(supervisor, &err);
+	else
+		channel = wanted->kind == HOST_CHANNEL_EGRESS
+				  ? egress_open(supervisor, &err)
+				  : exec_open(supervisor, &err);
 	if (channel < 0)
 		rpc_refuse(ticket, HOST_REFUSED_FULL, "%s", err.text);
 	else
@@ -205,7 +215,16 @@ static void answer_metrics(struct rpc_ticket ticket, const void *message,
 		rpc_reply(ticket, &host_metrics_schema, &metrics, -1);
 }
 
+static void answer_isolate(struct rpc_ticket ticket, const void *message,
+			   int *fd, void *owner)
+{
+	if (is_in(owner, HOST_RUNNING, ticket))
+		isolate_answer(ticket, message, fd, owner);
+}
+
 static const struct rpc_permit permits[] = {
+	{MSG_SUPERVISOR_ISOLATE, &supervisor_isolate_schema, answer_isolate,
+	 false, 0},
 	{MSG_SUPERVISOR_METRICS, &wire_empty_schema, answer_metrics, false, 0},
 	{MSG_SUPERVISOR_SHOW, &wire_empty_schema, answer_show, false, 0},
 	{MSG_SUPERVISOR_END, &supervisor_end_schema, answer_end, false, 0},

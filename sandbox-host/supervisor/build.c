@@ -81,7 +81,10 @@ static int load_policy(struct supervisor *supervisor, struct bytes *text,
 	if (find_policy(supervisor, text, err) < 0)
 		return -1;
 	supervisor->policy = policy_compile(*text, &variables, &errors);
-	if (supervisor->policy && bounds_check(supervisor, err) < 0)
+	if (supervisor->policy &&
+	    (bounds_check(supervisor, err) < 0 ||
+	     isolate_set_mode(supervisor->policy, &supervisor->request, err) <
+		     0))
 		return -1;
 	if (supervisor->policy)
 		return command_gate_open(&supervisor->gate,
@@ -146,7 +149,9 @@ static void settle_changes(struct supervisor *supervisor)
 
 void build_remove_workspace(struct supervisor *supervisor)
 {
-	if (supervisor->changes[0])
+	if (supervisor->changes[0] && supervisor->request.is_isolated)
+		changes_finish(supervisor);
+	else if (supervisor->changes[0])
 		settle_changes(supervisor);
 	if (supervisor->owns_workspace)
 		tree_remove(AT_FDCWD, supervisor->workspace);
@@ -194,6 +199,17 @@ static int make_session(struct supervisor *supervisor, struct bytes policy,
 		result = attachment_wait(&supervisor->attachment, err);
 	client_close(&client);
 	return result;
+}
+
+/* Who connects to what is closed is refused, at once. */
+static void close_listeners(const struct sandbox_listeners *listeners)
+{
+	const int fds[] = {listeners->tcp4, listeners->tcp6, listeners->udp,
+			   listeners->tcp_dns};
+
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		if (fds[i] >= 0)
+			(void)close(fds[i]);
 }
 
 /* ---- sandbox ---- */
@@ -287,10 +303,13 @@ static int make_sandbox(struct supervisor *supervisor, struct err *err)
 	supervisor->sandbox = sandbox_start(&spec, err);
 	if (!supervisor->sandbox)
 		return -1;
-	if (sandbox_ready(supervisor->sandbox, &listeners, err) < 0 ||
-	    attachment_give(&supervisor->attachment,
-			    json_text(supervisor->session.json, "id"),
-			    &listeners, err) < 0)
+	if (sandbox_ready(supervisor->sandbox, &listeners, err) < 0)
+		return -1;
+	if (supervisor->request.is_offline)
+		close_listeners(&listeners);
+	else if (attachment_give(&supervisor->attachment,
+				 json_text(supervisor->session.json, "id"),
+				 &listeners, err) < 0)
 		return -1;
 	return service_begin(supervisor->sandbox, err);
 }

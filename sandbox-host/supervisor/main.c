@@ -190,6 +190,7 @@ static void run(struct supervisor *supervisor)
 			rpc_queued(supervisor->daemon) > 0;
 	     i++)
 		(void)io_loop_turn(supervisor->loop, LAST_TURN_MS, &err);
+	changes_close(supervisor);
 	answers_close(supervisor);
 }
 

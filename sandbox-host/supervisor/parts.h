@@ -60,6 +60,24 @@ void answers_close(struct supervisor *supervisor);
 int egress_open(struct supervisor *supervisor, struct err *err);
 void egress_close_all(struct supervisor *supervisor);
 
+/* ---- isolate.c ---- */
+
+/* What another sandbox is to be made of that works in our workspace. */
+void isolate_answer(struct rpc_ticket ticket, const void *message, int *fd,
+		    void *owner);
+/* Is the mode that was asked for within what policy allows? Then it is the
+ * policy's from now on. 0, or -1. */
+int isolate_set_mode(struct policy *policy,
+		     const struct sandbox_request *request, struct err *err);
+
+/* ---- changes.c ---- */
+
+/* A channel of MSG_CHANGES_*; its other end. -1 with *err. */
+int changes_open(struct supervisor *supervisor, struct err *err);
+void changes_close(struct supervisor *supervisor);
+/* The sandbox has ended: commit what was asked for, then drop the rest. */
+void changes_finish(struct supervisor *supervisor);
+
 /* ---- inside.c ---- */
 
 int inside_begin(struct supervisor *supervisor, struct err *err);

@@ -11,6 +11,8 @@
  *	inside  -> words of process 1, to whoever waits for them
  *	exec    -> commands, each with a channel to who asked for it
  *	admit   -> those that the policy lets run
+ *	isolate -> another sandbox beside this one, in its workspace
+ *	changes -> what an isolated session changed there
  *	agents  -> what serves files inside
  *	ports   -> ports of the inside on the host's loopback
  *	output  -> what the entrypoint writes, to the sandbox's log
@@ -63,6 +65,8 @@ struct waiting {
 	struct waiting *next, *prev;
 };
 
+struct changes_channel;
+struct commit;
 struct egress;
 struct exec;
 struct port;
@@ -120,6 +124,10 @@ struct supervisor {
 	/* egress */
 	struct egress *egresses;
 	size_t egress_count;
+
+	/* changes, of an isolated session */
+	struct changes_channel *changes_channel; /* one at a time */
+	struct commit *commit; /* wanted when it ends; NULL: none is */
 
 	/* answers */
 	struct rpc *daemon; /* NULL: there is none now */

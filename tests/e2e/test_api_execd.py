@@ -215,7 +215,7 @@ def test_what_makes_no_sense_is_refused_with_words(execd, body, status, code):
     ("DELETE", "/command", 400),
     ("POST", "/session/bash-unknown/run", 404),
     ("DELETE", "/session/bash-unknown", 404),
-    ("POST", "/v1/isolated/session", 501),
+    ("POST", "/v1/isolated/session", 400),
     ("GET", "/nothing", 404),
     ("PUT", "/command", 405),
 ])
@@ -399,12 +399,6 @@ def test_sessions_are_bounded(host):
         execd.json("POST", "/session")
     status, _, text = execd.ask("POST", "/session")
     assert status == 429 and "32" in json.loads(text)["message"]
-
-
-def test_isolated_runs_are_said_not_to_be_there(execd):
-    answer = execd.json("GET", "/v1/isolated/capabilities")
-    assert answer["available"] is False and answer["message"]
-    assert execd.json("GET", "/v1/isolated/sessions") == {"sessions": []}
 
 
 # ---- metrics ----

@@ -108,6 +108,9 @@ static void what_is_asked_for_beside_the_pool_is_not_from_there(void **state)
 		{.memory_bytes = 1},
 		{.processes = 1},
 		{.cpu_milli = 500},
+		{.is_isolated = true},
+		{.mode = REQUEST_MODE_READ},
+		{.is_offline = true},
 	};
 	struct rig *rig = *state;
 

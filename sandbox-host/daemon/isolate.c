@@ -1,0 +1,200 @@
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "sandbox-host/daemon/isolate.h"
+
+/* One that is being made. */
+struct isolation {
+	struct daemon *daemon;
+	struct rpc_ticket ticket;
+	char of[HOST_ID_MAX + 1];
+};
+
+bool isolate_is_key(struct bytes name)
+{
+	return bytes_is(name, ISOLATED_OF_KEY);
+}
+
+/* Empty: it stands alone. */
+static struct bytes of(const struct entry *entry)
+{
+	const struct host_sandbox *sandbox = &entry->sandbox;
+
+	for (size_t i = 0; i < sandbox->metadata_count; i++)
+		if (isolate_is_key(sandbox->metadata[i].name))
+			return sandbox->metadata[i].value;
+	return (struct bytes){0};
+}
+
+bool isolate_is(const struct entry *entry)
+{
+	return of(entry).len > 0;
+}
+
+/* ---- the beginning ---- */
+
+/* What the supervisor said it is to be made of. */
+static bool is_what_was_asked(const struct entry *entry,
+			      const struct sandbox_request *request)
+{
+	return request->is_isolated && request->metadata_count == 1 &&
+	       isolate_is_key(request->metadata[0].name) &&
+	       bytes_is(request->metadata[0].value, entry->id) &&
+	       bytes_equal(request->workspace, entry->sandbox.workspace) &&
+	       bytes_equal(request->image, entry->sandbox.image) &&
+	       request->snapshot.len == 0 && request->entrypoint_count == 0;
+}
+
+static void make(struct isolation *isolation, struct entry *entry, int fd)
+{
+	const struct spawn_for who = {
+		.uid = (uid_t)entry->sandbox.owner_uid,
+		.is_bounded = entry->is_bounded,
+	};
+	struct request_memory memory;
+	struct sandbox_request request;
+	struct entry *made = NULL;
+	struct err err;
+
+	if (sandbox_request_open(fd, &memory, &request, &err) < 0) {
+		rpc_refuse(isolation->ticket, HOST_REFUSED, "%s", err.text);
+		return;
+	}
+	err_set(&err, ERR_INVALID, "its supervisor says what can not be");
+	if (is_what_was_asked(entry, &request))
+		made = spawn(entry->daemon, fd, &request, &who, &err);
+	if (!made)
+		rpc_refuse(isolation->ticket, HOST_REFUSED, "%s", err.text);
+	else if (entry_wait(made, isolation->ticket, false) < 0)
+		rpc_refuse(isolation->ticket, HOST_REFUSED_FULL, "no memory");
+	request_release(&memory);
+}
+
+static void on_outcome(struct rpc_outcome *outcome, void *owner)
+{
+	struct isolation *isolation = owner;
+	struct entry *entry =
+		entry_find(isolation->daemon, bytes_str(isolation->of));
+
+	if (outcome->refusal)
+		rpc_refuse(isolation->ticket, outcome->refusal->code, "%.*s",
+			   BYTES_ARGS(outcome->refusal->detail));
+	else if (outcome->err)
+		rpc_refuse(isolation->ticket, HOST_REFUSED_UNREACHABLE, "%s",
+			   outcome->err->text);
+	else if (!entry || entry->sandbox.state != HOST_RUNNING)
+		rpc_refuse(isolation->ticket, HOST_REFUSED_STATE,
+			   "the sandbox does not run any more");
+	else
+		make(isolation, entry, outcome->fd);
+	free(isolation);
+}
+
+void isolate_begin(struct entry *entry, const struct host_isolate *wanted,
+		   struct rpc_ticket ticket)
+{
+	const struct supervisor_isolate asked = {
+		.workspace = wanted->workspace,
+		.mode = wanted->mode,
+		.is_offline = wanted->is_offline,
+		.image = entry->sandbox.image,
+	};
+	struct isolation *isolation = calloc(1, sizeof(*isolation));
+	const struct rpc_call call = {
+		.type = MSG_SUPERVISOR_ISOLATE,
+		.schema = &supervisor_isolate_schema,
+		.message = &asked,
+		.fd = -1,
+		.reply_schema = &wire_empty_schema,
+		.timeout_ms = SUPERVISOR_TIMEOUT_MS,
+		.on_outcome = on_outcome,
+		.owner = isolation,
+	};
+	struct err err;
+
+	if (!isolation) {
+		rpc_refuse(ticket, HOST_REFUSED_FULL, "no memory");
+		return;
+	}
+	isolation->daemon = entry->daemon;
+	isolation->ticket = ticket;
+	memcpy(isolation->of, entry->id, sizeof(isolation->of));
+	if (rpc_ask(entry->rpc, &call, NULL, &err) == 0)
+		return;
+	rpc_refuse(ticket, HOST_REFUSED_UNREACHABLE, "%s", err.text);
+	free(isolation);
+}
+
+/* ---- as the other one fares ---- */
+
+static void end(struct entry *entry, const char *why)
+{
+	const struct supervisor_end message = {.reason = bytes_str(why)};
+	enum host_state state = (enum host_state)entry->sandbox.state;
+	struct err err;
+
+	if (state_is_over(state) || state == HOST_STOPPING)
+		return;
+	if (!entry->rpc || !state_accepts(state, STATE_KILL) ||
+	    rpc_tell(entry->rpc, MSG_SUPERVISOR_END, &supervisor_end_schema,
+		     &message, -1, &err) < 0)
+		keep_kill(entry);
+	else
+		entry_become(entry, HOST_STOPPING, why, "");
+}
+
+static void on_told(struct rpc_outcome *outcome, void *owner)
+{
+	(void)owner;
+	if (outcome->err)
+		log_warn("an isolated session: %s", outcome->err->text);
+}
+
+static void tell(struct entry *entry, uint16_t type, enum host_state in)
+{
+	const struct wire_empty empty = {0};
+	const struct rpc_call call = {
+		.type = type,
+		.schema = &wire_empty_schema,
+		.message = &empty,
+		.fd = -1,
+		.reply_schema = &wire_empty_schema,
+		.timeout_ms = SUPERVISOR_TIMEOUT_MS,
+		.on_outcome = on_told,
+	};
+	struct err err;
+
+	if (entry->rpc && entry->sandbox.state == in &&
+	    rpc_ask(entry->rpc, &call, NULL, &err) < 0)
+		log_warn("%s: %s", entry->id, err.text);
+}
+
+void isolate_follow(const struct entry *entry)
+{
+	enum host_state state = (enum host_state)entry->sandbox.state;
+	struct entry *other;
+
+	DL_FOREACH(entry->daemon->entries, other)
+	{
+		if (!bytes_is(of(other), entry->id))
+			continue;
+		if (state == HOST_STOPPING || state_is_over(state))
+			end(other, "sandbox_ended");
+		else if (state == HOST_PAUSED)
+			tell(other, MSG_SUPERVISOR_PAUSE, HOST_RUNNING);
+		else if (state == HOST_RUNNING)
+			tell(other, MSG_SUPERVISOR_RESUME, HOST_PAUSED);
+	}
+}
+
+void isolate_end_all(struct daemon *daemon)
+{
+	struct entry *entry;
+
+	DL_FOREACH(daemon->entries, entry)
+	if (isolate_is(entry))
+		end(entry, "api_ended");
+}

@@ -1,0 +1,24 @@
+/*
+ * Isolated sessions: each is a sandbox that works in the workspace of another
+ * one. It was asked for through the API, which alone knows it by its session:
+ * so it ends with the API, as with the sandbox beside which it stands.
+ */
+#ifndef SANDBOX_HOST_DAEMON_ISOLATE_H
+#define SANDBOX_HOST_DAEMON_ISOLATE_H
+
+#include "sandbox-host/daemon/daemon.h"
+
+/* Begin to make one beside entry, which runs; the ticket is answered once it
+ * does as well. */
+void isolate_begin(struct entry *entry, const struct host_isolate *wanted,
+		   struct rpc_ticket ticket);
+/* Is it one that stands beside another? */
+bool isolate_is(const struct entry *entry);
+/* Does a name say that it is one? Nobody else's to give. */
+bool isolate_is_key(struct bytes name);
+/* entry has another state: those beside it rest, go on and end with it. */
+void isolate_follow(const struct entry *entry);
+/* Nobody is there any more who could ask for any of them. */
+void isolate_end_all(struct daemon *daemon);
+
+#endif

@@ -1,0 +1,363 @@
+"""Isolated sessions of a sandbox: raw requests, and the SDK of OpenSandbox."""
+import json
+import os
+import pathlib
+import signal
+
+import pytest
+from api import Api, install_sdk
+from execd import Execd, told
+from waiting import wait_until
+
+OVERLAY = """version: 1
+filesystem: {workspace: {mode: overlay}}
+"""
+READ = """version: 1
+filesystem: {workspace: {mode: read}}
+"""
+PROGRAM = """
+const box = await Sandbox.connect({ connectionConfig: connection,
+                                    sandboxId: process.argv[2] });
+const path = process.argv[3];
+const got = {};
+const can = await box.isolation.capabilities();
+got.can = [can.available, can.commit_supported, can.diff_supported];
+const one = await box.isolation.create({
+  workspace: { path, mode: "overlay" }, idle_timeout_seconds: 900 });
+await one.run("cd /usr; A=kept");
+const run = await one.run("echo $A $B; pwd; cat " + path + "/base; exit 3",
+                          { envs: { B: "it's" } });
+got.run = [run.exitCode, run.logs.stdout.map(l => l.text)];
+got.late = (await one.run("sleep 77.5", { timeout_seconds: 1 })).exitCode;
+await one.files.writeFiles([{ path: path + "/sdk", data: "inside" }]);
+got.read = await one.files.readFile(path + "/sdk");
+got.outside = (await box.commands.run("ls " + path)).logs.stdout
+  .map(l => l.text);
+const state = await one.get();
+got.state = [state.status, state.workspace, state.share_net,
+             state.idle_timeout_seconds, state.profile];
+got.list = (await box.isolation.list()).map(
+  s => [s.session_id === one.sessionId, s.status]);
+const again = await box.isolation.attach(one.sessionId);
+got.again = (await again.run("echo $A")).logs.stdout.map(l => l.text);
+await one.delete();
+got.left = (await box.isolation.list()).length;
+try { await one.run("true"); } catch (error) { got.gone = error.statusCode; }
+const once = await box.isolation.runOnce("cat base", path,
+                                         { workspaceMode: "ro" });
+got.once = [once.exitCode, once.logs.stdout.map(l => l.text)];
+await box.close();
+console.log(JSON.stringify(got));
+"""
+
+
+@pytest.fixture(scope="module")
+def host(gateway, tmp_path_factory):
+    host = Api(gateway, tmp_path_factory.mktemp("iso")).start()
+    yield host
+    host.stop()
+    host.check()
+
+
+class Isolated:
+    """A sandbox with a file `base`, and its isolated sessions."""
+
+    def __init__(self, host, box):
+        self.host, self.box = host, box
+        self.execd = Execd(host, box)
+        code, lines, _ = self.execd.run("pwd; echo old > base")
+        self.path = lines[0]
+
+    def create(self, mode="overlay", status=201, **more):
+        return self.execd.json("POST", "/v1/isolated/session", {
+            "workspace": {"path": self.path, "mode": mode}, **more}, status)
+
+    def open(self, *words, **more):
+        return self.create(*words, **more)["session_id"]
+
+    def run(self, session, code, **more):
+        return told(self.execd.stream(f"/v1/isolated/session/{session}/run",
+                                      {"code": code, **more}))
+
+    def ask(self, method, session, path="", body=None, status=200):
+        return self.execd.json(
+            method, f"/v1/isolated/session/{session}{path}", body, status)
+
+    def close(self, session):
+        self.execd.ask("DELETE", f"/v1/isolated/session/{session}")
+
+
+@pytest.fixture(scope="module")
+def iso(host):
+    return Isolated(host, host.make())
+
+
+@pytest.fixture
+def session(iso):
+    name = iso.open()
+    yield name
+    iso.close(name)
+
+
+# ---- life ----
+
+def test_the_sdk_uses_isolated_sessions(host, iso, tmp_path):
+    got = host.node(install_sdk(tmp_path), PROGRAM, iso.box, iso.path)
+    assert got == {
+        "can": [True, True, True],
+        "run": [3, ["kept it's", "/usr", "old"]],
+        "late": -1, "read": "inside", "outside": ["base"],
+        "state": ["active", {"path": iso.path, "mode": "overlay"}, False,
+                  900, "strict"],
+        "list": [[True, "active"]], "again": ["kept"], "left": 0,
+        "gone": 404, "once": [0, ["old"]],
+    }
+
+
+def test_what_it_wrote_is_told_and_committed(iso, session):
+    assert iso.run(session, "echo new > base; mkdir -p d; echo x > d/f; "
+                            "ln -s base link; mkfifo pipe")[0] == 0
+    told_of = iso.ask("GET", session, "/diff")
+    assert [(one["path"], one["kind"], one["type"])
+            for one in told_of["changes"]] == [
+        ("base", "changed", "file"), ("d", "added", "directory"),
+        ("d/f", "added", "file"), ("link", "added", "symlink"),
+        ("pipe", "added", "other")]
+    assert (told_of["total"], told_of["truncated"]) == (5, False)
+    assert iso.execd.run("cat base; ls")[1] == ["old", "base"]
+    done = iso.ask("POST", session, "/commit", {})
+    assert (done["applied"], done["refused"]) == (4, 1)
+    assert [one["path"] for one in done["refusals"]] == ["pipe"]
+    assert iso.execd.run("cat base d/f; readlink link")[1] == [
+        "new", "x", "base"]
+    # It ended with that.
+    iso.ask("GET", session, "", status=404)
+    assert iso.execd.run("rm -r d link; echo old > base")[0] == 0
+
+
+def test_only_the_named_paths_are_committed(iso, session):
+    iso.run(session, "echo 1 > one; echo 2 > two")
+    assert iso.ask("POST", session, "/commit", {"paths": ["two"]})[
+        "applied"] == 1
+    assert iso.execd.run("ls; rm two")[1] == ["base", "two"]
+
+
+def test_a_conflict_writes_nothing_and_ends_nothing(iso, session):
+    iso.run(session, "echo inside > base; echo more > more")
+    assert iso.execd.run("echo outside > base")[0] == 0
+    answer = iso.ask("POST", session, "/commit", {}, status=409)
+    assert answer["code"] == "CONFLICT" and "base" in answer["message"]
+    assert iso.execd.run("cat base; ls")[1] == ["outside", "base"]
+    assert iso.run(session, "cat more")[1] == ["more"]
+    assert iso.ask("POST", session, "/commit", {"force": True})[
+        "applied"] == 2
+    assert iso.execd.run("cat base; rm more; echo old > base")[1] == [
+        "inside"]
+
+
+def test_what_is_not_committed_is_gone(iso):
+    session = iso.open()
+    iso.run(session, "echo new > base; rm -f nothing")
+    iso.ask("DELETE", session)
+    assert iso.execd.run("cat base")[1] == ["old"]
+    iso.ask("DELETE", session, status=404)
+
+
+@pytest.mark.parametrize("mode,code,left", [
+    ("rw", 0, ["new"]),
+    ("ro", 1, ["old"]),
+])
+def test_modes_that_keep_no_changes(iso, mode, code, left):
+    session = iso.open(mode)
+    assert iso.run(session, "echo new > base")[0] == code
+    assert iso.execd.run("cat base; echo old > base")[1] == left
+    for method, path in (("GET", "/diff"), ("POST", "/commit")):
+        assert iso.ask(method, session, path,
+                       {} if method == "POST" else None, status=409)[
+            "message"]
+    iso.close(session)
+
+
+def test_git_hooks_and_pieces_of_the_host_are_never_committed(iso):
+    iso.execd.run("git init -q .")
+    session = iso.open()
+    code = iso.run(session, "echo '#!/bin/sh' > .git/hooks/post-commit")[0]
+    done = iso.ask("POST", session, "/commit", {})
+    assert code != 0 or done["refused"] == 1
+    assert iso.execd.run("ls .git/hooks/post-commit; rm -rf .git")[1] == []
+
+
+# ---- ends ----
+
+def test_it_ends_with_its_sandbox(host):
+    iso = Isolated(host, host.make())
+    session = iso.open()
+    host.call("DELETE", f"/v1/sandboxes/{iso.box}")
+    wait_until(lambda: host.call("GET", f"/v1/sandboxes/{session}").json[
+        "status"]["state"] == "Terminated")
+
+
+def test_an_idle_one_is_ended(host, iso):
+    session = iso.open(idle_timeout_seconds=1)
+    wait_until(lambda: iso.execd.ask(
+        "GET", f"/v1/isolated/session/{session}")[0] == 404)
+    wait_until(lambda: host.call("GET", f"/v1/sandboxes/{session}").json[
+        "status"]["state"] == "Terminated")
+
+
+def test_one_that_ended_by_itself_is_dead(host, iso, session):
+    host.call("DELETE", f"/v1/sandboxes/{session}")
+    assert iso.ask("GET", session)["status"] == "dead"
+    iso.ask("POST", session, "/run", {"code": "true"}, status=409)
+    iso.ask("DELETE", session)
+
+
+def state(host, box):
+    return host.call("GET", f"/v1/sandboxes/{box}").json["status"]["state"]
+
+
+def test_it_rests_with_its_sandbox(host, iso, session):
+    for verb, states in (("pause", "Paused"), ("resume", "Running")):
+        assert host.call("POST", f"/v1/sandboxes/{iso.box}/{verb}"
+                         ).status == 202
+        wait_until(lambda: state(host, session) == states)
+        assert iso.ask("GET", session)["status"] == "active"
+    assert iso.run(session, "cat base")[1] == ["old"]
+
+
+def test_nothing_is_left_when_the_api_or_a_supervisor_is_killed(host):
+    iso = Isolated(host, host.make())
+    changes = pathlib.Path(host.env()["SALLYPORT_STATE"]) / "changes"
+    one, two = iso.open(), iso.open()
+    for session in (one, two):
+        assert iso.run(session, "echo new > base")[0] == 0
+        assert (changes / session).exists()
+    os.kill(host.supervisors()[one], signal.SIGKILL)
+    wait_until(lambda: not (changes / one).exists())
+    os.kill(host.api_pids()[0], signal.SIGKILL)
+    wait_until(lambda: not (changes / two).exists())
+    wait_until(host.is_healthy)
+    assert state(host, two) == "Terminated"
+    assert iso.execd.run("cat base")[1] == ["old"]
+    host.call("DELETE", f"/v1/sandboxes/{iso.box}")
+
+
+# ---- who may, and what ----
+
+def test_its_sandbox_alone_knows_it(host, iso, session):
+    other = Execd(host, host.make())
+    status, _, text = other.ask("POST", f"/v1/isolated/session/{session}/run",
+                                {"code": "true"})
+    assert status == 404, text
+    assert other.json("GET", "/v1/isolated/sessions") == {"sessions": []}
+    listed = host.call("GET", "/v1/sandboxes?pageSize=200").json["items"]
+    assert session not in [one["id"] for one in listed]
+
+
+def test_nobody_says_that_a_sandbox_is_one(host, iso, session):
+    name = "opensandbox.io/isolated-of"
+    for method, path, body in (
+            ("PATCH", f"/v1/sandboxes/{session}/metadata", {name: None}),
+            ("PATCH", f"/v1/sandboxes/{iso.box}/metadata", {name: "x"})):
+        assert host.call(method, path, body).status in (400, 403)
+
+
+@pytest.mark.parametrize("body,status", [
+    ({}, 400),
+    ({"workspace": {"path": "relative"}}, 400),
+    ({"workspace": {"path": "/etc"}}, 400),
+    ({"workspace": {"path": "/"}}, 400),
+    ({"workspace": {"mode": "all"}}, 400),
+    ({"profile": "loose"}, 400),
+    ({"share_net": 1}, 400),
+    ({"idle_timeout_seconds": -1}, 400),
+    ({"idle_timeout_seconds": 1 << 40}, 400),
+    ({"binds": [{"source": "/etc"}]}, 501),
+    ({"extra_writable": ["/etc"]}, 501),
+    ({"uid": 0}, 501),
+    ({"uid_mode": "userns"}, 501),
+    ({"env_passthrough": {"mode": "allow"}}, 501),
+], ids=str)
+def test_what_can_not_be_is_refused(iso, body, status):
+    wanted = {"workspace": {"path": iso.path, "mode": "overlay"}} if body \
+        else {}
+    for name, value in body.items():
+        if name == "workspace":
+            wanted["workspace"] = {**wanted["workspace"], **value}
+        else:
+            wanted[name] = value
+    answer = iso.execd.json("POST", "/v1/isolated/session", wanted, status)
+    assert answer["message"]
+    assert iso.execd.json("GET", "/v1/isolated/sessions") == {"sessions": []}
+
+
+@pytest.mark.parametrize("body", [
+    {}, {"code": ""}, {"code": 1}, {"code": "true", "timeout_seconds": "1"},
+    {"code": "true", "envs": []}, {"code": "true", "envs": {"A-B": "1"}},
+    {"code": "true", "envs": {"A": 1}},
+    {"code": "true", "envs": {"A": "x" * 200000}},
+], ids=lambda body: str(body)[:40])
+def test_a_run_that_makes_no_sense_is_refused(iso, session, body):
+    assert iso.ask("POST", session, "/run", body, status=400)["message"]
+    assert iso.run(session, "true")[0] == 0
+
+
+@pytest.mark.parametrize("body", [
+    {"paths": []}, {"paths": [1]}, {"paths": "base"}, {"paths": ["/etc"]},
+    {"paths": ["x" * 600]}, {"force": "yes"},
+], ids=lambda body: str(body)[:40])
+def test_a_commit_that_makes_no_sense_is_refused(iso, session, body):
+    assert iso.ask("POST", session, "/commit", body, status=400)["message"]
+    assert iso.run(session, "true")[0] == 0
+
+
+def test_an_isolated_session_has_none_of_its_own(host, iso, session):
+    inner = Execd(host, session)
+    assert inner.json("POST", "/v1/isolated/session", {
+        "workspace": {"path": iso.path}}, 501)["message"]
+
+
+def test_the_policy_bounds_the_mode(host, tmp_path):
+    for text, mode, status in ((READ, "ro", 201), (READ, "rw", 403),
+                               (READ, "overlay", 403), (OVERLAY, "ro", 501)):
+        policy, tree = tmp_path / "policy.yaml", tmp_path / "tree"
+        policy.write_text(text)
+        tree.mkdir(exist_ok=True)
+        (tree / "base").write_text("old\n")
+        box = host.create("--policy", str(policy), "--workspace", str(tree))
+        execd = Execd(host, box)
+        execd.json("POST", "/v1/isolated/session", {
+            "workspace": {"path": str(tree), "mode": mode}}, status)
+        host.call("DELETE", f"/v1/sandboxes/{box}")
+
+
+def test_sessions_are_bounded(host):
+    iso = Isolated(host, host.make())
+    sessions = [iso.open("ro") for _ in range(8)]
+    assert "8" in iso.create("ro", 429)["message"]
+    iso.ask("DELETE", sessions.pop())
+    sessions.append(iso.open("ro"))
+    host.call("DELETE", f"/v1/sandboxes/{iso.box}")
+
+
+# ---- what it may reach ----
+
+CURL = "curl -s -o /dev/null -w '%{http_code}\\n' http://sallyport.internal/policy"
+
+
+def test_the_network_is_shared_only_when_asked_for(host):
+    iso = Isolated(host, host.make(networkPolicy={
+        "egress": [{"action": "allow", "target": "one.example"}]}))
+    alone, shared = iso.open(), iso.open(share_net=True)
+    assert iso.run(shared, CURL)[:2] == (0, ["200"])
+    assert iso.run(alone, CURL)[0] in (5, 6, 7)
+    # A change of what the sandbox may reach ends those that share it.
+    answer = host.inside("PATCH", iso.box, "/policy", [
+        {"action": "deny", "target": "one.example"}], 18080)
+    assert answer.status == 200, answer
+    iso.ask("GET", shared, status=404)
+    assert iso.run(alone, "true")[0] == 0
+    after = iso.open(share_net=True)
+    text = iso.run(after, "curl -s http://sallyport.internal/policy")[1]
+    assert "one.example" in json.dumps(text)
+    host.call("DELETE", f"/v1/sandboxes/{iso.box}")
