@@ -23,13 +23,13 @@ struct confine_path {
 
 struct confine_spec {
 	const char *name; /* for errors and the log */
-	/* Calls beside the base set (20) that every process of ours has: read
-	 * write close fcntl epoll_wait epoll_ctl sendmsg recvmsg mmap munmap
-	 * mremap madvise brk futex clock_gettime getrandom getpid
-	 * rt_sigreturn restart_syscall exit_group; names as libseccomp knows
-	 * them, NULL-ended. mmap and mprotect never make code; ioctl sets the
-	 * size of a terminal (TIOCSWINSZ), tells how many bytes wait to be
-	 * read (FIONREAD) and does nothing else. */
+	/* Calls beside the base set that every process of ours has: read write
+	 * close fcntl epoll_wait epoll_ctl sendmsg recvmsg sendto recvfrom
+	 * mmap munmap mremap madvise brk futex clock_gettime gettimeofday
+	 * getrandom getpid rt_sigreturn restart_syscall exit_group lseek; names
+	 * as libseccomp knows them, NULL-ended. mmap and mprotect never make
+	 * code; ioctl sets the size of a terminal (TIOCSWINSZ), tells how many
+	 * bytes wait to be read (FIONREAD) and does nothing else. */
 	const char *const *syscalls;
 	/* Trees that stay reachable; empty: no file can be opened at all. */
 	const struct confine_path *paths;

@@ -14,24 +14,38 @@
 #define OPTIMIZE_TREE 2
 
 /* What every process does: its loop, its channels, its memory, its log. */
-static const char *const base_calls[] =
-	{
-		"read",		"write",	   "close",
-		"fcntl",
+static const char *const base_calls[] = {
+	"read",
+	"write",
+	"close",
+	"fcntl",
 #ifdef SYS_epoll_wait
-		"epoll_wait",
+	"epoll_wait",
 #else
-		"epoll_pwait",
+	"epoll_pwait",
 #endif
-		"epoll_ctl",	"sendmsg",	   "recvmsg",
-		"sendto",	"recvfrom",	   "mmap",
-		"munmap",	"mremap",	   "madvise",
-		"brk",		"futex",	   "clock_gettime",
-		"getrandom",	"getpid", /* OpenSSL asks it whether it was
-					     forked */
-		"rt_sigreturn", "restart_syscall", "exit_group",
-		"lseek", /* the length of a sealed memfd */
-		NULL,
+	"epoll_ctl",
+	"sendmsg",
+	"recvmsg",
+	"sendto",
+	"recvfrom",
+	"mmap",
+	"munmap",
+	"mremap",
+	"madvise",
+	"brk",
+	"futex",
+	"clock_gettime",
+	/* libevent's. Where the clock is no TSC, as in some virtual machines,
+	 * the kernel itself is asked for both. */
+	"gettimeofday",
+	"getrandom",
+	"getpid", /* OpenSSL asks it whether it was forked */
+	"rt_sigreturn",
+	"restart_syscall",
+	"exit_group",
+	"lseek", /* the length of a sealed memfd */
+	NULL,
 };
 
 static int failed(int number, struct err *err, const char *name)

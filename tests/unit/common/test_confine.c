@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
 
 #include "common/clock.h"
 #include "common/digest.h"
@@ -55,6 +58,22 @@ static void confine_leaves_what_a_process_needs(void **state)
 	(void)state;
 	spec.syscalls = listed;
 	assert_int_equal(run(&spec, work), 0);
+}
+
+/* As the C library does where the clock is no TSC. */
+static int ask_the_kernel_for_the_time(void)
+{
+	struct timespec now;
+	struct timeval also;
+
+	return syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now) < 0 ||
+	       syscall(SYS_gettimeofday, &also, NULL) < 0;
+}
+
+static void confine_leaves_the_time_whatever_the_clock(void **state)
+{
+	(void)state;
+	assert_int_equal(run(&bare, ask_the_kernel_for_the_time), 0);
 }
 
 static struct io_loop *loop;
@@ -228,6 +247,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(confine_leaves_what_a_process_needs),
+		cmocka_unit_test(confine_leaves_the_time_whatever_the_clock),
 		cmocka_unit_test(confine_leaves_the_loop_and_the_channels),
 #ifdef SP_UNCONFINED
 		cmocka_unit_test(confine_only_limits_a_build_with_sanitizers),
