@@ -11,9 +11,14 @@
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "common/cgroup.h"
 #include "common/cleanup.h"
 #include "common/confine.h"
 #include "sandbox-host/limits.h"
+
+#define CGROUP_MEND                                                            \
+	"run it as root, or in a cgroup that is delegated to this user: "      \
+	"systemd-run --user --scope -p Delegate=yes sallyport ..."
 
 enum health { HEALTH_OK, HEALTH_WEAKER, HEALTH_MISSING };
 
@@ -128,8 +133,7 @@ static void check_limits(struct finding *finding)
 		       holder(limits.has_processes, "rlimits"),
 		       holder(limits.has_cpu, "nothing"));
 	limits_release(&limits);
-	finding->mend = "run it as root, or delegate a cgroup with memory, "
-			"pids and cpu (systemd: Delegate=yes)";
+	finding->mend = CGROUP_MEND;
 }
 
 static void check_freezer(struct finding *finding)
@@ -144,8 +148,7 @@ static void check_freezer(struct finding *finding)
 		       limits_can_rest(&limits) ? "a sandbox can be paused"
 						: "no sandbox can be paused");
 	limits_release(&limits);
-	finding->mend = "run it as root, or delegate a cgroup (systemd: "
-			"Delegate=yes)";
+	finding->mend = CGROUP_MEND;
 }
 
 static void print_findings(const json_t *value)
@@ -174,6 +177,7 @@ int cmd_doctor(struct cli *cli)
 
 	if (arguments_words(cli, 0, 0) < 0)
 		return cli_usage(cli);
+	cgroup_settle(&cgroup_host);
 	list = json_array();
 	for (size_t i = 0; i < ARRAY_SIZE(checks); i++) {
 		struct finding finding = {0};

@@ -17,6 +17,7 @@
 #include "cli/run.h"
 #include "cli/settings_file.h"
 #include "cli/teller.h"
+#include "common/cgroup.h"
 #include "common/cleanup.h"
 #include "gateway/flow/messages.h"
 #include "policies/policy.h"
@@ -385,6 +386,7 @@ int run_command(const struct run_options *options)
 	int exit_code = SANDBOX_EXIT_FAILED;
 	int result;
 
+	cgroup_settle(&cgroup_host);
 	arena_init(&run.arena, RUN_ARENA_MAX);
 	result = run_all(&run, &exit_code, &err);
 	run_release(&run);

@@ -1,11 +1,18 @@
 #include "common/cgroup.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
+
+/* The group of whoever settled. Its name begins no sandbox's. */
+#define LEAF "sallyport-self"
 
 int cgroup_write_text(const char *group, const char *file, const char *text)
 {
@@ -68,35 +75,7 @@ static bool own_group(const struct cgroup_host *host, const char *controller,
 	return found;
 }
 
-bool cgroup_place_on(const struct cgroup_host *host, enum cgroup_tree tree,
-		     char out[PATH_MAX])
-{
-	static const char *const controllers[] = {
-		[CGROUP_V2] = "",	   [CGROUP_V1_MEMORY] = "memory",
-		[CGROUP_V1_PIDS] = "pids", [CGROUP_V1_FREEZER] = "freezer",
-		[CGROUP_V1_CPU] = "cpu",
-	};
-	const char *controller = tree < CGROUP_TREES ? controllers[tree] : "";
-	char parent[PATH_MAX];
-	char *slash;
-	int len;
-
-	if (!own_group(host, controller, parent))
-		return false;
-	/* Beside its own: one with processes in it can have no children. */
-	slash = *controller ? NULL : strrchr(parent, '/');
-	if (slash)
-		*slash = '\0';
-	len = snprintf(out, PATH_MAX, "%s%s%s%s", host->root,
-		       *controller ? "/" : "", controller,
-		       strcmp(parent, "/") ? parent : "");
-	return len > 0 && len < PATH_MAX;
-}
-
-bool cgroup_place(enum cgroup_tree tree, char out[PATH_MAX])
-{
-	return cgroup_place_on(&cgroup_host, tree, out);
-}
+/* ---- version 2 ---- */
 
 bool cgroup_is_v2(const struct cgroup_host *host)
 {
@@ -105,6 +84,146 @@ bool cgroup_is_v2(const struct cgroup_host *host)
 			   host->root);
 
 	return len > 0 && len < PATH_MAX && access(path, F_OK) == 0;
+}
+
+/* A group with processes in it hands no controllers on to others below. So
+ * groups for sandboxes go beside the one that we are in, if what is above it
+ * is ours, or at the root of the tree, which is exempt. */
+
+static bool is_writable(const char *group, const char *file)
+{
+	char path[PATH_MAX + 64];
+
+	snprintf(path, sizeof(path), "%s/%s", group, file);
+	return access(path, W_OK) == 0;
+}
+
+static bool may_fill(const char *group)
+{
+	return is_writable(group, "cgroup.procs") &&
+	       is_writable(group, "cgroup.subtree_control");
+}
+
+/* systemd marks what it handed to a unit (Delegate=), and changes the
+ * controllers of everything else as it likes. Who is not root can set the
+ * second mark alone, on groups of their own. */
+static bool is_marked(const char *group, bool is_root)
+{
+	char value;
+
+	return getxattr(group, is_root ? "trusted.delegate" : "user.delegate",
+			&value, 1) == 1 &&
+	       value == '1';
+}
+
+/* Root may write everywhere, which makes nothing its own. */
+static bool is_ours(const struct cgroup_host *host, const char *group)
+{
+	bool is_root = may_fill(host->root);
+
+	if (!is_root || strcmp(group, host->root) == 0)
+		return may_fill(group);
+	return is_marked(group, true);
+}
+
+/* Our own group's directory, and the one above, which is the same at the
+ * root of the tree. */
+static bool own_of_v2(const struct cgroup_host *host, char own[PATH_MAX],
+		      char above[PATH_MAX])
+{
+	char path[PATH_MAX];
+	int len;
+
+	if (!own_group(host, "", path))
+		return false;
+	len = snprintf(own, PATH_MAX, "%s%s", host->root,
+		       strcmp(path, "/") ? path : "");
+	if (len <= 0 || len >= PATH_MAX)
+		return false;
+	memcpy(above, own, (size_t)len + 1);
+	if (strcmp(path, "/") != 0)
+		*strrchr(above, '/') = '\0';
+	return true;
+}
+
+static bool place_of_v2(const struct cgroup_host *host, char out[PATH_MAX])
+{
+	char own[PATH_MAX];
+
+	if (!own_of_v2(host, own, out))
+		return false;
+	if (is_ours(host, out))
+		return true;
+	snprintf(out, PATH_MAX, "%s", is_ours(host, own) ? own : host->root);
+	return may_fill(out);
+}
+
+/* Is nobody but this process in it? */
+static bool is_alone(const char *group)
+{
+	char path[PATH_MAX + 64];
+	char text[64];
+	auto_fd int fd = -1;
+	ssize_t len;
+	char *end;
+
+	snprintf(path, sizeof(path), "%s/cgroup.procs", group);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (len <= 0)
+		return false;
+	text[len] = '\0';
+	return strtol(text, &end, 10) == (long)getpid() &&
+	       strcmp(end, "\n") == 0;
+}
+
+void cgroup_settle(const struct cgroup_host *host)
+{
+	bool is_root = may_fill(host->root);
+	char own[PATH_MAX], above[PATH_MAX], leaf[PATH_MAX + 32];
+
+	if (!cgroup_is_v2(host) || !own_of_v2(host, own, above))
+		return;
+	/* The root of all has no type: it may hold processes as well. */
+	if (strcmp(own, above) == 0 && !is_writable(own, "cgroup.type"))
+		return;
+	if (!is_marked(own, is_root) &&
+	    (!is_ours(host, own) ||
+	     (strcmp(own, above) != 0 && is_ours(host, above))))
+		return;
+	if (!is_alone(own))
+		return;
+	snprintf(leaf, sizeof(leaf), "%s/" LEAF, own);
+	if (mkdir(leaf, 0755) == 0 || errno == EEXIST)
+		(void)cgroup_write(leaf, "cgroup.procs", 0);
+}
+
+/* ---- both ---- */
+
+bool cgroup_place_on(const struct cgroup_host *host, enum cgroup_tree tree,
+		     char out[PATH_MAX])
+{
+	static const char *const controllers[] = {
+		[CGROUP_V1_MEMORY] = "memory",
+		[CGROUP_V1_PIDS] = "pids",
+		[CGROUP_V1_FREEZER] = "freezer",
+		[CGROUP_V1_CPU] = "cpu",
+	};
+	char parent[PATH_MAX];
+	int len;
+
+	if (tree == CGROUP_V2)
+		return cgroup_is_v2(host) && place_of_v2(host, out);
+	if (!own_group(host, controllers[tree], parent))
+		return false;
+	len = snprintf(out, PATH_MAX, "%s/%s%s", host->root, controllers[tree],
+		       strcmp(parent, "/") ? parent : "");
+	return len > 0 && len < PATH_MAX;
+}
+
+bool cgroup_place(enum cgroup_tree tree, char out[PATH_MAX])
+{
+	return cgroup_place_on(&cgroup_host, tree, out);
 }
 
 void cgroup_delegate(const char *place, const char *const *controllers,

@@ -1,6 +1,9 @@
 /*
- * Where this process may make cgroups (cgroups(7)): beside its own, of v2,
- * or below its own of v1's controllers.
+ * Where this process may make cgroups (cgroups(7)). Of v2: beside its own,
+ * where what is above it was delegated to it, or in its own, if that was;
+ * root at the root of the tree otherwise, where systemd's own are too, but
+ * none of its units' (systemd.io/CGROUP_DELEGATION). Of v1's controllers:
+ * below its own.
  */
 #ifndef COMMON_CGROUP_H
 #define COMMON_CGROUP_H
@@ -28,6 +31,10 @@ struct cgroup_host {
 };
 extern const struct cgroup_host cgroup_host;
 
+/* Where v2 delegated the group that this process is alone in, move it to one
+ * below, so that others can be made beside it that have controllers. To be
+ * called before any child is begun. */
+void cgroup_settle(const struct cgroup_host *host);
 /* The directory for them. False: there is no such place. */
 bool cgroup_place(enum cgroup_tree tree, char out[PATH_MAX]);
 /* The same, elsewhere. */

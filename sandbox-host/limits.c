@@ -357,6 +357,9 @@ void limits_report(struct limits *limits, struct report *report)
 		ended += read_value(group, "memory.oom_control", "oom_kill ");
 		refused += read_value(group, "pids.events", "max ");
 	}
+	/* A host without memory ends processes, too: no limit was reached. */
+	ended = limits->has_memory ? ended : 0;
+	refused = limits->has_processes ? refused : 0;
 	if (is_news(ended, &limits->ended))
 		report_deny(report, CONSTRAINT_resource_limit, RULE_MEMORY,
 			    "memory of %llu bytes is used up: %llu processes "

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/cgroup.h"
+#include "common/cleanup.h"
 #include "common/log.h"
 #include "gateway/warden/warden.h"
 
@@ -48,12 +49,15 @@ static void sweep(const char *place)
 static const char *make(struct group *group, enum cgroup_tree tree)
 {
 	char *path = group->paths[group->count];
+	static const char *const wanted[] = {"memory", "pids"};
 	char place[PATH_MAX];
 	int len;
 
 	if (!cgroup_place(tree, place))
 		return NULL;
 	sweep(place);
+	if (tree == CGROUP_V2)
+		cgroup_delegate(place, wanted, ARRAY_SIZE(wanted));
 	len = snprintf(path, PATH_MAX, "%s/" NAME, place, pid_namespace(),
 		       (int)getpid());
 	if (len < 0 || len >= PATH_MAX || mkdir(path, 0755) < 0)
@@ -78,9 +82,7 @@ static void make_v1(struct group *group, enum cgroup_tree tree,
 
 void group_make(struct group *group)
 {
-	const char *path = access(CGROUP_ROOT "/cgroup.controllers", F_OK) == 0
-				   ? make(group, CGROUP_V2)
-				   : NULL;
+	const char *path = make(group, CGROUP_V2);
 
 	if (path) {
 		int memory = cgroup_write(path, "memory.max", GROUP_MEMORY_MAX);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "common/cgroup.h"
 #include "common/cleanup.h"
 #include "common/directories.h"
 #include "common/log.h"
@@ -381,6 +382,7 @@ int main(int argc, char **argv)
 	(void)signal(SIGPIPE, SIG_IGN);
 	secret_protect_process();
 	raise_descriptor_limit();
+	cgroup_settle(&cgroup_host);
 	if (!warden.config.gateway.uid_base)
 		log_info("not root: every process runs as uid %d",
 			 (int)getuid());

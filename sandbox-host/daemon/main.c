@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "common/cgroup.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/directories.h"
@@ -357,6 +358,7 @@ int main(int argc, char **argv)
 	/* Nobody waits for a supervisor: its channel says that it ended. */
 	(void)signal(SIGCHLD, SIG_IGN);
 	raise_descriptor_limit(&daemon);
+	cgroup_settle(&cgroup_host);
 	result = run(&daemon, &err);
 	if (result < 0)
 		(void)fprintf(stderr, "sallyport-host: %s\n", err.text);

@@ -118,6 +118,8 @@ static void limits_of_v2_are_one_group_beside_our_own(void **state)
 	(void)state;
 	files = v2_files;
 	put(directory, "cgroup.controllers", "cpu memory pids\n");
+	put(directory, "user/cgroup.procs", "");
+	put(directory, "user/cgroup.subtree_control", "");
 	put(directory, "self", "0::/user/own.scope\n");
 	limits_prepare(&limits, &host, &wanted, true);
 	assert_int_equal(limits.group_count, 1);
@@ -167,6 +169,29 @@ static void limits_of_v2_have_what_was_delegated(void **state)
 	assert_int_equal(limits.group_count, 0);
 	assert_false(limits_can_rest(&limits));
 	assert_int_equal(made, 0);
+}
+
+static void limits_of_v2_take_no_blame_for_the_hosts_memory(void **state)
+{
+	static const struct sandbox_limits nothing = {0};
+	struct limits limits;
+	struct report report;
+
+	(void)state;
+	files = v2_files;
+	limits_prepare(&limits, &host, &nothing, true);
+	assert_int_equal(limits.group_count, 1);
+	put(limits.groups[0], "memory.events", "oom 0\noom_kill 1\n");
+	put(limits.groups[0], "pids.events", "max 1\n");
+	report_open(&report, on_event, NULL);
+	told = 0;
+	limits_report(&limits, &report);
+	assert_int_equal(told, 0);
+	limits_release(&limits);
+	assert_int_equal(made, 0);
+	assert_int_equal(unlink(path_in(directory, "user/cgroup.procs")), 0);
+	assert_int_equal(
+		unlink(path_in(directory, "user/cgroup.subtree_control")), 0);
 }
 
 static void limits_of_v1_are_a_group_of_each_controller(void **state)
@@ -240,6 +265,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(limits_of_v2_are_one_group_beside_our_own),
 		cmocka_unit_test(limits_of_v2_have_what_was_delegated),
+		cmocka_unit_test(
+			limits_of_v2_take_no_blame_for_the_hosts_memory),
 		cmocka_unit_test(limits_of_v1_are_a_group_of_each_controller),
 		cmocka_unit_test(limits_that_nothing_holds_are_said),
 	};
