@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Install the packages that Sallyport is built and tested with.
 #
-#   deploy/deps.sh [build|test|bench|all] [--check]
+#   deploy/deps.sh [build|test|bench|all|cgroup2] [--check]
 #
 # build (the default) is enough to build and run; test adds what
-# tests/run.sh needs, bench adds the peers that tests/bench measures.
+# tests/run.sh needs, bench adds the peers that tests/bench measures;
+# cgroup2 adds to test what tests/cgroup2.sh starts its machine with.
 # --check installs nothing: it names what is missing and exits 1.
 # Needs apt (Debian 12, Debian 13, Ubuntu 24.04) and root or sudo.
 set -euo pipefail
@@ -48,13 +49,19 @@ bench_packages() {
 	echo bubblewrap wrk squid-openssl haproxy mitmproxy nghttp2-client
 }
 
+cgroup2_packages() {
+	echo qemu-system-x86 systemd-sysv libpam-systemd dbus-user-session \
+		busybox-static e2fsprogs
+}
+
 wanted() {
 	case $1 in
 	build) build_packages; forge_packages ;;
 	test) build_packages; test_packages ;;
 	bench) build_packages; forge_packages; bench_packages ;;
 	all) build_packages; test_packages; bench_packages ;;
-	*) echo "deps: unknown set '$1' (build, test, bench, all)" >&2
+	cgroup2) build_packages; test_packages; cgroup2_packages ;;
+	*) echo "deps: unknown set '$1' (build, test, bench, all, cgroup2)" >&2
 	   exit 2 ;;
 	esac
 }
@@ -107,7 +114,7 @@ main() {
 	for arg in "$@"; do
 		case $arg in
 		--check) check=yes ;;
-		-h | --help) sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 0 ;;
+		-h | --help) sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 0 ;;
 		*) set=$arg ;;
 		esac
 	done
