@@ -19,7 +19,7 @@
 #include "sandbox-host/session/dirs.h"
 
 #define POLL_MS		  10
-#define ATTACH_TIMEOUT_MS 5000
+#define ATTACH_TIMEOUT_MS 30000 /* 200 at once on a busy machine */
 #define ATTACH_CONNECT_S  10
 
 /* ---- start one ---- */
