@@ -202,28 +202,36 @@ void warden_session_forget(struct warden_session *session)
 	warden_idle_check(warden);
 }
 
-static unsigned until_expiry(const struct warden_session *session)
+static void set_expiry(struct warden_session *session)
+{
+	uint64_t now = clock_monotonic_ms();
+	uint64_t end = session->end_ms;
+	uint64_t left = end > now ? end - now : 0;
+
+	io_timer_set(session->end_timer,
+		     left > TIMER_MS_MAX ? TIMER_MS_MAX : (unsigned)left + 1);
+}
+
+/* From here on the clock of the day may be set as anybody likes. */
+static void know_end(struct warden_session *session)
 {
 	uint64_t now = clock_wall_ms();
 	uint64_t expires = session->package->session.expires_ms;
 
-	if (expires <= now)
-		return 1;
-	return expires - now > TIMER_MS_MAX ? TIMER_MS_MAX
-					    : (unsigned)(expires - now) + 1;
+	session->end_ms =
+		clock_monotonic_ms() + (expires > now ? expires - now : 0);
 }
 
 static void on_end_timer(void *owner)
 {
 	struct warden_session *session = owner;
-	uint64_t expires = session->package->session.expires_ms;
 
 	if (session->is_revoked)
 		warden_session_forget(session);
-	else if (clock_wall_ms() >= expires)
+	else if (warden_session_is_over(session))
 		warden_session_end(session, bytes_str("expired"), NULL);
 	else
-		io_timer_set(session->end_timer, until_expiry(session));
+		set_expiry(session);
 }
 
 /* ---- the beginning ---- */
@@ -240,6 +248,7 @@ session_new(struct warden *warden, struct package *package, int package_fd)
 	session->package = package;
 	session->package_fd = package_fd;
 	memcpy(session->id, id.data, id.len);
+	know_end(session);
 	session->end_timer = io_timer_new(warden->loop, on_end_timer, session);
 	if (!session->end_timer) {
 		free(session);
@@ -317,7 +326,7 @@ int warden_session_create(struct warden *warden, int package_fd,
 		warden_session_end(session, bytes_str("ended"), NULL);
 		return -1;
 	}
-	io_timer_set(session->end_timer, until_expiry(session));
+	set_expiry(session);
 	warden_record(warden, RECORD_SESSION_CREATED, session->edge, "created");
 	warden_idle_check(warden);
 	return 0;
@@ -325,8 +334,7 @@ int warden_session_create(struct warden *warden, int package_fd,
 
 bool warden_session_is_over(const struct warden_session *session)
 {
-	return session->is_revoked ||
-	       clock_wall_ms() >= session->package->session.expires_ms;
+	return session->is_revoked || clock_monotonic_ms() >= session->end_ms;
 }
 
 int warden_session_renew(struct warden_session *session, uint64_t expires_ms,
@@ -351,7 +359,8 @@ int warden_session_renew(struct warden_session *session, uint64_t expires_ms,
 	/* Who is restarted from now on gets the new one. */
 	(void)close(session->package_fd);
 	session->package_fd = sealed;
-	io_timer_set(session->end_timer, until_expiry(session));
+	know_end(session);
+	set_expiry(session);
 	return tell_keepers(session, err);
 }
 

@@ -71,6 +71,7 @@ struct warden_session {
 	struct child *edge;
 	struct warden_listener listeners[LISTENERS_MAX];
 	size_t listener_count;
+	uint64_t end_ms; /* its expiry, monotonic */
 	bool is_revoked;
 	bool is_changing;	    /* its policy */
 	bool had_credentials;	    /* by the policy before, if is_changing */

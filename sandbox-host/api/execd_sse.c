@@ -22,7 +22,7 @@ int sse_open(struct sse *sse, struct exchange *exchange)
 	exchange_add_field(exchange, "Cache-Control", bytes_str("no-cache"));
 	exchange_add_field(exchange, "X-Accel-Buffering", bytes_str("no"));
 	*sse = (struct sse){.exchange = exchange,
-			    .started_ms = clock_wall_ms()};
+			    .started_ms = clock_monotonic_ms()};
 	buf_init(&sse->out, EVENT_MAX);
 	return exchange_stream_begin(exchange, 200, "text/event-stream",
 				     UINT64_MAX);
@@ -97,7 +97,7 @@ static void end(struct sse *sse)
 
 void sse_complete(struct sse *sse)
 {
-	uint64_t took = clock_wall_ms() - sse->started_ms;
+	uint64_t took = clock_monotonic_ms() - sse->started_ms;
 
 	sse_event(sse, json_pack("{s:s,s:I}", "type", "execution_complete",
 				 "execution_time", (json_int_t)took));

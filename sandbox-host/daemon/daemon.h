@@ -72,6 +72,7 @@ struct entry {
 	int dir;   /* run/sandboxes/ID */
 	pid_t pid; /* of the supervisor; 0: there is none */
 	uint64_t start;
+	uint64_t over_ms; /* first seen to be over, monotonic; 0 */
 	bool owns_workspace;
 	bool is_bounded; /* struct spawn_for */
 	bool is_pooled;	 /* nobody's yet; of pool */

@@ -238,15 +238,17 @@ static void on_sweep(void *owner)
 {
 	struct daemon *daemon = owner;
 	struct entry *entry, *next;
-	uint64_t now = clock_wall_ms();
+	uint64_t now = clock_monotonic_ms();
 	size_t kept = 0;
 
 	for (entry = daemon->entries; entry; entry = next) {
 		next = entry->next;
 		if (!state_is_over((enum host_state)entry->sandbox.state))
 			continue;
+		if (entry->over_ms == 0)
+			entry->over_ms = now;
 		if (++kept > OVER_KEPT_MAX ||
-		    entry->sandbox.changed_ms + OVER_KEPT_MS < now)
+		    entry->over_ms + OVER_KEPT_MS < now)
 			entry_forget(entry);
 	}
 	pool_fill(daemon);

@@ -1,5 +1,27 @@
 #include "tests/unit/gateway/warden/rig.h"
 
+#define YEAR_MS (365 * INT64_C(86400000))
+
+/* ---- the clocks: one that anybody may set, and one that only goes on ---- */
+
+static int64_t moved_ms;
+static uint64_t passed_ms;
+
+uint64_t __real_clock_wall_ms(void);
+uint64_t __wrap_clock_wall_ms(void);
+uint64_t __real_clock_monotonic_ms(void);
+uint64_t __wrap_clock_monotonic_ms(void);
+
+uint64_t __wrap_clock_wall_ms(void)
+{
+	return __real_clock_wall_ms() + passed_ms + (uint64_t)moved_ms;
+}
+
+uint64_t __wrap_clock_monotonic_ms(void)
+{
+	return __real_clock_monotonic_ms() + passed_ms;
+}
+
 /* ---- an edge's exit and the end of its session in one turn ---- */
 
 /* What happens in that turn, in every order. */
@@ -192,9 +214,60 @@ static void a_session_is_renewed_for_thirty_days_in_all(void **state)
 	rig_release();
 }
 
+/* ---- the date is set ---- */
+
+static void pass(uint64_t ms)
+{
+	passed_ms += ms;
+	fake_advance(rig.warden.loop, ms);
+}
+
+static void a_session_ends_in_time_whatever_the_date_is_set_to(void **state)
+{
+	static const int64_t moves[] = {0, YEAR_MS, -YEAR_MS};
+	struct warden_session *session;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(moves); i++) {
+		rig_init();
+		session = rig_session(false); /* of ten minutes */
+		moved_ms = moves[i];
+		pass(540 * 1000);
+		assert_false(warden_session_is_over(session));
+		assert_false(session->is_revoked);
+		pass(60 * 1000 + 1000);
+		assert_true(session->is_revoked);
+		moved_ms = 0;
+		rig_release();
+	}
+}
+
+static void a_renewal_counts_by_the_date_of_then(void **state)
+{
+	struct warden_session *session;
+	struct err err;
+
+	(void)state;
+	rig_init();
+	session = rig_session(false);
+	moved_ms = -YEAR_MS;
+	assert_int_equal(
+		warden_session_renew(session, clock_wall_ms() + 1200000, &err),
+		0);
+	moved_ms = 0;
+	pass(1140 * 1000);
+	assert_false(session->is_revoked);
+	pass(60 * 1000 + 1000);
+	assert_true(session->is_revoked);
+	rig_release();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			a_session_ends_in_time_whatever_the_date_is_set_to),
+		cmocka_unit_test(a_renewal_counts_by_the_date_of_then),
 		cmocka_unit_test(
 			an_edge_exits_in_the_turn_in_which_its_session_ends),
 		cmocka_unit_test(a_silent_edge_is_ended_before_its_keepers),
