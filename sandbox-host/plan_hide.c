@@ -11,7 +11,8 @@
 #include "common/cleanup.h"
 #include "sandbox-host/pattern.h"
 
-#define SOCKETS_MAX 4096
+#define SOCKETS_MAX	 16384	 /* with a path */
+#define SOCKET_LINES_MAX 1048576 /* each channel of ours is two */
 
 static const char *const system_secrets[] = {
 	"/etc/shadow",
@@ -247,17 +248,22 @@ static int hide_in_volumes(struct plan *plan, const char *real, struct err *err)
 	return 0;
 }
 
-/* One line of /proc/net/unix: seven columns, and the path. */
-static int hide_socket(struct plan *plan, char *line, bool has_volumes,
-		       struct err *err)
+/* The path in a line of /proc/net/unix, behind seven columns; NULL: none. */
+static const char *socket_path(char *line)
 {
 	const char *path = strchr(line, '/');
+
+	line[strcspn(line, "\n")] = '\0';
+	return path && path > line && path[-1] == ' ' ? path : NULL;
+}
+
+static int hide_socket(struct plan *plan, const char *path, bool has_volumes,
+		       struct err *err)
+{
 	bool failed;
 	const char *real;
 
-	line[strcspn(line, "\n")] = '\0';
-	if (!path || path == line || path[-1] != ' ' ||
-	    (!has_volumes && !plan_is_bound(plan, path)))
+	if (!has_volumes && !plan_is_bound(plan, path))
 		return 0;
 	real = plan_real(plan, path, &failed, err);
 	if (failed)
@@ -274,17 +280,23 @@ int plan_sockets(struct plan *plan, const struct sandbox_spec *spec,
 {
 	FILE *file = fopen("/proc/net/unix", "re");
 	char line[PATH_MAX];
+	size_t lines = 0;
 	size_t count = 0;
 	int rc = 0;
 
 	if (!file)
 		return err_system(err, "hide: read /proc/net/unix");
-	while (rc == 0 && fgets(line, sizeof(line), file))
-		rc = count++ == SOCKETS_MAX
-			     ? err_set(err, ERR_TOO_LARGE,
-				       "hide: the host has too many sockets")
-			     : hide_socket(plan, line, spec->volume_count > 0,
-					   err);
+	while (rc == 0 && fgets(line, sizeof(line), file)) {
+		const char *path = socket_path(line);
+
+		if (lines++ == SOCKET_LINES_MAX ||
+		    (path && count++ == SOCKETS_MAX))
+			rc = err_set(err, ERR_TOO_LARGE,
+				     "hide: the host has too many sockets");
+		else if (path)
+			rc = hide_socket(plan, path, spec->volume_count > 0,
+					 err);
+	}
 	(void)fclose(file);
 	return rc;
 }

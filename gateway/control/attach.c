@@ -10,6 +10,10 @@
 #include "gateway/control/session_check.h"
 
 #define ATTACHES_PER_SECOND 20
+/* Attaches that wait for room: for so long, of one channel, in all. */
+#define ATTACH_LATE_MS	       10000
+#define ATTACH_LATE_OF_CHANNEL 8
+#define ATTACH_LATE_MAX	       2048
 
 struct attached {
 	struct control *control;
@@ -28,7 +32,10 @@ struct attach {
 	struct rpc_ticket ticket;
 	char id[SESSION_ID_MAX + 1];
 	uint8_t kind;
-	int fd; /* -1: it is only held */
+	int fd;		   /* -1: it is only held */
+	bool is_theirs;	   /* the session: so the warden said */
+	uint64_t until_ms; /* it waits for room */
+	struct attach *next, *prev;
 };
 
 static bool is_held(const struct attached *attached, const char *id)
@@ -172,7 +179,7 @@ static void on_attached(struct rpc_outcome *outcome, void *owner)
 		reply(attach);
 }
 
-static void ask_attach(struct attach *attach)
+static int ask_attach(struct attach *attach, struct err *err)
 {
 	const struct msg_attach message = {.id = bytes_str(attach->id),
 					   .kind = attach->kind};
@@ -186,10 +193,74 @@ static void ask_attach(struct attach *attach)
 		.fn = on_attached,
 		.owner = attach,
 	};
+
+	return ask_send(attach->attached->control, &question, err) ? 0 : -1;
+}
+
+static void on_session(struct rpc_outcome *outcome, void *owner);
+
+static int ask_whose(struct attach *attach, struct err *err)
+{
+	const struct msg_session_query query = {.id = bytes_str(attach->id)};
+	struct question question = session_question(&query);
+
+	question.fn = on_session;
+	question.owner = attach;
+	return ask_send(attach->attached->control, &question, err) ? 0 : -1;
+}
+
+static int ask_next(struct attach *attach, struct err *err)
+{
+	return attach->is_theirs ? ask_attach(attach, err)
+				 : ask_whose(attach, err);
+}
+
+/* Ask, or wait for room, behind those that do. */
+static void go_on(struct attach *attach)
+{
+	struct control *control = attach->attached->control;
 	struct err err;
 
-	if (!ask_send(attach->attached->control, &question, &err))
+	if (control->late)
+		err_set(&err, ERR_TOO_LARGE, "others wait: try again");
+	else if (ask_next(attach, &err) == 0)
+		return;
+	if (err.code != ERR_TOO_LARGE ||
+	    attach->attached->pending > ATTACH_LATE_OF_CHANNEL ||
+	    control->late_count == ATTACH_LATE_MAX) {
 		refuse(attach, CONSTRAINT_limit_rate, err.text);
+		return;
+	}
+	attach->until_ms =
+		io_loop_now_ms(control->keeper->loop) + ATTACH_LATE_MS;
+	if (!control->late)
+		io_timer_set(control->later, CONTROL_LATER_MS);
+	DL_APPEND(control->late, attach);
+	control->late_count++;
+}
+
+void attach_ask_some(struct control *control)
+{
+	uint64_t now = io_loop_now_ms(control->keeper->loop);
+	struct attach *attach;
+	struct err err;
+
+	while ((attach = control->late)) {
+		int asked = attach->attached->rpc
+				    ? ask_next(attach, &err)
+				    : err_set(&err, ERR_CLOSED,
+					      "the channel was closed");
+
+		if (asked < 0 && err.code == ERR_TOO_LARGE &&
+		    now < attach->until_ms) {
+			io_timer_set(control->later, CONTROL_LATER_MS);
+			return;
+		}
+		DL_DELETE(control->late, attach);
+		control->late_count--;
+		if (asked < 0)
+			refuse(attach, CONSTRAINT_limit_rate, err.text);
+	}
 }
 
 static void on_session(struct rpc_outcome *outcome, void *owner)
@@ -216,8 +287,9 @@ static void on_session(struct rpc_outcome *outcome, void *owner)
 		 * the session must end all the same. */
 		hold(attached, attach->id);
 		conns_unhold(attached->control, attach->id);
+		attach->is_theirs = true;
 		if (attach->fd >= 0)
-			ask_attach(attach);
+			go_on(attach);
 		else
 			reply(attach);
 	}
@@ -248,10 +320,7 @@ static const char *check_listener(uint8_t kind, int fd)
 static void begin(struct attached *attached, struct rpc_ticket ticket,
 		  const struct msg_attach *wanted, int fd)
 {
-	const struct msg_session_query query = {.id = wanted->id};
-	struct question question = session_question(&query);
 	struct attach *attach = calloc(1, sizeof(*attach));
-	struct err err;
 
 	if (!attach || wanted->id.len == 0) {
 		rpc_refuse(ticket, CONSTRAINT_request_malformed, "%s",
@@ -268,10 +337,7 @@ static void begin(struct attached *attached, struct rpc_ticket ticket,
 	memcpy(attach->id, wanted->id.data, wanted->id.len);
 	rpc_ticket_hold(ticket);
 	attached->pending++;
-	question.fn = on_session;
-	question.owner = attach;
-	if (!ask_send(attached->control, &question, &err))
-		refuse(attach, CONSTRAINT_limit_rate, err.text);
+	go_on(attach);
 }
 
 static void answer_attach(struct rpc_ticket ticket, const void *message,

@@ -21,5 +21,8 @@ void attach_end_session(struct control *control, const struct who *who,
 void attach_accept(struct control *control, int fd);
 /* End what could not be ended yet. */
 void attach_end_some(struct control *control);
+/* Hand over what could not be handed over yet: many sandboxes begin at once,
+ * each with four listeners, and the warden takes so many in a second. */
+void attach_ask_some(struct control *control);
 
 #endif

@@ -27,6 +27,7 @@
 
 struct conn;
 struct attached;
+struct attach;
 
 /* Questions of one type to one process. */
 struct control_rate {
@@ -45,6 +46,8 @@ struct control {
 	size_t conn_count;
 	struct attached *attached;
 	size_t attached_count;
+	struct attach *late; /* those that wait for room, the oldest first */
+	size_t late_count;
 	struct io_timer *later; /* what could not be asked yet */
 	struct control_rate rates[MSG_TYPE_MAX];
 	/* The minter's certificate, once it was asked for. */

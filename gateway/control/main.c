@@ -102,6 +102,7 @@ static void on_peer(struct keeper *keeper, struct keeper_peer *peer)
 static void on_later(void *owner)
 {
 	attach_end_some(owner);
+	attach_ask_some(owner);
 	conns_go_on(owner);
 }
 

@@ -6,9 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "gateway/flow/messages.h"
 #include "sandbox-host/agent/agent.h"
 #include "sandbox-host/session/changes.h"
@@ -16,7 +18,10 @@
 #include "sandbox-host/supervisor/parts.h"
 #include "sandbox-host/tree.h"
 
-#define ERRORS_MAX 4096
+#define ERRORS_MAX	  4096
+#define CREATE_TRY_MS	  50
+#define CREATE_WAIT_MS	  20000
+#define TOO_MANY_JUST_NOW 429
 
 static int no_memory(struct err *err)
 {
@@ -160,6 +165,46 @@ void build_remove_workspace(struct supervisor *supervisor)
 
 /* ---- session ---- */
 
+/* The gateway makes so many sessions in a second, and begins so many of them
+ * at one time: of two hundred that are wanted at once some wait here. Is it
+ * worth to ask again? */
+static bool is_too_early(struct supervisor *supervisor, uint64_t until_ms)
+{
+	const struct timespec wait = {.tv_nsec = CREATE_TRY_MS * 1000000L};
+
+	if (supervisor->session.status != TOO_MANY_JUST_NOW ||
+	    clock_monotonic_ms() >= until_ms)
+		return false;
+	reply_release(&supervisor->session);
+	supervisor->session = (struct reply){0};
+	(void)nanosleep(&wait, NULL);
+	return true;
+}
+
+/* Over a connection that then holds the session. */
+static int create_session(struct supervisor *supervisor, struct client *client,
+			  const struct session_request *wanted, struct err *err)
+{
+	uint64_t until_ms = clock_monotonic_ms() + CREATE_WAIT_MS;
+	int result;
+
+	do {
+		if (client_open(client, err) < 0)
+			return -1;
+		result = gateway_ask_create(client, wanted, err);
+		/* While control is at it. */
+		sandbox_prepare(
+			supervisor->policy->filesystem.hide.count ||
+			supervisor->policy->filesystem.ignore_files.count);
+		if (result == 0)
+			result = gateway_take_created(
+				client, &supervisor->session, err);
+		if (result < 0)
+			client_close(client);
+	} while (result < 0 && is_too_early(supervisor, until_ms));
+	return result;
+}
+
 static int make_session(struct supervisor *supervisor, struct bytes policy,
 			struct err *err)
 {
@@ -178,19 +223,11 @@ static int make_session(struct supervisor *supervisor, struct bytes policy,
 
 	if (!repo || !branch)
 		return no_memory(err);
-	if (client_open(&client, err) < 0)
+	if (create_session(supervisor, &client, &wanted, err) < 0)
 		return -1;
-	result = gateway_ask_create(&client, &wanted, err);
-	/* While control is at it. */
-	sandbox_prepare(supervisor->policy->filesystem.hide.count ||
-			supervisor->policy->filesystem.ignore_files.count);
-	if (result == 0)
-		result = gateway_take_created(&client, &supervisor->session,
-					      err);
 	/* It holds the session until the listeners do. */
-	if (result == 0)
-		result = attachment_open_on(&supervisor->attachment,
-					    supervisor->loop, NULL, NULL, err);
+	result = attachment_open_on(&supervisor->attachment, supervisor->loop,
+				    NULL, NULL, err);
 	if (result == 0)
 		result = attachment_hold(
 			&supervisor->attachment,

@@ -5,6 +5,10 @@
 
 #include <cmocka.h>
 
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
 #include "sandbox-host/plan.h"
 #include "tests/unit/sandbox-host/scratch.h"
 
@@ -377,6 +381,37 @@ static void a_volume_that_became_a_link_is_refused(void **state)
 	refused(&spec, "leads elsewhere");
 }
 
+/* As beside two hundred sandboxes, whose processes talk by such pairs. */
+static void plan_hides_a_socket_among_many_without_a_name(void **state)
+{
+	enum { PAIRS = 2100 };
+	static int pairs[PAIRS][2];
+	const struct sandbox_spec spec = spec_of();
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int named = socket(AF_UNIX, SOCK_STREAM, 0);
+	struct rlimit limit;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = limit.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	for (size_t i = 0; i < PAIRS; i++)
+		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pairs[i]),
+				 0);
+	assert_true((size_t)snprintf(address.sun_path, sizeof(address.sun_path),
+				     "%s", scratch_path("named")) <
+		    sizeof(address.sun_path));
+	assert_int_equal(
+		bind(named, (const struct sockaddr *)&address, sizeof(address)),
+		0);
+	assert_true(has_step(printed(&spec), "hide", "named"));
+	(void)close(named);
+	for (size_t i = 0; i < PAIRS; i++) {
+		(void)close(pairs[i][0]);
+		(void)close(pairs[i][1]);
+	}
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -384,6 +419,7 @@ int main(void)
 		TEST(plan_never_brings_in_the_whole_root),
 		TEST(plan_with_a_read_list_has_the_system_and_the_list),
 		TEST(plan_hides_the_password_hashes),
+		TEST(plan_hides_a_socket_among_many_without_a_name),
 		TEST(plan_puts_the_order_of_construction),
 		TEST(plan_mounts_the_workspace_as_it_was_asked_to),
 		TEST(plan_expands_hides_and_follows_no_link_out),

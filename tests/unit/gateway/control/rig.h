@@ -54,6 +54,7 @@ static inline int rig_connect(struct rig *rig, uid_t uid, bool is_admin)
 static inline void rig_on_later(void *owner)
 {
 	attach_end_some(owner);
+	attach_ask_some(owner);
 	conns_go_on(owner);
 }
 

@@ -273,6 +273,73 @@ static void attach_ends_later_what_cannot_be_ended_now(void **state)
 	rig_release(&rig);
 }
 
+struct many {
+	struct outcome outcomes[24];
+	size_t count;
+};
+
+/* Four listeners of a channel, all at once. */
+static void attach_four(struct rpc *rpc, struct many *many)
+{
+	const struct msg_attach message = {bytes_str(RIG_ID), LISTENER_TCP};
+	struct rpc_call call = {
+		.type = MSG_SESSION_ATTACH,
+		.schema = &msg_attach_schema,
+		.message = &message,
+		.reply_schema = &wire_empty_schema,
+		.timeout_ms = 60000,
+		.on_outcome = on_outcome,
+	};
+	struct err err;
+
+	for (size_t i = 0; i < 4; i++) {
+		call.fd = tcp_socket(true);
+		call.owner = &many->outcomes[many->count++];
+		assert_int_equal(rpc_ask(rpc, &call, NULL, &err), 0);
+		(void)close(call.fd);
+	}
+}
+
+static void attach_waits_when_the_warden_is_asked_too_often(void **state)
+{
+	struct many many = {0};
+	struct rpc *channels[6];
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig, 0, true);
+	rig.owner_uid = getuid() == 0 ? 12345 : getuid();
+	rig.control.rates[MSG_SESSION_LIST].open = 1000;
+	for (size_t i = 0; i < ARRAY_SIZE(channels); i++) {
+		channels[i] = connect_as(&rig, 12345);
+		attach_four(channels[i], &many);
+	}
+	rig_turns(&rig);
+	assert_int_equal(rig.control.late_count, many.count);
+	/* Who leaves waits for nothing. */
+	rpc_close(channels[0]);
+	rig_turns(&rig);
+	rig.control.rates[MSG_SESSION_LIST].open = 0;
+	rig.control.rates[MSG_SESSION_ATTACH].open = 1000;
+	for (int i = 0; i < 200 && rig.control.late_count != 20; i++)
+		rig_turns(&rig);
+	rig.control.rates[MSG_SESSION_ATTACH].open = 0;
+	for (int i = 0; i < 200 && rig.attaches < 20; i++)
+		rig_turns(&rig);
+	rig_turns(&rig);
+	assert_int_equal(rig.attaches, 20);
+	assert_null(rig.control.late);
+	for (size_t i = 4; i < many.count; i++) {
+		assert_true(many.outcomes[i].is_done);
+		assert_int_equal(many.outcomes[i].code, ERR_NONE);
+	}
+	for (size_t i = 1; i < ARRAY_SIZE(channels); i++)
+		rpc_close(channels[i]);
+	rig_turns(&rig);
+	assert_null(rig.control.attached);
+	rig_release(&rig);
+}
+
 /* As many channels as sessions (and some), half of them of one user. */
 static void attach_takes_as_many_channels_as_there_may_be_sessions(void **state)
 {
@@ -319,6 +386,8 @@ int main(void)
 		cmocka_unit_test(attach_refuses_a_session_of_somebody_else),
 		cmocka_unit_test(attach_refuses_what_is_no_such_listener),
 		cmocka_unit_test(attach_ends_later_what_cannot_be_ended_now),
+		cmocka_unit_test(
+			attach_waits_when_the_warden_is_asked_too_often),
 		cmocka_unit_test(
 			attach_takes_as_many_channels_as_there_may_be_sessions),
 	};
