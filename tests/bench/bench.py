@@ -20,7 +20,8 @@ BUILD = pathlib.Path(os.environ.setdefault("SALLYPORT_BUILD",
                                            str(DEFAULT_BUILD))).resolve()
 PROGRAMS = ["sallyport"] + ["sallyport-" + role for role in (
     "gateway", "edge", "minter", "dialer", "courier", "vault", "packcheck",
-    "ledger", "control", "door", "script")]
+    "ledger", "control", "door", "script", "framer", "exchange", "host",
+    "supervisor", "api", "store")]
 sys.path.insert(1, str(SOURCE / "tests/e2e"))
 
 
