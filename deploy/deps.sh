@@ -42,11 +42,17 @@ test_packages() {
 		python3-websockets python3-ipython python3-pip npm gh \
 		busybox-static skopeo umoci \
 		python3-pygit2 python3-dulwich libjgit-java \
-		clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev
+		clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev \
+		libnss3-tools
+	# Ubuntu has it as a snap, which is for the user to install.
+	if apt-cache show chromium >/dev/null 2>&1; then
+		echo chromium
+	fi
 }
 
 bench_packages() {
-	echo bubblewrap wrk squid-openssl haproxy mitmproxy nghttp2-client
+	echo bubblewrap wrk squid-openssl haproxy mitmproxy nghttp2-client \
+		crun socat ripgrep npm
 }
 
 cgroup2_packages() {

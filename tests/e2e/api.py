@@ -22,14 +22,19 @@ def free_port():
         return listener.getsockname()[1]
 
 
-def install_sdk(directory):
-    """The SDK of npm, for programs in that directory."""
+def install_npm(source, directory):
+    """What the lock file of a directory names, from npm's registry."""
     for name in ("package.json", "package-lock.json"):
-        shutil.copy(SDK / name, directory)
+        shutil.copy(source / name, directory)
     subprocess.run(["npm", "ci", "--no-audit", "--no-fund", "--prefer-offline",
                     "--ignore-scripts", "--fetch-retries", "5"],
                    cwd=directory, check=True, capture_output=True, timeout=300)
     return directory
+
+
+def install_sdk(directory):
+    """The SDK of npm, for programs in that directory."""
+    return install_npm(SDK, directory)
 
 
 class Answer:

@@ -26,7 +26,7 @@ LONGEST = [f"test_{name}.py" for name in (
     "taint", "push", "attack_push", "crash", "upstream_failures", "http",
     "attack_floods", "clients", "isolation", "remotes", "git_clients",
     "push_content", "dns_upstream", "memory", "push_differential", "lease",
-    "door", "attack_http", "upstream_proxy_odd")]
+    "door", "attack_http", "upstream_proxy_odd", "host_work")]
 
 
 def pytest_configure(config):

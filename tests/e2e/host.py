@@ -105,9 +105,10 @@ class Host:
 
     def run(self, verb, *words, **more):
         more.setdefault("stdin", subprocess.DEVNULL)
+        more.setdefault("timeout", 120)
         return subprocess.run(
             self.command(verb, *words), env=self.env(), cwd=self.workspace,
-            capture_output=True, text=True, timeout=120,
+            capture_output=True, text=True,
             **{**self.gateway.as_user, **more})
 
     def popen(self, verb, *words, **more):

@@ -145,6 +145,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self._file(rest)
         elif word.startswith("@") and self.server.files:
             self._file(f"{word}/{rest}")
+        elif self.server.files and not rest and \
+                pathlib.Path(self.server.files, word).is_file():
+            self._file(word)
         elif word == "ws":
             websocket.serve(self, rest, self.server.frames)
         elif word == "garbage":
@@ -224,7 +227,8 @@ class Origin:
         return context
 
     def serve_files(self, path):
-        """Below /files/ (and what begins with @), on both ports."""
+        """Below /files/ (and what begins with @, and files at the top, as
+        npm's registry has them), on both ports."""
         self.tls.files = self.plain.files = str(path)
 
     def stop(self):

@@ -1,0 +1,6 @@
+int answer(void);
+
+int answer(void)
+{
+	return 42;
+}
