@@ -71,11 +71,10 @@ struct warden_session {
 	struct child *edge;
 	struct warden_listener listeners[LISTENERS_MAX];
 	size_t listener_count;
-	uint64_t end_ms; /* its expiry, monotonic */
-	bool is_revoked;
-	bool is_changing;	    /* its policy */
-	bool had_credentials;	    /* by the policy before, if is_changing */
-	struct io_timer *end_timer; /* expiry, then the edge's end */
+	uint64_t end_ms;	      /* its expiry, monotonic */
+	bool is_revoked, is_changing; /* ended; getting another policy */
+	bool had_credentials;	      /* by the policy before, if is_changing */
+	struct io_timer *end_timer;   /* expiry, then the edge's end */
 	struct warden_session *next, *prev;
 };
 
