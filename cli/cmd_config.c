@@ -30,14 +30,18 @@ static bool is_policy(const char *path, struct buf *text, struct buf *notes)
 
 static int check_settings(const struct cli *cli, const char *path)
 {
+	auto_type(buf_release) struct buf text;
 	auto_type(buf_release) struct buf policy;
 	auto_type(buf_release) struct buf notes;
 	bool is_valid;
 	json_t *value;
 
+	buf_init(&text, SETTINGS_TEXT_MAX + 1);
 	buf_init(&policy, POLICY_TEXT_MAX);
 	buf_init(&notes, 2 * SETTINGS_NOTES_MAX);
-	is_valid = settings_file_read(path, &policy, &notes) == 0 &&
+	is_valid = settings_file_load(path, &text, &notes) == 0 &&
+		   settings_file_read(path, buf_view(&text), NULL, &policy,
+				      &notes) == 0 &&
 		   is_policy(path, &policy, &notes);
 	if (!cli->json) {
 		if (buf_len(&notes) > 0)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/control_fd.h"
 #include "cli/policy_file.h"
 #include "cli/run.h"
 #include "cli/settings_file.h"
@@ -36,6 +37,7 @@ struct run {
 	struct run_options options;
 	struct arena arena;
 	struct buf policy_text;
+	struct buf settings_text;
 	struct policy *policy;
 	const char *workspace;
 	char changes[PATH_MAX]; /* of an overlay; empty: there is none */
@@ -46,6 +48,7 @@ struct run {
 	struct attachment attachment;
 	struct sandbox *sandbox;
 	struct teller teller;
+	struct control_fd control;
 	bool has_client;
 	bool has_session;
 };
@@ -116,6 +119,11 @@ static int parse(struct cli *cli, struct run_options *options)
 
 /* ---- what is known before there is a session ---- */
 
+static char *const *words_of(const struct run *run)
+{
+	return run->options.said ? run->options.said : run->options.command;
+}
+
 /* The policy that settings of sandbox-runtime stand for. */
 static int load_settings(struct run *run, const struct policy_variables *values)
 {
@@ -129,7 +137,12 @@ static int load_settings(struct run *run, const struct policy_variables *values)
 	buf_init(&notes, SETTINGS_NOTES_MAX);
 	buf_init(&report, SETTINGS_NOTES_MAX);
 	buf_init(&run->policy_text, POLICY_TEXT_MAX + 1);
-	result = settings_file_read(path, &run->policy_text, &notes);
+	buf_init(&run->settings_text, SETTINGS_TEXT_MAX + 1);
+	result = settings_file_load(path, &run->settings_text, &notes);
+	if (result == 0)
+		result = settings_file_read(path, buf_view(&run->settings_text),
+					    words_of(run), &run->policy_text,
+					    &notes);
 	(void)fprintf(stderr, "%.*s", BYTES_ARGS(buf_view(&notes)));
 	if (run->options.shows_policy)
 		(void)fprintf(stderr, "%.*s",
@@ -269,6 +282,18 @@ static void catch_signals(void)
 			(void)sigaction(numbers[i], &action, NULL);
 }
 
+static int start_control(struct run *run, const char *session, struct err *err)
+{
+	const struct control_fd_spec spec = {
+		.fd = run->options.control_fd,
+		.session = session,
+		.settings = buf_view(&run->settings_text),
+		.words = words_of(run),
+	};
+
+	return spec.fd ? control_fd_start(&run->control, &spec, err) : 0;
+}
+
 static int run_sandbox(struct run *run, int *exit_code, struct err *err)
 {
 	const char *id = json_text(run->session.json, "id");
@@ -281,6 +306,8 @@ static int run_sandbox(struct run *run, int *exit_code, struct err *err)
 	/* It removes what is left of the sandbox when we are killed. */
 	if (teller_start(&run->teller, id, run->events, &run->policy->quiet,
 			 err) < 0)
+		return -1;
+	if (start_control(run, id, err) < 0)
 		return -1;
 	run->sandbox = sandbox_start(&spec, err);
 	/* While it is built. */
@@ -365,6 +392,7 @@ static void run_release(struct run *run)
 	if (run->changes[0])
 		settle_changes(run);
 	recorder_close(&run->recorder);
+	control_fd_stop(&run->control);
 	teller_stop(&run->teller);
 	if (run->events)
 		(void)fclose(run->events);
@@ -376,6 +404,7 @@ static void run_release(struct run *run)
 	reply_release(&run->session);
 	policy_free(run->policy);
 	buf_release(&run->policy_text);
+	buf_release(&run->settings_text);
 	arena_release(&run->arena);
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/control_fd.h"
 #include "cli/run.h"
 #include "common/cleanup.h"
 
@@ -19,8 +20,8 @@ static char words_of_shell[] = "\"$@\"";
 
 struct srt {
 	struct run_options options;
-	char *line; /* -c */
-	bool has_control;
+	char *line;	     /* -c */
+	const char *control; /* --control-fd */
 	char settings[PATH_MAX];
 };
 
@@ -44,7 +45,7 @@ static int parse(struct cli *cli, struct srt *srt)
 		else if (option == 'd')
 			srt->options.shows_policy = true;
 		else if (option == 'f')
-			srt->has_control = true;
+			srt->control = optarg;
 		else if (option == 'h')
 			srt->options.wants_help = true;
 		else
@@ -81,11 +82,13 @@ int cmd_srt(struct cli *cli)
 		(void)fputs(cli->command->help, stdout);
 		return EXIT_OK;
 	}
-	if (srt.has_control)
-		return cli_fail(EXIT_FAILED,
-				"--control-fd: what a session may reach does "
-				"not change while it runs; nothing is run "
-				"without the channel that was asked for");
+	if (srt.control) {
+		struct err err;
+
+		srt.options.control_fd = control_fd_open(srt.control, &err);
+		if (srt.options.control_fd < 0)
+			return cli_fail(EXIT_FAILED, "%s", err.text);
+	}
 	find_settings(&srt);
 	line[2] = srt.line;
 	words = calloc((size_t)cli->argc + 5, sizeof(*words));
@@ -98,5 +101,6 @@ int cmd_srt(struct cli *cli)
 	for (int i = optind; i < cli->argc; i++)
 		words[count++] = cli->argv[i];
 	srt.options.command = srt.line ? line : words;
+	srt.options.said = srt.line ? &line[2] : &cli->argv[optind];
 	return run_command(&srt.options);
 }

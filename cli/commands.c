@@ -227,9 +227,10 @@ const struct command commands[] = {
 	 "                       network, nothing is written\n"
 	 "  -c STRING            a line for bash\n"
 	 "  -d, --debug          show the policy that the settings become\n"
-	 "  --control-fd FD      refused: what a session may reach does not "
-	 "change while\n"
-	 "                       it runs\n"
+	 "  --control-fd FD      read settings there while the command runs, "
+	 "one JSON object\n"
+	 "                       a line: of each its lists of domains hold "
+	 "from then on\n"
 	 "\n"
 	 "Example:\n"
 	 "  sallyport srt -s settings.json npm test\n"},

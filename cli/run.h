@@ -12,6 +12,9 @@ struct run_options {
 	const char *settings; /* sandbox-runtime's, instead of a policy */
 	bool has_settings;    /* with settings NULL: those that it has itself */
 	bool shows_policy;    /* what the settings became, on stderr */
+	char *const *said;    /* the command as the settings have it; NULL:
+				 command */
+	int control_fd;	      /* more settings come there; 0: none do */
 	const char *repo;
 	const char *branch;
 	const char *workspace;

@@ -2,6 +2,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "common/cleanup.h"
 #include "policies/policy.h"
@@ -214,8 +215,7 @@ static const struct settings_key top_keys[] = {
 	{"network", JSON_OBJECT, true, NULL, NULL},
 	{"filesystem", JSON_OBJECT, true, NULL, NULL},
 	{"credentials", JSON_OBJECT, false, NULL, NULL},
-	{"ignoreViolations", JSON_OBJECT, false, NULL,
-	 "every denial is told: none is left out"},
+	{"ignoreViolations", JSON_OBJECT, false, NULL, NULL},
 	{"enableWeakerNestedSandbox", JSON_TRUE, false,
 	 "there is no weaker sandbox: in a container give it what "
 	 "`sallyport doctor` names",
@@ -257,6 +257,8 @@ static void translate(struct settings *settings, const json_t *root)
 	settings_credentials(settings);
 	settings_filesystem(settings);
 	settings_environment(settings);
+	settings->quiet = object_of(root, "ignoreViolations");
+	settings_quiet(settings);
 }
 
 int settings_translate(struct bytes text, const struct settings_facts *facts,
@@ -286,4 +288,51 @@ int settings_translate(struct bytes text, const struct settings_facts *facts,
 	if (settings.has_no_room && !settings.is_wrong)
 		settings_error(&settings, "", "the settings are too long");
 	return settings.is_wrong ? -1 : 0;
+}
+
+/* ---- another line, while a command runs ---- */
+
+/* Those lists in `of` become those of `other`. 0, or -1: no memory. */
+static int take_domains(json_t *of, const json_t *other)
+{
+	static const char *const names[] = {"allowedDomains", "deniedDomains",
+					    "deniedDomainReasons"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		json_t *list = json_object_get(other, names[i]);
+
+		if (list ? json_object_set(of, names[i], list) < 0
+			 : json_object_get(of, names[i]) &&
+				    json_object_del(of, names[i]) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int settings_follow(struct bytes first, struct bytes line,
+		    const struct settings_facts *facts, struct buf *policy,
+		    struct buf *notes)
+{
+	auto_type(buf_release) struct buf unused, known;
+	json_t *was, *now;
+	char *text = NULL;
+	int result = -1;
+
+	buf_init(&unused, POLICY_TEXT_MAX);
+	buf_init(&known, SETTINGS_NOTES_MAX);
+	if (settings_translate(line, facts, &unused, notes) < 0)
+		return -1;
+	was = json_loadb((const char *)first.data, first.len, 0, NULL);
+	now = json_loadb((const char *)line.data, line.len, 0, NULL);
+	if (was && now &&
+	    take_domains(json_object_get(was, "network"),
+			 json_object_get(now, "network")) == 0)
+		text = json_dumps(was, JSON_COMPACT);
+	if (text)
+		result = settings_translate(bytes_str(text), facts, policy,
+					    &known);
+	free(text);
+	json_decref(was);
+	json_decref(now);
+	return result;
 }

@@ -30,6 +30,7 @@ struct settings_facts {
 	 * that the settings deny are left out. */
 	const char *const *variables;
 	size_t variable_count;
+	const char *command; /* that they are for; NULL: it is not known */
 };
 
 /* Append a policy's text to policy, and lines for people to notes: what
@@ -37,5 +38,12 @@ struct settings_facts {
  * POLICY_TEXT_MAX, notes for SETTINGS_NOTES_MAX. */
 int settings_translate(struct bytes text, const struct settings_facts *facts,
 		       struct buf *policy, struct buf *notes);
+
+/* The same of `first` with the network's lists of domains of `line`, both
+ * settings: what srt takes of a line of its control channel while a command
+ * runs. All of the line must be right. */
+int settings_follow(struct bytes first, struct bytes line,
+		    const struct settings_facts *facts, struct buf *policy,
+		    struct buf *notes);
 
 #endif

@@ -19,6 +19,7 @@ struct settings {
 	bool is_wrong;	  /* an error was told */
 	bool has_no_room; /* of a buffer or of memory */
 	const json_t *network, *filesystem, *credentials; /* objects or NULL */
+	const json_t *quiet;				  /* ignoreViolations */
 };
 
 /* A key of an object and what is to be said of it. */
@@ -62,6 +63,7 @@ void settings_network(struct settings *settings);
 void settings_credentials(struct settings *settings);
 void settings_filesystem(struct settings *settings);
 void settings_environment(struct settings *settings);
+void settings_quiet(struct settings *settings);
 
 /* settings_credentials.c: is the variable denied or masked? */
 bool settings_hides_variable(const struct settings *settings, const char *name);

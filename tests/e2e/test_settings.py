@@ -3,8 +3,10 @@
 import json
 import os
 import pathlib
+import subprocess
 
 import pytest
+from gateway import CLI
 
 # The complete example of its documentation.
 DOCUMENTED = {
@@ -173,7 +175,59 @@ def test_config_check_prints_the_policy(srt, gateway, tmp_path):
     assert said["valid"] and "stricter" in said["notes"]
 
 
-def test_a_control_channel_is_refused_by_name(srt, workspace):
-    done = srt(NOTHING, "--control-fd", "3", "touch", "x")
-    assert done.returncode == 1 and "--control-fd" in done.stderr
+def test_violations_are_ignored_by_command(srt):
+    for name, is_told in (("touch", False), ("*", False), ("npm", True)):
+        settings = {**NOTHING, "ignoreViolations": {name: ["/etc/srt-x"]}}
+        done = srt(settings, "touch", "/etc/srt-x")
+        assert done.returncode == 1
+        assert ("/etc/srt-x denied" in done.stderr) is is_told, done.stderr
+
+
+# Says when what it reaches has become 200, then when it is 403 again.
+WATCH = """
+ls /proc/self/fd | tr '\\n' ' '; echo
+for code in 200 403; do
+    until [ "$(curl -s -o /dev/null -w %{{http_code}} {url})" = $code ]
+    do sleep 0.05; done
+    echo $code
+done
+"""
+
+
+def test_a_control_channel_changes_what_may_be_reached(gateway, origin, srt,
+                                                       workspace, tmp_path):
+    srt(NOTHING, "true")
+    read, write = os.pipe()
+    process = subprocess.Popen(
+        [CLI, "srt", "-s", tmp_path / "settings.json", "--control-fd",
+         str(read), "-c", WATCH.format(
+             url=origin.plain_url("/echo", "plain.example"))],
+        cwd=workspace, env=gateway.env(HOME=str(tmp_path / "home")),
+        pass_fds=[read], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True, **gateway.as_user)
+    os.close(read)
+    try:
+        assert str(read) not in process.stdout.readline().split()
+        port = origin.plain_port
+        opened = json.loads(json.dumps(NOTHING))
+        opened["network"]["allowedDomains"] = [
+            f"plain.example:{port}", f"{origin.address}:{port}"]
+        opened["filesystem"]["allowWrite"] = ["/tmp"]
+        for line in ("no settings", json.dumps(opened)):
+            os.write(write, line.encode() + b"\n")
+        assert process.stdout.readline() == "200\n", process.stderr.read()
+        os.write(write, json.dumps(NOTHING).encode())
+        os.close(write)
+        assert process.stdout.readline() == "403\n"
+        assert process.wait(60) == 0
+        assert "a line is dropped" in process.stderr.read()
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("number", ["1", "-3", "x", "99", ""])
+def test_a_control_channel_that_is_none_runs_nothing(srt, workspace, number):
+    done = srt(NOTHING, "--control-fd", number, "touch", "x")
+    assert done.returncode in (1, 2) and "--control-fd" in done.stderr
     assert not list(pathlib.Path(workspace).iterdir())

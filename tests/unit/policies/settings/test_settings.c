@@ -25,6 +25,7 @@ static void translate(const char *text, struct made *made)
 		.home = bytes_str("/home/u"),
 		.variables = variables,
 		.variable_count = ARRAY_SIZE(variables),
+		.command = "git push origin",
 	};
 
 	buf_init(&made->policy, POLICY_TEXT_MAX);
@@ -169,9 +170,13 @@ static const struct {
 	 "sallyport secret put MASKED"},
 	{ALL(NET, FILES,
 	     ", \"enableWeakerNestedSandbox\": false, \"ignoreViolations\": "
-	     "{\"*\": [\"/x\"]}, \"mandatoryDenySearchDepth\": 5"),
-	 {"version: 1"},
-	 "every denial is told"},
+	     "{\"*\": [\"/x\"], \"git push\": [\"/y z\"], \"npm\": "
+	     "[\"/z\"]}, \"mandatoryDenySearchDepth\": 5"),
+	 {"ignore-violations:\n  - \"/x\"\n  - \"/y z\"\n"},
+	 "at every depth"},
+	{ALL(NET, FILES, ", \"ignoreViolations\": {\"push\": [\"a*b\"]}"),
+	 {"ignore-violations:\n  - \"a*b\"\n"},
+	 "stands for any text"},
 };
 
 static void settings_become_a_policy(void **state)
@@ -203,6 +208,12 @@ static const struct {
 	const char *settings, *error;
 } wrongs[] = {
 	{"", "s.json: 1:"},
+	{ALL(NET, FILES, ", \"ignoreViolations\": {\"*\": \"/x\"}"),
+	 "ignoreViolations.*: this must be a list of strings"},
+	{ALL(NET, FILES, ", \"ignoreViolations\": {\"npm\": [1]}"),
+	 "ignoreViolations.npm: this must be a list of strings"},
+	{ALL(NET, FILES, ", \"ignoreViolations\": {\"*\": [\"\"]}"),
+	 "would hide every violation"},
 	/* What srt denies would stay readable. */
 	{ALL(NET,
 	     "\"denyRead\": [\"/etc\"], \"allowRead\": [\"/etc/ssl\"], "
@@ -311,11 +322,79 @@ static void what_is_wrong_or_weaker_is_told(void **state)
 	}
 }
 
+/* ---- lines of a control channel ---- */
+
+#define FIRST                                                                  \
+	ALL("\"allowedDomains\": [\"one.example\"], \"deniedDomains\": []",    \
+	    "\"denyRead\": [\"/srv/x\"], \"allowWrite\": [\".\"], "            \
+	    "\"denyWrite\": []",                                               \
+	    "")
+
+static int follow(const char *line, struct made *made)
+{
+	const struct settings_facts facts = {
+		.file = "line",
+		.cwd = bytes_str("/home/u/work"),
+		.home = bytes_str("/home/u"),
+	};
+
+	buf_init(&made->policy, POLICY_TEXT_MAX);
+	buf_init(&made->notes, SETTINGS_NOTES_MAX);
+	return settings_follow(bytes_str(FIRST), bytes_str(line), &facts,
+			       &made->policy, &made->notes);
+}
+
+static void a_line_changes_domains_and_nothing_else(void **state)
+{
+	auto_type(made_release) struct made made;
+	const char *line =
+		ALL("\"allowedDomains\": [\"two.example\"], "
+		    "\"deniedDomains\": [\"three.example\"]",
+		    "\"denyRead\": [\"/srv/y\"], \"allowWrite\": [], "
+		    "\"denyWrite\": []",
+		    ", \"ignoreViolations\": {\"*\": [\"/x\"]}");
+
+	(void)state;
+	assert_int_equal(follow(line, &made), 0);
+	assert_true(has(&made.policy, "two.example"));
+	assert_true(has(&made.policy, "three.example"));
+	assert_true(has(&made.policy, "/srv/x"));
+	assert_false(has(&made.policy, "one.example"));
+	assert_false(has(&made.policy, "/srv/y"));
+	assert_false(has(&made.policy, "ignore-violations"));
+	assert_compiles(&made);
+}
+
+static void a_line_that_is_wrong_becomes_nothing(void **state)
+{
+	static const char *const lines[] = {
+		"",
+		"{}",
+		"[]",
+		"{\"network\": {\"allowedDomains\": []}}",
+		ALL("\"allowedDomains\": \"a\", \"deniedDomains\": []", FILES,
+		    ""),
+		ALL(NET, FILES, ", \"unknown\": 1"),
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+		auto_type(made_release) struct made made;
+
+		if (follow(lines[i], &made) == 0)
+			fail_msg("%s", lines[i]);
+		assert_true(buf_len(&made.notes) > 0);
+		assert_int_equal(buf_len(&made.policy), 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(settings_become_a_policy),
 		cmocka_unit_test(what_is_wrong_or_weaker_is_told),
+		cmocka_unit_test(a_line_changes_domains_and_nothing_else),
+		cmocka_unit_test(a_line_that_is_wrong_becomes_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
