@@ -1,29 +1,80 @@
 /*
  * sallyport-mcp PROGRAM [OPTION]...: `sallyport mcp`; PROGRAM is sallyport.
+ * With --listen it runs itself, without that, for each session.
  */
 #include <getopt.h>
 #include <stdio.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "cli/arguments.h"
 #include "cli/mcp/stdio.h"
 #include "cli/mcp/tool.h"
+#include "cli/mcp/web.h"
 #include "common/log.h"
 
 #define FILE_SIZE_MAX (2 * TOOL_CONTENT_MAX)
+#define LIFE_MAX_S    (365ull * 24 * 3600)
 
-static int parse_life(const char *text, unsigned *seconds)
+static int parse_seconds(const char *text, uint64_t max, unsigned *seconds)
 {
 	uint64_t value;
 
 	if (bytes_to_u64(bytes_str(text), 9, &value) < 0 || value == 0 ||
-	    value > 365ull * 24 * 3600)
+	    value > max)
 		return -1;
 	*seconds = (unsigned)value;
 	return 0;
 }
 
-static int parse(int argc, char **argv, struct server_config *config)
+/* What every session has, here or in a process of its own. */
+static int take_session(int option, struct server_config *config)
+{
+	switch (option) {
+	case 'p':
+		config->policy = optarg;
+		return 0;
+	case 'w':
+		config->workspace = optarg;
+		return 0;
+	case 'r':
+		config->repo = optarg;
+		return 0;
+	case 'b':
+		config->branch = optarg;
+		return 0;
+	case 'i':
+		config->image = optarg;
+		return 0;
+	case 't':
+		return parse_seconds(optarg, LIFE_MAX_S, &config->life_s);
+	case 'k':
+		config->keeps = true;
+		return 0;
+	default:
+		return -1;
+	}
+}
+
+static int take(int option, struct server_config *config,
+		struct web_config *web)
+{
+	switch (option) {
+	case 'l':
+		web->address = optarg;
+		return 0;
+	case 'T':
+		web->token_file = optarg;
+		return 0;
+	case 'I':
+		return parse_seconds(optarg, WEB_IDLE_MAX_S, &web->idle_s);
+	default:
+		return take_session(option, config);
+	}
+}
+
+static int parse(int argc, char **argv, struct server_config *config,
+		 struct web_config *web)
 {
 	static const struct option table[] = {
 		{"policy", required_argument, NULL, 'p'},
@@ -33,38 +84,20 @@ static int parse(int argc, char **argv, struct server_config *config)
 		{"image", required_argument, NULL, 'i'},
 		{"timeout", required_argument, NULL, 't'},
 		{"keep", no_argument, NULL, 'k'},
+		{"listen", required_argument, NULL, 'l'},
+		{"token-file", required_argument, NULL, 'T'},
+		{"idle", required_argument, NULL, 'I'},
 		{NULL, 0, NULL, 0},
 	};
 	int option;
 
-	while ((option = getopt_long(argc, argv, "", table, NULL)) != -1) {
-		switch (option) {
-		case 'p':
-			config->policy = optarg;
-			break;
-		case 'w':
-			config->workspace = optarg;
-			break;
-		case 'r':
-			config->repo = optarg;
-			break;
-		case 'b':
-			config->branch = optarg;
-			break;
-		case 'i':
-			config->image = optarg;
-			break;
-		case 't':
-			if (parse_life(optarg, &config->life_s) < 0)
-				return -1;
-			break;
-		case 'k':
-			config->keeps = true;
-			break;
-		default:
+	while ((option = getopt_long(argc, argv, "", table, NULL)) != -1)
+		if (take(option, config, web) < 0)
 			return -1;
-		}
-	}
+	if (!web->address && (web->token_file || web->idle_s))
+		return -1;
+	if (!web->idle_s)
+		web->idle_s = WEB_IDLE_DEFAULT_S;
 	return optind == argc ? 0 : -1;
 }
 
@@ -88,18 +121,61 @@ static int serve(const struct server_config *config)
 	return result < 0 ? cli_fail_err(&err) : EXIT_OK;
 }
 
+static void add_word(struct job_line *line, const char *name, const char *value)
+{
+	if (!value)
+		return;
+	(void)job_add(line, name);
+	(void)job_add(line, value);
+}
+
+/* A session of each client: this program, over its standard input. */
+static int listen_for(const struct server_config *config,
+		      struct web_config *web)
+{
+	char self[PATH_MAX], life[16];
+	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	struct job_line line = {.count = 0};
+	struct io_loop *loop;
+	struct err err;
+	int result;
+
+	if (len < 0)
+		return cli_fail(EXIT_FAILED, "cannot find this program");
+	self[len] = '\0';
+	(void)snprintf(life, sizeof(life), "%u", config->life_s);
+	add_word(&line, "sallyport mcp", config->program);
+	add_word(&line, "--policy", config->policy);
+	add_word(&line, "--workspace", config->workspace);
+	add_word(&line, "--repo", config->repo);
+	add_word(&line, "--branch", config->branch);
+	add_word(&line, "--image", config->image);
+	add_word(&line, "--timeout", life);
+	if (config->keeps)
+		(void)job_add(&line, "--keep");
+	web->program = self;
+	web->words = line.words;
+	loop = io_loop_new(&err);
+	if (!loop)
+		return cli_fail_err(&err);
+	result = web_serve(web, loop, &err);
+	io_loop_free(loop);
+	return result < 0 ? cli_fail_err(&err) : EXIT_OK;
+}
+
 int main(int argc, char **argv)
 {
 	struct server_config config = {.life_s = SERVER_LIFE_DEFAULT_S};
+	struct web_config web = {0};
 
 	log_open("mcp", NULL);
 	if (argc < 2)
 		return EXIT_USAGE;
 	config.program = argv[1];
 	argv[1] = argv[0];
-	if (parse(argc - 1, argv + 1, &config) < 0) {
+	if (parse(argc - 1, argv + 1, &config, &web) < 0) {
 		(void)fputs("See sallyport mcp --help.\n", stderr);
 		return EXIT_USAGE;
 	}
-	return serve(&config);
+	return web.address ? listen_for(&config, &web) : serve(&config);
 }

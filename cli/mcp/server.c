@@ -165,15 +165,21 @@ static json_t *list_tools(void)
 	return json_pack("{s:o}", "tools", list);
 }
 
+bool server_knows_revision(struct bytes revision)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(revisions); i++)
+		if (bytes_is(revision, revisions[i]))
+			return true;
+	return false;
+}
+
 static json_t *initialize(const struct message *message)
 {
 	const char *wanted = json_string_value(
 		json_object_get(message->params, "protocolVersion"));
-	const char *revision = REVISION;
+	const char *revision =
+		server_knows_revision(bytes_str(wanted)) ? wanted : REVISION;
 
-	for (size_t i = 0; wanted && i < ARRAY_SIZE(revisions); i++)
-		if (!strcmp(revisions[i], wanted))
-			revision = revisions[i];
 	return json_pack("{s:s, s:{s:{s:b}}, s:{s:s, s:s, s:s}, s:s}",
 			 "protocolVersion", revision, "capabilities", "tools",
 			 "listChanged", 0, "serverInfo", "name", "sallyport",

@@ -52,6 +52,8 @@ int server_open(struct server *server, const struct server_config *config,
 /* One message of the client; answers come through server->send, now or
  * later. */
 void server_read(struct server *server, struct bytes text);
+/* Is it a revision of the protocol that is spoken here? */
+bool server_knows_revision(struct bytes revision);
 /* End all calls, and its sandboxes unless they are to be kept. */
 void server_close(struct server *server);
 

@@ -127,12 +127,18 @@ def mcp(host, policy):
 
 # ---- the SDK ----
 
-def test_the_sdk_of_npm_uses_each_tool(host, policy, tmp_path):
-    for name in ("package.json", "package-lock.json", "client.mjs"):
-        shutil.copy(SOURCES / name, tmp_path)
+@pytest.fixture(scope="module")
+def sdk(tmp_path_factory):
+    """Where the unmodified SDK is, with our clients."""
+    path = tmp_path_factory.mktemp("sdk")
+    shutil.copytree(SOURCES, path, dirs_exist_ok=True)
     subprocess.run(["npm", "ci", "--no-audit", "--no-fund", "--prefer-offline",
-                    "--ignore-scripts", "--fetch-retries", "5"], cwd=tmp_path,
+                    "--ignore-scripts", "--fetch-retries", "5"], cwd=path,
                    check=True, capture_output=True, timeout=300)
+    return path
+
+
+def test_the_sdk_of_npm_uses_each_tool(host, policy, sdk):
     calls = [
         ("sandbox_create", {"name": "by-sdk", "env": {"WORD": "hello"}}),
         ("command_run", {"command": "echo $WORD; cat; echo no >&2; exit 3",
@@ -146,7 +152,7 @@ def test_the_sdk_of_npm_uses_each_tool(host, policy, tmp_path):
         ("sandbox_kill", {})]
     done = subprocess.run(
         ["node", "client.mjs", str(CLI), "mcp", "--policy", str(policy),
-         "--workspace", "-"], input=json.dumps(calls), cwd=tmp_path,
+         "--workspace", "-"], input=json.dumps(calls), cwd=sdk,
         env=host.env(), capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
@@ -168,6 +174,42 @@ def test_the_sdk_of_npm_uses_each_tool(host, policy, tmp_path):
     assert "good.example" in texts[7]
     assert (values[8]["verdict"], values[9]["verdict"]) == ("allow", "deny")
     assert host.state(values[0]["id"]) in OVER
+
+
+def test_the_sdk_of_npm_speaks_http(host, policy, sdk):
+    server = subprocess.Popen(
+        [CLI, "mcp", "--listen", "127.0.0.1:0", "--policy", str(policy),
+         "--workspace", "-"], env=host.env(), cwd=host.workspace,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True, **host.gateway.as_user)
+    try:
+        url = server.stdout.readline().strip()
+        token = server.stdout.readline().split()[-1]
+        calls = [
+            ("sandbox_create", {"name": "by-http"}),
+            ("command_run", {"command": "cat; exit 3", "stdin": "given\n"}),
+            ("policy_test", {"method": "GET",
+                             "url": "https://evil.example/"}),
+            ("sandbox_kill", {})]
+        done = subprocess.run(
+            ["node", "http.mjs", url, token], input=json.dumps(calls),
+            cwd=sdk, env={"PATH": os.environ["PATH"]}, capture_output=True,
+            text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        told = json.loads(done.stdout)
+        assert told["server"]["name"] == "sallyport" and told["session"]
+        assert "command_run" in {tool["name"] for tool in told["tools"]}
+        values = [one["structuredContent"] for one in told["results"]]
+        assert (values[1]["exit_code"], values[1]["stdout"]) == (3, "given\n")
+        assert values[2]["verdict"] == "deny"
+        assert told["together"]["stdout"] == "went\n"
+        assert told["cancelled"] == "cancelled"
+        assert told["afterwards"] == 404, told["errors"]
+        wait_until(lambda: host.state(told["box"]) in OVER)
+    finally:
+        server.terminate()
+        errors = server.communicate(timeout=120)[1]
+    assert (server.returncode, errors) == (0, "")
 
 
 # ---- what an agent may not ----
