@@ -29,15 +29,17 @@ static void print_row(const json_t *row)
 	bool is_usual = (port == 443 && !strcmp(scheme, "https")) ||
 			(port == 80 && !strcmp(scheme, "http"));
 	char line[ROW_BYTES], number[24] = "";
+	bool is_command = scheme[0] == '\0';
 
-	if (!is_usual)
+	if (!is_usual && !is_command)
 		(void)snprintf(number, sizeof(number), ":%" JSON_INTEGER_FORMAT,
 			       port);
 	(void)snprintf(line, sizeof(line),
-		       "%-28s %-8s %-28s %s %s://%s%s%s [%s]%s%s%s%s",
+		       "%-28s %-8s %-28s %s %s%s%s%s%s [%s]%s%s%s%s",
 		       json_text(row, "id"), json_text(row, "state"),
 		       json_text(row, "session"), json_text(row, "method"),
-		       scheme, json_text(row, "host"), number,
+		       scheme, is_command ? "" : "://",
+		       is_command ? "" : json_text(row, "host"), number,
 		       json_text(row, "path"), json_text(row, "rule"),
 		       credential[0] ? " with " : "", credential,
 		       why[0] ? ": " : "", why);

@@ -2,7 +2,7 @@
 #include "policies/compile.h"
 
 struct command_nodes {
-	const struct text_node *autonomy, *allow, *deny, *actions;
+	const struct text_node *autonomy, *allow, *deny, *actions, *hold;
 };
 
 const char *command_autonomy_name(enum command_autonomy autonomy)
@@ -118,6 +118,25 @@ static void read_actions(struct compile *compile, const struct text_node *node,
 		(void)reader_error(reader, &period, "more than 7 days");
 }
 
+/* Only who supervises asks anybody. */
+static void read_hold(struct compile *compile, const struct text_node *node,
+		      struct policy_commands *commands)
+{
+	uint64_t ms;
+
+	if (!reader_duration(&compile->reader, node, &ms))
+		return;
+	if (commands->autonomy != AUTONOMY_SUPERVISED)
+		(void)reader_error(&compile->reader, node,
+				   "only autonomy: supervised asks a person");
+	else if (ms > POLICY_HOLD_MAX_MS)
+		(void)reader_error(&compile->reader, node,
+				   "more than %d minutes",
+				   POLICY_HOLD_MAX_MS / 60000);
+	else
+		commands->hold_ms = (uint32_t)ms;
+}
+
 void compile_commands(struct compile *compile, const struct text_node *node)
 {
 	static const struct reader_field fields[] = {
@@ -127,6 +146,7 @@ void compile_commands(struct compile *compile, const struct text_node *node)
 		{"deny", reader_keep, offsetof(struct command_nodes, deny)},
 		{"actions", reader_keep,
 		 offsetof(struct command_nodes, actions)},
+		{"hold", reader_keep, offsetof(struct command_nodes, hold)},
 	};
 	static const struct choice choices[] = {
 		{"read-only", AUTONOMY_READ_ONLY},
@@ -134,7 +154,7 @@ void compile_commands(struct compile *compile, const struct text_node *node)
 		{"full", AUTONOMY_FULL},
 	};
 	struct policy_commands *commands = &compile->policy->commands;
-	struct command_nodes nodes = {NULL, NULL, NULL, NULL};
+	struct command_nodes nodes = {NULL, NULL, NULL, NULL, NULL};
 	int autonomy = AUTONOMY_SUPERVISED;
 
 	if (!node || !reader_map(&compile->reader, node, fields,
@@ -149,4 +169,7 @@ void compile_commands(struct compile *compile, const struct text_node *node)
 	read_entries(compile, nodes.deny, &commands->deny);
 	if (nodes.actions)
 		read_actions(compile, nodes.actions, commands);
+	commands->hold_ms = POLICY_HOLD_DEFAULT_MS;
+	if (nodes.hold)
+		read_hold(compile, nodes.hold, commands);
 }

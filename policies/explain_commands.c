@@ -61,6 +61,17 @@ static int add_autonomy(const struct policy_commands *commands, struct buf *out)
 	return buf_add_str(out, words[commands->autonomy]);
 }
 
+static int add_hold(const struct policy_commands *commands, struct buf *out)
+{
+	if (commands->autonomy != AUTONOMY_SUPERVISED)
+		return 0;
+	if (buf_add_str(out, "- Who asks a person waits at most ") < 0 ||
+	    explain_period(out, commands->hold_ms) < 0)
+		return -1;
+	return buf_add_str(out, ", and can run the same again once it is "
+				"approved.\n");
+}
+
 static int add_limit(const struct policy_commands *commands, struct buf *out)
 {
 	if (commands->actions == 0)
@@ -87,7 +98,7 @@ int explain_commands(const struct policy *policy, struct buf *out)
 	     add_entries(out, "- Allowed, whatever they do: ",
 			 &commands->allow) < 0) ||
 	    add_entries(out, "- Never: ", &commands->deny) < 0 ||
-	    add_limit(commands, out) < 0)
+	    add_hold(commands, out) < 0 || add_limit(commands, out) < 0)
 		return -1;
 	return buf_add_str(
 		out,

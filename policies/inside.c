@@ -68,7 +68,7 @@ static bool same_commands(const struct policy_commands *a,
 {
 	return a->is_set == b->is_set && a->autonomy == b->autonomy &&
 	       a->actions == b->actions && a->actions_ms == b->actions_ms &&
-	       same_entries(&a->allow, &b->allow) &&
+	       a->hold_ms == b->hold_ms && same_entries(&a->allow, &b->allow) &&
 	       same_entries(&a->deny, &b->deny);
 }
 

@@ -42,6 +42,7 @@ struct policy_commands {
 	struct command_entries allow, deny;
 	uint64_t actions; /* within actions_ms; 0: no limit */
 	uint64_t actions_ms;
+	uint32_t hold_ms; /* supervised: wait so long for a person */
 };
 
 /* "read-only". */

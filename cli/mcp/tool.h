@@ -12,6 +12,7 @@
 #include "common/arena.h"
 
 #define TOOL_TIMEOUT_MS	   120000
+#define TOOL_ASKED_MS	   (11 * 60 * 1000) /* of a command: a person is asked */
 #define TOOL_COMMAND_MAX   65536
 #define TOOL_PATH_MAX	   4096
 #define TOOL_CONTENT_MAX   (1024 * 1024)

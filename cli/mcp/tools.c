@@ -187,7 +187,7 @@ static int plan_command(struct call *call, struct err *err)
 			return -1;
 	}
 	/* sallyport ends it by itself, and says so. */
-	call->line.timeout_ms = (unsigned)seconds * 1000 + 30000;
+	call->line.timeout_ms = (unsigned)seconds * 1000 + TOOL_ASKED_MS;
 	return CALL_ADD(call, err, id, "--", "sh", "-c",
 			call_text(call, "command"));
 }

@@ -2,6 +2,7 @@
 #include "gateway/control/handlers.h"
 #include "gateway/control/json.h"
 #include "gateway/control/session_check.h"
+#include "gateway/flow/target.h"
 
 #define APPROVALS_LISTED_MAX 1000
 
@@ -21,11 +22,13 @@ static struct question ledger_asks(uint16_t type,
 	};
 }
 
+/* A command has none. */
 static json_t *scheme_of(const struct proposal *proposal)
 {
 	static const char *const names[] = {"http", "https", "tcp"};
 
-	return json_string(names[proposal->scheme]);
+	return json_string(
+		proposal_is_command(proposal) ? "" : names[proposal->scheme]);
 }
 
 static json_t *row_of(const struct proposal *proposal)
@@ -123,6 +126,58 @@ void handle_approval_list(struct conn *conn)
 	conn->task = task;
 	conn->on_end = list_end;
 	ask_more(conn);
+}
+
+/* ---- ask about a command ---- */
+
+static void on_asked(struct conn *conn, const void *message)
+{
+	conn_reply_json(conn, 200, row_of(message));
+}
+
+static void ask_about(struct conn *conn, const char *command, const char *rule)
+{
+	const struct proposal proposal = {
+		.session = conn->session->id,
+		.rule = bytes_str(rule),
+		.method = bytes_str(PROPOSAL_COMMAND),
+		.scheme = SCHEME_TCP,
+		.host = bytes_str("sandbox"),
+		.path = bytes_str(command),
+		.expires_ms = conn->session->expires_ms,
+	};
+	struct question question =
+		ledger_asks(MSG_PROPOSAL_TAKE, &proposal_schema, &proposal);
+
+	question.reply_schema = &proposal_schema;
+	if (conn->session->is_revoked)
+		conn_refuse(conn, 409, "the session has ended");
+	else if (proposal.path.len == 0 ||
+		 proposal.path.len > PROPOSAL_PATH_MAX ||
+		 proposal.rule.len > PROPOSAL_RULE_MAX)
+		conn_refuse(conn, 422,
+			    "a command has 1 to %d bytes, its rule at most %d",
+			    PROPOSAL_PATH_MAX, PROPOSAL_RULE_MAX);
+	else
+		conn_ask(conn, &question, on_asked);
+}
+
+/* By whoever runs it, who holds the session: what runs inside can not reach
+ * control. */
+void handle_session_ask(struct conn *conn)
+{
+	struct bytes body = buf_view(&conn->body);
+	const char *command = "", *rule = "";
+	json_error_t error;
+	json_t *root = json_loadb((const char *)body.data, body.len,
+				  JSON_REJECT_DUPLICATES, &error);
+
+	if (!root || json_unpack_ex(root, &error, JSON_STRICT, "{s:s, s:s}",
+				    "command", &command, "rule", &rule) < 0)
+		conn_refuse(conn, 400, "the body: %s", error.text);
+	else
+		ask_about(conn, command, rule);
+	json_decref(root);
 }
 
 /* ---- decide ---- */

@@ -26,6 +26,8 @@ static unsigned rate_of(uint16_t type)
 	case MSG_SESSION_PACKAGE:
 	case MSG_SESSION_CHANGE:
 		return 500;
+	case MSG_PROPOSAL_TAKE: /* those who wait ask each second */
+		return 250;
 	case MSG_SESSION_CREATE:
 	case MSG_LEDGER_QUERY:
 	case MSG_LEDGER_VERIFY:

@@ -39,6 +39,7 @@ void handle_secret_rotate(struct conn *conn);
 void handle_key_rotate(struct conn *conn);
 void handle_secret_remove(struct conn *conn);
 /* approvals.c */
+void handle_session_ask(struct conn *conn);
 void handle_approval_list(struct conn *conn);
 void handle_approval_decide(struct conn *conn);
 /* config.c */

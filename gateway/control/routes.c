@@ -6,6 +6,7 @@
 #define EVENT_PARAMS (PARAM_AFTER | PARAM_SESSION | PARAM_DENIED)
 #define RECORD_MAX   (8 * 1024)
 #define DECISION_MAX 1024
+#define COMMAND_MAX  (64 * 1024)
 #define RENEW_MAX    256
 
 const struct route control_routes[] = {
@@ -28,6 +29,8 @@ const struct route control_routes[] = {
 	 handle_session_secret_remove},
 	{"POST", "/v1/sessions/{}/records", ROUTE_OWNER, 0, RECORD_MAX, false,
 	 handle_session_record},
+	{"POST", "/v1/sessions/{}/commands", ROUTE_OWNER, 0, COMMAND_MAX, false,
+	 handle_session_ask},
 	{"GET", "/v1/audit", ROUTE_OWNER, AUDIT_PARAMS, 0, false, handle_audit},
 	{"GET", "/v1/audit/verify", ROUTE_ADMIN, 0, 0, false,
 	 handle_audit_verify},

@@ -9,7 +9,7 @@
 static const struct wire_field proposal_fields[] = {
 	WIRE_TEXT(struct proposal, id, PROPOSAL_ID_MAX),
 	WIRE_TEXT(struct proposal, session, SESSION_ID_MAX),
-	WIRE_TEXT(struct proposal, rule, 256),
+	WIRE_TEXT(struct proposal, rule, PROPOSAL_RULE_MAX),
 	WIRE_TEXT(struct proposal, method, 32),
 	WIRE_ENUM(struct proposal, scheme, SCHEME_TCP + 1),
 	WIRE_TEXT(struct proposal, host, 256),
@@ -113,6 +113,11 @@ enum grant_scope grant_scope_from_name(struct bytes name)
 	return scope;
 }
 
+bool proposal_is_command(const struct proposal *proposal)
+{
+	return bytes_is(proposal->method, PROPOSAL_COMMAND);
+}
+
 int proposal_add_words(struct buf *out, const struct proposal *proposal)
 {
 	static const char *const schemes[] = {
@@ -129,6 +134,10 @@ int proposal_add_words(struct buf *out, const struct proposal *proposal)
 		     memchr(proposal->host.data, ':', proposal->host.len);
 
 	assert(proposal->scheme < ARRAY_SIZE(schemes));
+	if (proposal_is_command(proposal))
+		return buf_add_format(out, "%.*s %.*s",
+				      BYTES_ARGS(proposal->method),
+				      BYTES_ARGS(proposal->path));
 	if (buf_add_format(out, "%.*s %s://%s%.*s%s",
 			   BYTES_ARGS(proposal->method),
 			   schemes[proposal->scheme], is_v6 ? "[" : "",

@@ -1,9 +1,10 @@
 /*
  * A proposal: something that a session wants to do and that the policy
- * leaves to a person. Made by the edge, kept by the ledger, shown and decided
- * through control. Once approved it is a grant: it lets the same question
- * pass again (rule, method, scheme, host, port, path and credential, byte by
- * byte), for as long as its scope says and never beyond its session.
+ * leaves to a person. Made by the edge, or by the supervisor of a sandbox for
+ * a command, kept by the ledger, shown and decided through control. Once
+ * approved it is a grant: it lets the same question pass again (rule, method,
+ * scheme, host, port, path and credential, byte by byte), for as long as its
+ * scope says and never beyond its session.
  */
 #ifndef GATEWAY_FLOW_PROPOSAL_H
 #define GATEWAY_FLOW_PROPOSAL_H
@@ -13,7 +14,11 @@
 #define PROPOSAL_ID_MAX	     32 /* "p-" and 26 base32 characters */
 #define PROPOSAL_PATH_MAX    (8 * 1024)
 #define PROPOSAL_WHY_MAX     500
+#define PROPOSAL_RULE_MAX    256
 #define PROPOSALS_LISTED_MAX 64
+/* The method of a command: its text, as the policy judged it, is the path. No
+ * request has it. */
+#define PROPOSAL_COMMAND "EXEC"
 
 /* X(STATE, name) */
 #define PROPOSAL_STATES(X)                                                     \
@@ -43,7 +48,8 @@ struct proposal {
 	struct bytes session;
 	/* The question. Untrusted. */
 	struct bytes rule;
-	struct bytes method; /* "CONNECT" for bytes as they are */
+	struct bytes method; /* "CONNECT" for bytes as they are; or
+				PROPOSAL_COMMAND, with host "sandbox" */
 	uint8_t scheme;	     /* enum target_scheme */
 	struct bytes host;
 	uint16_t port;
@@ -70,8 +76,10 @@ const char *grant_scope_name(enum grant_scope scope);
 /* GRANT_SCOPE_MAX when unknown. */
 enum grant_scope grant_scope_from_name(struct bytes name);
 
+/* Is it about a command in the sandbox? */
+bool proposal_is_command(const struct proposal *proposal);
 /* Append "POST https://host:8443/path": the port where it is not the
- * scheme's own. 0, or -1 when out has no room. */
+ * scheme's own; of a command "EXEC rm x". 0, or -1 when out has no room. */
 int proposal_add_words(struct buf *out, const struct proposal *proposal);
 
 /* ---- messages about proposals ---- */

@@ -70,17 +70,15 @@ static void record_decision(struct approvals *approvals,
 
 /* ---- edges ---- */
 
-static void ask(struct approvals *approvals, const struct keeper_peer *peer,
-		struct rpc_ticket ticket, const struct proposal *question,
-		bool take)
+static void ask(struct approvals *approvals, struct rpc_ticket ticket,
+		const struct proposal *question, bool take)
 {
 	auto_type(arena_release) struct arena arena;
-	struct proposal own = *question, found;
-	const struct proposal_ask asked = {&own, take, clock_wall_ms()};
+	const struct proposal_ask asked = {question, take, clock_wall_ms()};
+	struct proposal found;
 	bool is_new;
 	struct err err;
 
-	own.session = bytes_str(peer->session);
 	arena_init(&arena, ANSWER_ARENA_MAX);
 	if (proposals_ask(approvals->store, &asked, &arena, &found, &is_new,
 			  &err) < 0) {
@@ -92,16 +90,32 @@ static void ask(struct approvals *approvals, const struct keeper_peer *peer,
 	rpc_reply(ticket, &proposal_schema, &found, -1);
 }
 
+/* What runs inside is none of an edge's business. */
+static void ask_of_edge(struct approvals *approvals,
+			const struct keeper_peer *peer,
+			struct rpc_ticket ticket,
+			const struct proposal *question, bool take)
+{
+	struct proposal own = *question;
+
+	own.session = bytes_str(peer->session);
+	if (proposal_is_command(&own))
+		rpc_refuse(ticket, CONSTRAINT_internal,
+			   "an edge asks about no commands");
+	else
+		ask(approvals, ticket, &own, take);
+}
+
 void approvals_take(struct approvals *approvals, const struct keeper_peer *peer,
 		    struct rpc_ticket ticket, const struct proposal *question)
 {
-	ask(approvals, peer, ticket, question, true);
+	ask_of_edge(approvals, peer, ticket, question, true);
 }
 
 void approvals_ask(struct approvals *approvals, const struct keeper_peer *peer,
 		   struct rpc_ticket ticket, const struct proposal *question)
 {
-	ask(approvals, peer, ticket, question, false);
+	ask_of_edge(approvals, peer, ticket, question, false);
 }
 
 /* Answer with the proposal, if it is of that session (NULL: of any). */
@@ -136,6 +150,17 @@ void approvals_show(struct approvals *approvals, const struct keeper_peer *peer,
 }
 
 /* ---- control ---- */
+
+void approvals_take_command(struct approvals *approvals,
+			    struct rpc_ticket ticket,
+			    const struct proposal *question)
+{
+	if (proposal_is_command(question) && question->session.len > 0)
+		ask(approvals, ticket, question, true);
+	else
+		rpc_refuse(ticket, CONSTRAINT_internal,
+			   "control asks about commands of a session alone");
+}
 
 void approvals_get(struct approvals *approvals, struct rpc_ticket ticket,
 		   const struct msg_proposal_ref *ref)

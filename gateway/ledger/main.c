@@ -25,6 +25,7 @@
 #define RECORDS_PER_SECOND   100000
 #define QUERIES_PER_SECOND   200
 #define PROPOSALS_PER_SECOND 100 /* of one edge, or of control */
+#define COMMANDS_PER_SECOND  500 /* of control, for all supervisors */
 
 struct ledger {
 	struct store store;
@@ -148,6 +149,13 @@ static void answer_show(struct rpc_ticket ticket, const void *message, int *fd,
 {
 	(void)fd;
 	approvals_show(approvals_of(owner), owner, ticket, message);
+}
+
+static void answer_take_command(struct rpc_ticket ticket, const void *message,
+				int *fd, void *owner)
+{
+	(void)fd;
+	approvals_take_command(approvals_of(owner), ticket, message);
 }
 
 static void answer_get(struct rpc_ticket ticket, const void *message, int *fd,
@@ -402,44 +410,49 @@ static void finish(struct ledger *ledger)
 	store_close(&ledger->store);
 }
 
+static const struct rpc_permit record_permits[] = {
+	{MSG_RECORDS, &msg_records_schema, answer_records, false,
+	 RECORDS_PER_SECOND},
+	{MSG_RECORDS_DURABLE, &msg_records_schema, answer_durable, false,
+	 RECORDS_PER_SECOND},
+};
+
+static const struct rpc_permit edge_permits[] = {
+	{MSG_RECORDS, &msg_records_schema, answer_records, false,
+	 RECORDS_PER_SECOND},
+	{MSG_RECORDS_DURABLE, &msg_records_schema, answer_durable, false,
+	 RECORDS_PER_SECOND},
+	{MSG_PROPOSAL_TAKE, &proposal_schema, answer_take, false,
+	 PROPOSALS_PER_SECOND},
+	{MSG_PROPOSAL_ASK, &proposal_schema, answer_ask, false,
+	 PROPOSALS_PER_SECOND},
+	{MSG_PROPOSAL_SHOW, &msg_proposal_ref_schema, answer_show, false,
+	 PROPOSALS_PER_SECOND},
+};
+
+static const struct rpc_permit control_permits[] = {
+	{MSG_RECORDS, &msg_records_schema, answer_records, false,
+	 RECORDS_PER_SECOND},
+	{MSG_RECORDS_DURABLE, &msg_records_schema, answer_durable, false,
+	 RECORDS_PER_SECOND},
+	{MSG_LEDGER_QUERY, &msg_ledger_query_schema, answer_query, false,
+	 QUERIES_PER_SECOND},
+	{MSG_LEDGER_FOLLOW, &msg_ledger_query_schema, answer_follow, false,
+	 QUERIES_PER_SECOND},
+	{MSG_LEDGER_VERIFY, &msg_ledger_verify_schema, answer_verify, false,
+	 QUERIES_PER_SECOND},
+	{MSG_PROPOSAL_TAKE, &proposal_schema, answer_take_command, false,
+	 COMMANDS_PER_SECOND},
+	{MSG_PROPOSAL_GET, &msg_proposal_ref_schema, answer_get, false,
+	 PROPOSALS_PER_SECOND},
+	{MSG_PROPOSAL_LIST, &msg_proposal_query_schema, answer_list, false,
+	 PROPOSALS_PER_SECOND},
+	{MSG_PROPOSAL_DECIDE, &msg_proposal_decide_schema, answer_decide, false,
+	 PROPOSALS_PER_SECOND},
+};
+
 int main(void)
 {
-	static const struct rpc_permit record_permits[] = {
-		{MSG_RECORDS, &msg_records_schema, answer_records, false,
-		 RECORDS_PER_SECOND},
-		{MSG_RECORDS_DURABLE, &msg_records_schema, answer_durable,
-		 false, RECORDS_PER_SECOND},
-	};
-	static const struct rpc_permit edge_permits[] = {
-		{MSG_RECORDS, &msg_records_schema, answer_records, false,
-		 RECORDS_PER_SECOND},
-		{MSG_RECORDS_DURABLE, &msg_records_schema, answer_durable,
-		 false, RECORDS_PER_SECOND},
-		{MSG_PROPOSAL_TAKE, &proposal_schema, answer_take, false,
-		 PROPOSALS_PER_SECOND},
-		{MSG_PROPOSAL_ASK, &proposal_schema, answer_ask, false,
-		 PROPOSALS_PER_SECOND},
-		{MSG_PROPOSAL_SHOW, &msg_proposal_ref_schema, answer_show,
-		 false, PROPOSALS_PER_SECOND},
-	};
-	static const struct rpc_permit control_permits[] = {
-		{MSG_RECORDS, &msg_records_schema, answer_records, false,
-		 RECORDS_PER_SECOND},
-		{MSG_RECORDS_DURABLE, &msg_records_schema, answer_durable,
-		 false, RECORDS_PER_SECOND},
-		{MSG_LEDGER_QUERY, &msg_ledger_query_schema, answer_query,
-		 false, QUERIES_PER_SECOND},
-		{MSG_LEDGER_FOLLOW, &msg_ledger_query_schema, answer_follow,
-		 false, QUERIES_PER_SECOND},
-		{MSG_LEDGER_VERIFY, &msg_ledger_verify_schema, answer_verify,
-		 false, QUERIES_PER_SECOND},
-		{MSG_PROPOSAL_GET, &msg_proposal_ref_schema, answer_get, false,
-		 PROPOSALS_PER_SECOND},
-		{MSG_PROPOSAL_LIST, &msg_proposal_query_schema, answer_list,
-		 false, PROPOSALS_PER_SECOND},
-		{MSG_PROPOSAL_DECIDE, &msg_proposal_decide_schema,
-		 answer_decide, false, PROPOSALS_PER_SECOND},
-	};
 #define RECORDER(role) {role, record_permits, ARRAY_SIZE(record_permits)}
 	static const struct keeper_service services[] = {
 		RECORDER(ROLE_WARDEN),

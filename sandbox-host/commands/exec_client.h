@@ -25,7 +25,9 @@
 #define EXEC_OUT_MAX	   (64 * 1024) /* of each stream */
 #define EXEC_INPUT_MAX	   (1024 * 1024)
 #define EXEC_INPUT_HIGH	   (64 * 1024)
-#define EXEC_START_MS	   30000
+/* A person may be asked first, for as long as the policy says
+ * (POLICY_HOLD_MAX_MS). */
+#define EXEC_START_MS	   (10 * 60 * 1000 + 30000)
 #define EXEC_KILL_AFTER_MS 3000 /* after SIGTERM */
 /* Its last bytes are looked for again after so long. */
 #define EXEC_LAST_BYTES_MS 1

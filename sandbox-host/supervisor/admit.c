@@ -2,13 +2,17 @@
  * `commands` of the policy: is the command that somebody asks for one that may
  * run? The sandbox holds whatever is said here.
  */
+#include <stdio.h>
+
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "policies/command/judge.h"
+#include "policies/command/spell.h"
 #include "sandbox-host/supervisor/parts.h"
 
-/* Terminated words: `env NAME=VALUE... COMMAND`, so that variables which
- * change what programs do are judged as well. NULL: no memory. */
+/* Terminated words: `env NAME=VALUE... COMMAND`, of those variables which
+ * change what programs do: they are judged as well, and what others hold, a
+ * secret perhaps, is nobody's business. NULL: no memory. */
 static const char **words_of(const struct exec_request *request,
 			     struct arena *arena, size_t *count)
 {
@@ -21,10 +25,16 @@ static const char **words_of(const struct exec_request *request,
 	const char **words = arena_array(arena, room, sizeof(*words));
 
 	*count = 0;
-	if (words && request->env_count > 0)
-		words[(*count)++] = "env";
-	for (size_t i = 0; words && i < request->env_count; i++)
+	for (size_t i = 0; words && i < request->env_count; i++) {
+		struct bytes rest = request->env[i].text, name;
+
+		(void)bytes_split(&rest, '=', &name);
+		if (!variable_is_dangerous(name))
+			continue;
+		if (*count == 0)
+			words[(*count)++] = "env";
 		words[(*count)++] = arena_str(arena, request->env[i].text);
+	}
 	for (size_t i = 0; words && i < argv_count; i++)
 		words[(*count)++] = arena_str(arena, argv[i].text);
 	for (size_t i = 0; words && i < *count; i++)
@@ -33,18 +43,45 @@ static const char **words_of(const struct exec_request *request,
 	return words;
 }
 
-static int say(const struct command_verdict *verdict, struct err *err)
+static enum admission say(const struct command_verdict *verdict,
+			  struct err *err)
 {
 	auto_type(buf_release) struct buf words;
 
 	buf_init(&words, COMMAND_REASON_MAX);
 	(void)command_verdict_words(verdict, &words);
-	return err_set(err, ERR_DENIED, "%s: %s",
-		       constraint_name(verdict->constraint), buf_str(&words));
+	(void)err_set(err, ERR_DENIED, "%s: %s",
+		      constraint_name(verdict->constraint), buf_str(&words));
+	return ADMIT_NOT;
 }
 
-int exec_admit(struct supervisor *supervisor,
-	       const struct exec_request *request, struct err *err)
+/* What is too long to be read is not asked. */
+static enum admission question_of(const struct exec_request *request,
+				  const struct command_line *what,
+				  const struct command_verdict *verdict,
+				  struct ask_question *question,
+				  struct err *err)
+{
+	auto_type(buf_release) struct buf command;
+	auto_type(buf_release) struct buf words;
+
+	buf_init(&command, PROPOSAL_PATH_MAX);
+	buf_init(&words, COMMAND_REASON_MAX);
+	(void)command_verdict_words(verdict, &words);
+	if (command_spell(what->words, what->count, request->cwd, &command) < 0)
+		return say(verdict, err);
+	(void)snprintf(question->command, sizeof(question->command), "%s",
+		       buf_str(&command));
+	(void)snprintf(question->words, sizeof(question->words), "%s",
+		       buf_str(&words));
+	(void)snprintf(question->rule, sizeof(question->rule), "%.*s",
+		       BYTES_ARGS(verdict->rule));
+	return ADMIT_ASK;
+}
+
+enum admission exec_admit(struct supervisor *supervisor,
+			  const struct exec_request *request,
+			  struct ask_question *question, struct err *err)
 {
 	const struct command_facts facts = {
 		.policy = supervisor->policy,
@@ -58,13 +95,31 @@ int exec_admit(struct supervisor *supervisor,
 	struct command_verdict verdict;
 
 	if (!supervisor->policy->commands.is_set)
-		return 0;
+		return ADMIT;
 	arena_init(&words, 2 * REQUEST_BYTES_MAX);
 	arena_init(&arena, COMMAND_ARENA_MAX);
 	what.words = words_of(request, &words, &what.count);
-	if (!what.words)
-		return err_set(err, ERR_TOO_LARGE, "no memory");
+	if (!what.words) {
+		(void)err_set(err, ERR_TOO_LARGE, "no memory");
+		return ADMIT_NOT;
+	}
 	command_admit(&supervisor->gate, &facts, &what, clock_monotonic_ms(),
 		      &arena, &verdict);
-	return verdict.kind == VERDICT_ALLOW ? 0 : say(&verdict, err);
+	if (verdict.kind == VERDICT_ASK)
+		return question_of(request, &what, &verdict, question, err);
+	return verdict.kind == VERDICT_ALLOW ? ADMIT : say(&verdict, err);
+}
+
+int exec_count(struct supervisor *supervisor, struct err *err)
+{
+	const struct command_verdict verdict = {
+		.constraint = CONSTRAINT_limit_actions,
+		.rule = bytes_str("commands.actions"),
+	};
+
+	if (action_window_take(&supervisor->gate.window,
+			       clock_monotonic_ms()) == 0)
+		return 0;
+	(void)say(&verdict, err);
+	return -1;
 }

@@ -21,6 +21,8 @@ struct exec {
 	bool is_detached;
 	bool timed_out;
 	int stdio[3];
+	struct ask *ask;	  /* a person is asked about it; NULL */
+	int request;		  /* meanwhile: what is to run; -1 */
 	struct waiting *waiting;  /* NULL: not asked for yet */
 	struct rpc_ticket ticket; /* of MSG_EXEC_START, until it is answered */
 	pid_t pid;		  /* inside; 0: it does not run */
@@ -53,6 +55,7 @@ static struct exec *new_exec(struct supervisor *supervisor, struct err *err)
 		return NULL;
 	}
 	exec->supervisor = supervisor;
+	exec->request = -1;
 	for (int i = 0; i < 3; i++)
 		exec->stdio[i] = -1;
 	DL_APPEND(supervisor->execs, exec);
@@ -67,6 +70,9 @@ static void free_exec(struct exec *exec)
 	DL_DELETE(supervisor->execs, exec);
 	supervisor->exec_count--;
 	close_stdio(exec);
+	ask_drop(exec->ask);
+	if (exec->request >= 0)
+		(void)close(exec->request);
 	inside_forget(supervisor, exec->waiting);
 	if (exec->timer)
 		io_timer_free(exec->timer);
@@ -238,18 +244,23 @@ static int start(struct exec *exec, int fd, const struct exec_request *request,
 			    request->has_terminal ? NULL : exec->stdio, err);
 }
 
-/* ---- what whoever asks says ---- */
-
-static void answer_stdio(struct rpc_ticket ticket, const void *message, int *fd,
-			 void *owner)
+/* It does not run, and may be asked for again. */
+static void not_run(struct exec *exec, enum host_refusal code,
+		    const struct err *err)
 {
-	const struct exec_stdio *stdio = message;
-	struct exec *exec = owner;
-
-	(void)ticket;
-	if (exec->waiting || exec->stdio[stdio->which] >= 0)
+	if (exec->is_entrypoint) {
+		life_end(exec->supervisor, HOST_FAILED,
+			 code == HOST_REFUSED_FORBIDDEN ? "not_permitted"
+							: "not_started",
+			 err->text);
 		return;
-	exec->stdio[stdio->which] = take_fd(fd);
+	}
+	refuse(exec, code, err);
+	inside_forget(exec->supervisor, exec->waiting);
+	exec->waiting = NULL;
+	if (exec->timer)
+		io_timer_free(exec->timer);
+	exec->timer = NULL;
 }
 
 static enum host_refusal code_of(const struct err *err)
@@ -259,17 +270,110 @@ static enum host_refusal code_of(const struct err *err)
 	return err->code == ERR_INVALID ? HOST_REFUSED_INVALID : HOST_REFUSED;
 }
 
+/* ---- what a person is asked about ---- */
+
+/* Approved, while the sandbox may have come to rest. */
+static void run_approved(struct exec *exec, int fd)
+{
+	struct supervisor *supervisor = exec->supervisor;
+	struct request_memory memory;
+	struct exec_request request;
+	struct err err;
+
+	if (supervisor->state != HOST_RUNNING) {
+		(void)err_set(&err, ERR_DENIED, "the sandbox is %s",
+			      host_state_name(supervisor->state));
+		not_run(exec, HOST_REFUSED_STATE, &err);
+		return;
+	}
+	if (exec_count(supervisor, &err) < 0) {
+		not_run(exec, HOST_REFUSED_FORBIDDEN, &err);
+		return;
+	}
+	if (exec_request_open(fd, &memory, &request, &err) < 0) {
+		not_run(exec, HOST_REFUSED_INVALID, &err);
+		return;
+	}
+	if (start(exec, fd, &request, &err) < 0)
+		not_run(exec, code_of(&err), &err);
+	request_release(&memory);
+}
+
+static void on_person(const char *why, void *owner)
+{
+	struct exec *exec = owner;
+	auto_fd int fd = take_fd(&exec->request);
+	struct err err;
+
+	exec->ask = NULL;
+	if (!why) {
+		run_approved(exec, fd);
+		return;
+	}
+	(void)err_set(&err, ERR_DENIED, "%s", why);
+	not_run(exec, HOST_REFUSED_FORBIDDEN, &err);
+}
+
+static int ask_first(struct exec *exec, int fd,
+		     const struct ask_question *question, struct err *err)
+{
+	exec->request = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (exec->request < 0)
+		return err_system(err, "keep what is to run");
+	exec->ask = ask_begin(exec->supervisor, question, on_person, exec, err);
+	if (!exec->ask)
+		(void)close(take_fd(&exec->request));
+	return exec->ask ? 0 : -1;
+}
+
+/* Run it, or ask first. 0, or -1: err, and *code, say why not. */
+static int admit(struct exec *exec, int fd, const struct exec_request *request,
+		 enum host_refusal *code, struct err *err)
+{
+	struct ask_question question;
+	int result = -1;
+
+	*code = HOST_REFUSED_FORBIDDEN;
+	switch (exec_admit(exec->supervisor, request, &question, err)) {
+	case ADMIT:
+		result = start(exec, fd, request, err);
+		break;
+	case ADMIT_ASK:
+		result = ask_first(exec, fd, &question, err);
+		break;
+	case ADMIT_NOT:
+	default:
+		return -1;
+	}
+	*code = code_of(err);
+	return result;
+}
+
+/* ---- what whoever asks says ---- */
+
+static void answer_stdio(struct rpc_ticket ticket, const void *message, int *fd,
+			 void *owner)
+{
+	const struct exec_stdio *stdio = message;
+	struct exec *exec = owner;
+
+	(void)ticket;
+	if (exec->waiting || exec->ask || exec->stdio[stdio->which] >= 0)
+		return;
+	exec->stdio[stdio->which] = take_fd(fd);
+}
+
 static void answer_start(struct rpc_ticket ticket, const void *message, int *fd,
 			 void *owner)
 {
 	struct exec *exec = owner;
 	struct request_memory memory;
 	struct exec_request request;
-	struct err err;
-	int result;
+	enum host_refusal code;
+	struct err err = {0};
 
 	(void)message;
-	if (exec->waiting) {
+	if (exec->waiting || exec->ask) {
 		rpc_refuse(ticket, HOST_REFUSED_STATE,
 			   "a channel is for one command");
 		return;
@@ -284,21 +388,9 @@ static void answer_start(struct rpc_ticket ticket, const void *message, int *fd,
 		refuse(exec, HOST_REFUSED_INVALID, &err);
 		return;
 	}
-	result = exec_admit(exec->supervisor, &request, &err);
-	if (result < 0)
-		refuse(exec, HOST_REFUSED_FORBIDDEN, &err);
-	else
-		result = start(exec, *fd, &request, &err);
+	if (admit(exec, *fd, &request, &code, &err) < 0)
+		not_run(exec, code, &err);
 	request_release(&memory);
-	if (result == 0 || !exec->ticket.rpc)
-		return;
-	refuse(exec, code_of(&err), &err);
-	inside_forget(exec->supervisor, exec->waiting);
-	exec->waiting = NULL;
-	/* It may be asked for again. */
-	if (exec->timer)
-		io_timer_free(exec->timer);
-	exec->timer = NULL;
 }
 
 static void answer_signal(struct rpc_ticket ticket, const void *message,
@@ -378,6 +470,7 @@ int exec_entrypoint(struct supervisor *supervisor, int output, struct err *err)
 	};
 	struct exec *exec = new_exec(supervisor, err);
 	auto_fd int sealed = exec ? exec_request_seal(&request, err) : -1;
+	enum host_refusal code;
 
 	if (sealed < 0)
 		return -1;
@@ -387,7 +480,7 @@ int exec_entrypoint(struct supervisor *supervisor, int output, struct err *err)
 		if (exec->stdio[i] < 0)
 			return err_system(err, "copy the output's pipe");
 	}
-	return start(exec, sealed, &request, err);
+	return admit(exec, sealed, &request, &code, err);
 }
 
 void exec_end_all(struct supervisor *supervisor, const char *reason)

@@ -11,6 +11,7 @@
  *	inside  -> words of process 1, to whoever waits for them
  *	exec    -> commands, each with a channel to who asked for it
  *	admit   -> those that the policy lets run
+ *	ask     -> a person, about those that it leaves to one
  *	isolate -> another sandbox beside this one, in its workspace
  *	changes -> what an isolated session changed there
  *	agents  -> what serves files inside
@@ -29,6 +30,7 @@
 #include <limits.h>
 
 #include "common/io.h"
+#include "gateway/flow/proposal.h"
 #include "policies/command/judge.h"
 #include "policies/policy.h"
 #include "sandbox-host/flow/files.h"
@@ -42,6 +44,7 @@
 #define PORTS_MAX	     32
 #define PORT_CONNECTIONS_MAX 128  /* of all ports */
 #define WAITING_MAX	     1024 /* for words of process 1 */
+#define ASKS_MAX	     16	  /* commands that wait for a person */
 #define REST_TRY_MS	     1
 #define REST_AGAIN_MS	     4 /* then twice as long, and so on */
 #define REST_WAIT_MS	     3000
@@ -141,6 +144,7 @@ struct supervisor {
 
 	struct exec *execs;
 	size_t exec_count;
+	size_t ask_count;
 	struct port *ports;
 	size_t port_count;
 	struct relay *relays;

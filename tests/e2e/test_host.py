@@ -165,7 +165,7 @@ def test_a_terminal_needs_one(host, box):
 def test_commands_of_the_policy_decide_what_runs(host, tmp_path):
     path = tmp_path / "p.yaml"
     path.write_text("version: 1\ncommands: {allow: [touch], deny: [id], "
-                    "actions: 4/1h}\n")
+                    "hold: 1ms, actions: 4/1h}\n")
     box = host.create("--policy", path, "--workspace", "-")
     assert host.exec(box, "touch", "x").returncode == 0
     assert host.exec(box, "sh", "-c", "ls | wc -l").stdout.strip() == "1"

@@ -25,6 +25,14 @@ static const struct {
 	{"version: 1\ncommands: {actions: 0/1h}\n", "1 to 100000"},
 	{"version: 1\ncommands: {actions: 5/1x}\n", "p.yaml:2:23: "},
 	{"version: 1\ncommands: {actions: 5/8d}\n", "more than 7 days"},
+	{"version: 1\ncommands: {hold: 10m}\n", NULL},
+	{"version: 1\ncommands: {autonomy: supervised, hold: 1ms}\n", NULL},
+	{"version: 1\ncommands: {hold: 11m}\n", "more than 10 minutes"},
+	{"version: 1\ncommands: {hold: 5}\n", "p.yaml:2:18: "},
+	{"version: 1\ncommands: {autonomy: full, hold: 5s}\n",
+	 "only autonomy: supervised asks"},
+	{"version: 1\ncommands: {hold: 5s, autonomy: read-only}\n",
+	 "only autonomy: supervised asks"},
 };
 
 static void commands_are_checked_where_they_stand(void **state)
@@ -59,6 +67,10 @@ static void commands_become_entries_of_words(void **state)
 	assert_int_equal(commands->deny.count, 0);
 	assert_int_equal(commands->actions, 200);
 	assert_int_equal(commands->actions_ms, 3600 * 1000);
+	assert_int_equal(commands->hold_ms, POLICY_HOLD_DEFAULT_MS);
+	policy_free(policy);
+	policy = policy_of("version: 1\ncommands: {hold: 2m}\n");
+	assert_int_equal(policy->commands.hold_ms, 120000);
 	policy_free(policy);
 	policy = policy_of("version: 1\n");
 	assert_false(policy->commands.is_set);

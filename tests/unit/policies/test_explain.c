@@ -197,6 +197,7 @@ static void commands_have_their_words(void **state)
 		"A person is asked about what writes",
 		"- Allowed, whatever they do: `git`, `npm run`.",
 		"- Never: `sudo`.",
+		"- Who asks a person waits at most 1 min, and can run",
 		"- At most 200 commands within 1 h.",
 		"- High risk: `rm -r`, `sudo`",
 		NULL};
@@ -206,11 +207,12 @@ static void commands_have_their_words(void **state)
 	static const char *const full[] = {
 		"What cannot be undone or told apart is\n  refused", NULL};
 	static const char *const none[] = {"## Commands", NULL};
-	static const char *const never[] = {"Allowed, whatever", NULL};
+	static const char *const never[] = {"Allowed, whatever",
+					    "Who asks a person", NULL};
 
 	(void)state;
 	assert_says("version: 1\ncommands: {allow: [git, npm run], deny: "
-		    "[sudo], actions: 200/1h}\n",
+		    "[sudo], hold: 60s, actions: 200/1h}\n",
 		    words, NULL);
 	assert_says("version: 1\ncommands: {autonomy: read-only, allow: "
 		    "[git]}\n",

@@ -43,6 +43,8 @@ static void words_name_the_port_where_it_is_odd(void **state)
 		 8080, SCHEME_HTTP},
 		{"CONNECT", "a.example", "", "CONNECT tcp://a.example:22", 22,
 		 SCHEME_TCP},
+		{PROPOSAL_COMMAND, "sandbox", "rm -r x", "EXEC rm -r x", 0,
+		 SCHEME_TCP},
 	};
 
 	(void)state;
