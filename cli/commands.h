@@ -59,6 +59,7 @@ int cmd_sandbox_snapshot(struct cli *cli);
 int cmd_snapshot_list(struct cli *cli);
 int cmd_snapshot_rm(struct cli *cli);
 int cmd_mcp(struct cli *cli);
+extern const char cmd_mcp_help[];
 int cmd_completion(struct cli *cli);
 
 #endif
