@@ -22,9 +22,9 @@
 #include "common/io.h"
 #include "sandbox-host/flow/messages.h"
 
-#define EXEC_OUT_MAX	   (64 * 1024) /* of each stream */
-#define EXEC_INPUT_MAX	   (1024 * 1024)
-#define EXEC_INPUT_HIGH	   (64 * 1024)
+#define EXEC_OUT_MAX	(64 * 1024) /* of each stream */
+#define EXEC_INPUT_MAX	(1024 * 1024)
+#define EXEC_INPUT_HIGH (64 * 1024)
 /* A person may be asked first, for as long as the policy says
  * (POLICY_HOLD_MAX_MS). */
 #define EXEC_START_MS	   (10 * 60 * 1000 + 30000)
