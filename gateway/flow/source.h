@@ -18,6 +18,8 @@
 #define SOURCE_TIMEOUT_MAX_MS 10000
 /* A token that was bought, from the asking to the answer. */
 #define EXCHANGE_TIMEOUT_MS 9000
+/* How long the vault takes, when it stops, to have its tokens revoked. */
+#define VAULT_STOP_MS 6000
 /* For the vault's answer, whatever it has to do for it. */
 #define TOKEN_TIMEOUT_MS 12000
 

@@ -7,6 +7,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "gateway/vault/lent.h"
+#include "gateway/vault/retire.h"
 #include "gateway/vault/signing.h"
 #include "gateway/vault/supply.h"
 
@@ -83,6 +84,11 @@ static void on_peer(struct keeper *keeper, struct keeper_peer *peer)
 		lent_sweep(keeper->owner);
 }
 
+static void on_drain(struct keeper *keeper)
+{
+	retire_stop(keeper->owner);
+}
+
 int main(void)
 {
 	const struct keeper_service services[] = {
@@ -108,6 +114,7 @@ int main(void)
 		.on_session_close = on_session_close,
 		.on_peer = on_peer,
 		.on_config = on_config,
+		.on_drain = on_drain,
 	};
 	static struct vault vault;
 	int code = keeper_main(&spec, &vault);

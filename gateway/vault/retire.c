@@ -33,10 +33,24 @@ static void on_due(void *owner)
 	struct vault *vault = owner;
 	uint64_t now_ms = io_loop_now_ms(vault->keeper->loop);
 
+	if (vault->is_stopping) {
+		log_warn("%zu tokens may not be revoked: they live to their "
+			 "end",
+			 vault->revoking);
+		io_loop_stop(vault->keeper->loop);
+	}
 	while (vault->retired && vault->retired->due_ms <= now_ms)
 		revoke_first(vault);
 	if (vault->retired)
 		io_timer_set(vault->retire, vault->retired->due_ms - now_ms);
+}
+
+static bool has_timer(struct vault *vault)
+{
+	if (!vault->retire)
+		vault->retire =
+			io_timer_new(vault->keeper->loop, on_due, vault);
+	return vault->retire != NULL;
 }
 
 static int add(const struct supply *supply, struct err *err)
@@ -44,10 +58,7 @@ static int add(const struct supply *supply, struct err *err)
 	struct vault *vault = supply->vault;
 	auto_free struct retired *retired = calloc(1, sizeof(*retired));
 
-	if (!vault->retire)
-		vault->retire =
-			io_timer_new(vault->keeper->loop, on_due, vault);
-	if (!retired || !vault->retire)
+	if (!retired || !has_timer(vault))
 		return err_set(err, ERR_SYSTEM, "no memory");
 	retired->supply.vault = vault;
 	retired->supply.source = supply->source;
@@ -75,6 +86,25 @@ void retire_token(const struct supply *supply)
 	if (add(supply, &err) < 0)
 		log_warn("a token of %.*s lives to its end: %s",
 			 BYTES_ARGS(supply->source->name), err.text);
+}
+
+void retire_stop(struct vault *vault)
+{
+	while (vault->retired)
+		revoke_first(vault);
+	supply_revoke_all(vault);
+	vault->is_stopping = true;
+	if (vault->revoking == 0 || !has_timer(vault))
+		io_loop_stop(vault->keeper->loop);
+	else
+		io_timer_set(vault->retire, VAULT_STOP_MS);
+}
+
+void retire_ended(struct vault *vault)
+{
+	vault->revoking--;
+	if (vault->is_stopping && vault->revoking == 0)
+		io_loop_stop(vault->keeper->loop);
 }
 
 void retire_release(struct vault *vault)

@@ -1,6 +1,7 @@
 /*
  * Tokens of GitHub Apps that were replaced before their end: what is under
- * way with one may still be sent, then it is revoked.
+ * way with one may still be sent, then it is revoked. And all of them, when the
+ * vault stops.
  */
 #ifndef GATEWAY_VAULT_RETIRE_H
 #define GATEWAY_VAULT_RETIRE_H
@@ -14,6 +15,12 @@
 
 /* Revoke the supply's token (copied), a while from now. */
 void retire_token(const struct supply *supply);
+/* The vault stops: revoke them all, and whatever else is held that an endpoint
+ * would take, and stop the loop when each was answered, or after
+ * VAULT_STOP_MS. */
+void retire_stop(struct vault *vault);
+/* A revocation was answered, or failed. */
+void retire_ended(struct vault *vault);
 /* Forget them all, and revoke none. */
 void retire_release(struct vault *vault);
 

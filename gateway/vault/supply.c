@@ -176,7 +176,7 @@ void supply_came(struct supply *supply, struct secret *value,
 	supply->expires_ms = now_ms + expires_in_ms;
 	answer_all(supply, &supply->value, NULL);
 	if (supply->source->kind == SOURCE_GITHUB_APP &&
-	    !app_is_wanted(supply, NULL)) {
+	    (supply->vault->is_stopping || !app_is_wanted(supply, NULL))) {
 		supply_revoke(supply);
 		forget(supply);
 	}
@@ -361,6 +361,18 @@ void supply_session_end(struct vault *vault, const struct session *session)
 			continue;
 		supply_revoke(supply);
 		forget(supply);
+	}
+}
+
+void supply_revoke_all(struct vault *vault)
+{
+	struct supply *supply, *next;
+
+	HASH_ITER (hh, vault->supplies, supply, next) {
+		if (!is_live_token(supply))
+			continue;
+		supply_revoke(supply);
+		secret_release(&supply->value);
 	}
 }
 

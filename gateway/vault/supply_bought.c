@@ -5,7 +5,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/log.h"
-#include "gateway/vault/supply.h"
+#include "gateway/vault/retire.h"
 
 /* A token of an app is renewed so long before its end; another one, sooner
  * when it does not last. */
@@ -184,20 +184,28 @@ void supply_buy(struct supply *supply)
 
 /* ---- the end of a token ---- */
 
+struct revocation {
+	struct vault *vault;
+	const struct config_source *source;
+};
+
 static void on_ended(struct rpc_outcome *outcome, void *owner)
 {
-	const struct config_source *source = owner;
+	auto_free struct revocation *revocation = owner;
 
 	if (outcome->err)
 		log_warn("a token of %.*s was not revoked: %.*s",
-			 BYTES_ARGS(source->name),
+			 BYTES_ARGS(revocation->source->name),
 			 BYTES_ARGS(outcome->refusal
 					    ? outcome->refusal->detail
 					    : bytes_str(outcome->err->text)));
+	retire_ended(revocation->vault);
 }
 
 void supply_revoke(struct supply *supply)
 {
+	auto_free struct revocation *revocation =
+		calloc(1, sizeof(*revocation));
 	const struct msg_token_end message = {
 		.name = supply->source->name,
 		.token = secret_view(&supply->value),
@@ -210,7 +218,7 @@ void supply_revoke(struct supply *supply)
 		.reply_schema = &wire_empty_schema,
 		.timeout_ms = REVOKE_TIMEOUT_MS,
 		.on_outcome = on_ended,
-		.owner = (void *)(uintptr_t)supply->source,
+		.owner = revocation,
 	};
 	struct rpc *exchange = exchange_of(supply->vault);
 	struct err err;
@@ -218,7 +226,13 @@ void supply_revoke(struct supply *supply)
 	if (supply->value.len == 0)
 		return;
 	record(supply, "revoke", NULL);
-	if (!exchange || rpc_ask(exchange, &call, NULL, &err) < 0)
+	if (!exchange || !revocation ||
+	    rpc_ask(exchange, &call, NULL, &err) < 0) {
 		log_warn("a token of %.*s was not revoked",
 			 BYTES_ARGS(supply->source->name));
+		return;
+	}
+	*revocation = (struct revocation){supply->vault, supply->source};
+	revocation = NULL;
+	supply->vault->revoking++;
 }

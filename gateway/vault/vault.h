@@ -37,6 +37,8 @@ struct vault {
 	struct retired *retired; /* retire.h; the oldest first */
 	size_t retired_count;
 	struct io_timer *retire; /* NULL: never needed yet */
+	size_t revoking;	 /* tokens, of which no answer came yet */
+	bool is_stopping;
 	struct io_timer *sync;
 };
 

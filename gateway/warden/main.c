@@ -27,6 +27,9 @@
 
 #define SOCKET_BACKLOG 128
 #define DRAIN_MS       5000
+#define DRAIN_FIRST_MS 200
+#define DRAIN_MORE_MS  20
+#define DRAIN_VAULT_MS (VAULT_STOP_MS + 500)
 
 static const char usage_text[] =
 	"Usage: sallyport-gateway [-c FILE] [-t | --dump]\n"
@@ -220,34 +223,65 @@ static void on_sigchld(void *owner)
 	children_reap(owner);
 }
 
-static void on_stop(void *owner)
+static void drain(struct warden *warden, bool (*is_meant)(enum role role))
 {
-	struct warden *warden = owner;
 	const struct wire_empty empty = {0};
 	struct child *child;
 	struct err err;
+
+	DL_FOREACH(warden->children, child)
+	if (child->rpc && is_meant(child->role))
+		(void)rpc_tell(child->rpc, MSG_DRAIN, &wire_empty_schema,
+			       &empty, -1, &err);
+}
+
+/* By whom the vault has tokens revoked, as its last work. */
+static bool revokes(enum role role)
+{
+	return role == ROLE_EXCHANGE || role == ROLE_DIALER;
+}
+
+/* The ledger goes last: the others still have something to say. */
+static bool goes_first(enum role role)
+{
+	return role != ROLE_LEDGER && !revokes(role);
+}
+
+static void on_stop(void *owner)
+{
+	struct warden *warden = owner;
 
 	if (warden->is_draining) {
 		io_loop_stop(warden->loop);
 		return;
 	}
 	warden->is_draining = true;
-	/* The ledger goes last: the others still have something to say. */
-	DL_FOREACH(warden->children, child)
-	if (child->rpc && child->role != ROLE_LEDGER)
-		(void)rpc_tell(child->rpc, MSG_DRAIN, &wire_empty_schema,
-			       &empty, -1, &err);
-	io_timer_set(warden->idle_timer, 200);
+	drain(warden, goes_first);
+	if (child_of(warden, ROLE_EXCHANGE))
+		warden->revoke_until_ms =
+			io_loop_now_ms(warden->loop) + DRAIN_VAULT_MS;
+	else
+		drain(warden, revokes);
+	io_timer_set(warden->idle_timer, DRAIN_FIRST_MS);
 }
 
 static void on_idle(void *owner)
 {
 	struct warden *warden = owner;
+	uint64_t until_ms = warden->revoke_until_ms;
 
-	if (warden->is_draining)
-		io_loop_stop(warden->loop);
-	else
+	if (!warden->is_draining) {
 		on_stop(warden);
+	} else if (until_ms == 0) {
+		io_loop_stop(warden->loop);
+	} else if (child_of(warden, ROLE_VAULT) &&
+		   io_loop_now_ms(warden->loop) < until_ms) {
+		io_timer_set(warden->idle_timer, DRAIN_MORE_MS);
+	} else {
+		warden->revoke_until_ms = 0;
+		drain(warden, revokes);
+		io_timer_set(warden->idle_timer, DRAIN_FIRST_MS);
+	}
 }
 
 static int start_children(struct warden *warden, struct err *err)

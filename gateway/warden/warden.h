@@ -100,6 +100,7 @@ struct warden {
 	struct rpc *ledger;	  /* the warden's own records */
 	struct io_timer *idle_timer;
 	bool is_draining;
+	uint64_t revoke_until_ms; /* the vault's last work; 0: none */
 };
 
 /* ---- children.c ---- */

@@ -290,6 +290,29 @@ def test_a_weak_key_is_not_taken(gateway):
         assert refused.value.status == 400 and "2048" in str(refused.value)
 
 
+def test_tokens_end_with_the_gateway(gateway, session, double):
+    """Those that are held, and one that was replaced a moment ago."""
+    made = session("app", "axles")
+    first = carried(made, double, "/x/axles")
+    other = carried(session("app", "cranks"), double, "/x/cranks")
+    gateway.put_secret("app-key", pem_of(double.app_private))
+    second = carried(made, double, "/x/axles")
+    assert len({first, second, other}) == 3
+    gateway.stop()
+    assert {first, second, other} <= set(double.revoked)
+    gateway.start()
+
+
+def test_a_gateway_stops_though_no_token_can_be_revoked(gateway, session,
+                                                        double):
+    token = carried(session("app", "pistons"), double, "/x/pistons")
+    double.mode = "mute"
+    gateway.stop()
+    assert token not in double.revoked
+    double.heard_out.set()
+    gateway.start()
+
+
 def test_no_log_or_record_has_any_of_it(gateway, double):
     seen = gateway.log() + str(gateway.audit())
     for secret in [double.client[1], double.refresh, *double.issued]:

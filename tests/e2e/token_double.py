@@ -98,6 +98,7 @@ class TokenDouble:
         self.lock = threading.Lock()
         self.heard = []
         self.mode = ""
+        self.heard_out = threading.Event()
         self.lifetime = 3600
         self.client = ("client", "s3cret-of-the-client")
         self.refresh = None  # the refresh token that is good now
@@ -242,6 +243,9 @@ class TokenDouble:
 
     def github(self, handler, heard):
         if heard.path == "/installation/token":
+            if self.mode == "mute":
+                self.heard_out.wait(60)
+                return
             token = heard.authorization.removeprefix("Bearer ")
             with self.lock:
                 self.revoked.append(token)

@@ -136,6 +136,21 @@ static void one_too_many_ends_the_oldest_at_once(void **state)
 	assert_string_equal(rig->token, "one-more");
 }
 
+static void the_vaults_stop_revokes_what_waits(void **state)
+{
+	struct rig *rig = *state;
+
+	retire(rig, "first");
+	retire(rig, "second");
+	retire_stop(&rig->vault);
+	assert_int_equal(rig->vault.revoking, 2);
+	fake_run(rig->keeper.loop);
+	assert_int_equal(rig->ended, 2);
+	assert_string_equal(rig->token, "second");
+	assert_int_equal(rig->vault.revoking, 0);
+	assert_int_equal(rig->vault.retired_count, 0);
+}
+
 static void the_vaults_end_revokes_none(void **state)
 {
 	struct rig *rig = *state;
@@ -152,6 +167,7 @@ int main(void)
 #define T(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 		T(a_token_is_revoked_once_who_has_it_has_sent_it),
 		T(one_too_many_ends_the_oldest_at_once),
+		T(the_vaults_stop_revokes_what_waits),
 		T(the_vaults_end_revokes_none),
 	};
 
