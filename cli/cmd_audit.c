@@ -320,7 +320,11 @@ int cmd_audit_export(struct cli *cli)
 	if (parse(cli, &options, 0) < 0 || options.count || options.follow)
 		return cli_usage(cli);
 	result = read_all(&options, export_line, &written);
-	return result == EXIT_OK && fflush(stdout) == 0 ? written : EXIT_FAILED;
+	if (result != EXIT_OK)
+		return result;
+	if (written != EXIT_OK || fflush(stdout) != 0)
+		return cli_fail(EXIT_FAILED, "the rows cannot be written");
+	return EXIT_OK;
 }
 
 struct search {
@@ -329,10 +333,22 @@ struct search {
 	size_t found;
 };
 
+/* A line without its hashes, whose digits hold many a word. Unescaped, as
+ * here, that stands nowhere else in it. */
+static size_t len_without_hashes(struct bytes line)
+{
+	static const char begin[] = ",\"prev\":\"";
+	const uint8_t *found =
+		memmem(line.data, line.len, begin, sizeof(begin) - 1);
+
+	return found ? (size_t)(found - line.data) : line.len;
+}
+
 static bool search_line(struct bytes line, void *owner)
 {
 	struct search *search = owner;
-	auto_free char *copy = strndup((const char *)line.data, line.len);
+	auto_free char *copy =
+		strndup((const char *)line.data, len_without_hashes(line));
 
 	if (!copy || !strcasestr(copy, search->text))
 		return true;

@@ -137,6 +137,8 @@ static void batch_done(struct keeper *keeper, struct batch *batch)
 	batch_free(batch);
 }
 
+static bool set_timer(struct keeper *keeper);
+
 void keeper_records_flush(struct keeper *keeper)
 {
 	struct keeper_peer *ledger = keeper_peer_of(keeper, ROLE_LEDGER);
@@ -152,6 +154,8 @@ void keeper_records_flush(struct keeper *keeper)
 		if (rpc_tell(ledger->rpc, MSG_RECORDS, &msg_records_schema,
 			     &message, -1, &err) < 0) {
 			log_debug("records wait: %s", err.text);
+			/* Nothing else may come that would have them told. */
+			(void)set_timer(keeper);
 			return;
 		}
 		batch_done(keeper, batch);
@@ -196,19 +200,25 @@ static void flush_late(void *owner)
 	keeper_records_flush(keeper);
 }
 
-static void flush_in_time(struct keeper *keeper)
+/* False: memory is out. */
+static bool set_timer(struct keeper *keeper)
 {
-	if (keeper->records.is_timed || keeper->records.is_flush_due)
-		return;
+	if (keeper->records.is_timed)
+		return true;
 	if (!keeper->records.timer)
 		keeper->records.timer =
 			io_timer_new(keeper->loop, flush_late, keeper);
-	if (!keeper->records.timer) {
-		flush_at_turn_end(keeper);
-		return;
-	}
+	if (!keeper->records.timer)
+		return false;
 	keeper->records.is_timed = true;
 	io_timer_set(keeper->records.timer, KEEPER_OUTCOME_MS);
+	return true;
+}
+
+static void flush_in_time(struct keeper *keeper)
+{
+	if (!keeper->records.is_flush_due && !set_timer(keeper))
+		flush_at_turn_end(keeper);
 }
 
 static int keep(struct keeper *keeper, const struct record *record)

@@ -230,3 +230,6 @@ def test_records_are_exported_as_they_are_and_found(
     assert "refs/heads/main" in own_gateway.cli(
         "audit", "search", "refs/heads/main").stdout
     assert own_gateway.cli("audit", "search", "nowhere.at-all").returncode == 6
+    # The digits of the hashes are no words.
+    digits = own_gateway.audit()[0]["hash"][:16]
+    assert own_gateway.cli("audit", "search", digits).returncode == 6

@@ -58,6 +58,7 @@ def test_every_command_helps_and_says_its_usage(tmp_path, command):
     (["run", "--policy", "nonexistent.yaml", "true"], 3),
     (["run", "--workspace", "nonexistent", "true"], 3),
     (["run", "--events", "nonexistent/x", "true"], 3),
+    (["audit", "export"], 4), (["audit", "search", "x"], 4),
     (["config", "dump"], 4), (["config", "reload"], 4), (["status"], 4), (["session", "list"], 4), (["audit", "verify"], 4),
     (["secret", "rm", "x"], 4), (["push", "list"], 4)])
 def test_exit_codes_without_a_gateway(tmp_path, words, code):

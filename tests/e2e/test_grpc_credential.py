@@ -1,12 +1,14 @@
 """gRPC with a credential: Google's client and server, the token between."""
 import base64
 import concurrent.futures
+import os
 import threading
 
 import grpc
 import pytest
 from gateway import wait_until
 from origin import free_port
+from taint import Search, memory_of
 from test_crash import kill
 from test_grpc import credentials_of
 
@@ -301,6 +303,35 @@ def test_what_is_no_credential_comes_back(channel):
     _, done = call(one, say="header", authorization=f"Bearer {TOKEN}")
     assert dict(done.initial_metadata())["x-was"] == TOKEN
     assert not one.session.audit("secret.reflected")
+
+
+# ---- who holds it ----
+
+def neither_framer_nor_edge_holds_it(channel, gateway):
+    """In a stream that goes on, and in the memory of what went before."""
+    one, go_on = channel(), threading.Event()
+
+    def ask():
+        yield b"this"
+        go_on.wait(60)
+
+    assert call(one)[0] == b"got this"
+    stream = one.stream_stream("/test.Echo/Both")(ask(), timeout=60)
+    assert next(stream) == b"echo this"
+    search = Search(token=TOKEN, session=one.session.id)
+    found = {role: {hit for data in memory_of(
+                        gateway.pid(role, one.session.id))
+                    for hit in search.find(data)}
+             for role in ("framer", "edge")}
+    go_on.set()
+    assert list(stream) == []
+    # Nothing but what each knows.
+    assert found == {"framer": {"session (plain)"},
+                     "edge": {"session (plain)"}}
+
+
+if os.geteuid() == 0:  # nobody else may look
+    test_neither_framer_nor_edge_holds_it = neither_framer_nor_edge_holds_it
 
 
 # ---- the end ----
