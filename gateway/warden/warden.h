@@ -4,13 +4,12 @@
  * reads no network byte; what its children say to it are a few
  * fixed messages.
  *
- *	config   -> what to run, from gateway.yaml and the command line
  *	children -> fork, exec, reap, restart
  *	wiring   -> which two processes get a channel
  *	sessions -> packages, edges, listeners, ends
  *	change   -> another policy for one that runs
  *	spare    -> the one edge that has no session yet
- *	configure, reload -> the configuration, and another while it runs
+ *	config, configure, reload -> what to run, and another while it runs
  *	source   -> files and programs that secrets come from
  */
 #ifndef GATEWAY_WARDEN_WARDEN_H
