@@ -251,17 +251,32 @@ static void close_listeners(const struct sandbox_listeners *listeners)
 
 /* ---- sandbox ---- */
 
-/* Terminated copies, NULL behind the last. */
-static const char *const *
-strings_of(struct arena *arena, const struct text_item *items, size_t count)
+/* Terminated copies, with room for one more, NULL behind the last. */
+static const char **strings_of(struct arena *arena,
+			       const struct text_item *items, size_t count)
 {
-	const char **list = arena_array(arena, count + 1, sizeof(*list));
+	const char **list = arena_array(arena, count + 2, sizeof(*list));
 
 	for (size_t i = 0; list && i < count; i++) {
 		list[i] = arena_str(arena, items[i].text);
 		if (!list[i])
 			return NULL;
 	}
+	return list;
+}
+
+/* Programs want a home that they can write (npm's cache, git's settings). Over
+ * the host's root one that is given none has its own /tmp for it; what an
+ * image has is the image's to say. */
+static const char *const *caller_of(struct arena *arena,
+				    const struct sandbox_request *request)
+{
+	size_t count = request->caller_count;
+	const char **list = strings_of(arena, request->caller, count);
+
+	if (list && !request->home.len && !request->image.len &&
+	    !request->snapshot.len)
+		list[count] = "HOME=/tmp";
 	return list;
 }
 
@@ -301,8 +316,7 @@ static int make_spec(struct supervisor *supervisor, struct sandbox_spec *spec,
 		.workspace = supervisor->workspace,
 		.changes = supervisor->changes,
 		.home = request->home.len ? home : NULL,
-		.caller = strings_of(arena, request->caller,
-				     request->caller_count),
+		.caller = caller_of(arena, request),
 		.given = strings_of(arena, request->env, request->env_count),
 		.given_count = request->env_count,
 	};

@@ -15,6 +15,7 @@ import pytest
 import registries
 import websocket
 from api import Api
+from execd import Execd
 from forge import CLEAN_GIT, SOURCE
 from waiting import wait_until
 
@@ -152,6 +153,22 @@ def test_pip_installs_from_an_index_and_builds_what_has_sources(
         python -m compileall -q env/lib/python*/site-packages""",
                     INDEX=origin.url("/files/simple/"))
     assert said == "42\n"
+
+
+def test_who_is_given_no_home_has_one_that_programs_can_write(api):
+    box = api.make()
+    script = """set -eu
+        npm config set fund false
+        git config --global user.name me
+        git config user.name
+        cd ~
+        ls .gitconfig .npmrc"""
+    assert Execd(api, box).run(script) == (
+        0, ["me", ".gitconfig", ".npmrc"], [])
+    api.ok("kill", box)
+    box = api.make(env={"HOME": "/tmp/own"})
+    assert Execd(api, box).run("echo ~") == (0, ["/tmp/own"], [])
+    api.ok("kill", box)
 
 
 # ---- git ----
