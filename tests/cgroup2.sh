@@ -10,8 +10,9 @@
 # The machine's files are this host's, read-only, and what it writes is gone
 # with it; logs are in build/test-logs/cgroup2. The last line is "N passed,
 # N failed". Needs root, a file system that holds / and the build (other
-# mounts are not seen), 4 GB of memory and deploy/deps.sh cgroup2; with
-# /dev/kvm it takes some minutes, without it an hour: not part of run.sh.
+# mounts are not seen), 4 GB of memory and deploy/deps.sh cgroup2. Not part of
+# run.sh: it takes some minutes with /dev/kvm, most of an hour without. The build
+# must not change meanwhile.
 #
 # The first run fetches the kernel's package with apt. $SALLYPORT_CGROUP2_DIR
 # (/var/cache/sallyport-cgroup2) keeps it, unpacked.
@@ -93,7 +94,7 @@ start() {
 		-initrd "$place/initrd" \
 		-append "console=ttyS0 edd=off mitigations=off panic=-1 sallyport.build=$build
  sallyport.steps=$(IFS=, && echo "$*")
- sallyport.source=$source_dir systemd.unit=tests.target" \
+ sallyport.source=$place/source systemd.unit=tests.target" \
 		-drive "file=$place/disk,if=virtio,format=raw,cache=unsafe" \
 		-fsdev local,id=root,path=/,security_model=passthrough,readonly=on,multidevs=remap \
 		-device virtio-9p-pci,fsdev=root,mount_tag=root \
@@ -101,6 +102,15 @@ start() {
 		-device virtio-9p-pci,fsdev=logs,mount_tag=logs \
 		-object rng-random,id=rng,filename=/dev/urandom \
 		-device virtio-rng-pci,rng=rng
+}
+
+# The machine does not see what changes here while it runs.
+copy_source() {
+	mkdir "$1"
+	git -C "$source_dir" ls-files -co --exclude-standard |
+		while IFS= read -r file; do
+			[ ! -e "$source_dir/$file" ] || echo "$file"
+		done | tar -C "$source_dir" -cf - -T - | tar -C "$1" -xf -
 }
 
 # What was removed while the machine is up is no longer seen by anyone.
@@ -122,7 +132,10 @@ main() {
 	command -v qemu-system-x86_64 >/dev/null ||
 		fail "qemu is not installed (deploy/deps.sh cgroup2)"
 	fetch_kernel
-	place=$(mktemp -d /tmp/sallyport-cgroup2.XXXXXX)
+	# Not in /tmp, where the machine has a disk of its own.
+	place=$(mktemp -d "$cache/run.XXXXXX")
+	chmod 755 "$place"
+	copy_source "$place/source"
 	rm -rf "$logs"
 	mkdir -p "$logs"
 	: >"$logs/said"

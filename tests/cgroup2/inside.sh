@@ -11,7 +11,7 @@ export PYTHONDONTWRITEBYTECODE=1
 # Processes in a delegated group go below it: as who delegates to a whole
 # test run would.
 readonly below='own=/sys/fs/cgroup$(cut -d: -f3 /proc/self/cgroup)
-mkdir "$own/tests" && echo $$ >"$own/tests/cgroup.procs" && exec "$@"'
+mkdir "$own/tests" && echo 0 >"$own/tests/cgroup.procs" && exec "$@"'
 
 # step NAME COMMAND...: pytest's words are in NAME.log.
 step() {
@@ -64,6 +64,8 @@ unit() {
 main() {
 	local e=tests/e2e
 	local own="$e/test_sandbox_limits.py $e/test_packcheck_group.py"
+	# Of a service: what pauses, what is ended from outside.
+	local words='pause or rests or killed or limit or ordinary'
 	mount | grep cgroup >/mnt/machine.log
 	uname -a >>/mnt/machine.log
 	systemctl --version >>/mnt/machine.log
@@ -72,14 +74,14 @@ main() {
 	# shellcheck disable=SC2046,SC2086
 	{
 	step places $(tests p tests/cgroup2)
-	step root unit $(tests r $own $e/test_sandbox_process.py \
-		$e/test_run_ends.py $e/test_host.py $e/test_host_ends.py)
+	step root unit $(tests r $own $e/test_sandbox_process.py)
+	step root-host unit $(tests h $e/test_host.py) -k "$words"
 	step root-delegated unit -p Delegate=yes \
 		bash -c "$below" - $(tests d $own)
 	step tester unit --uid=$uid $(tests t $own)
 	step tester-delegated as_tester systemd-run --user --scope --quiet \
 		-p Delegate=yes bash -c "$below" - $(tests u $own \
-		$e/test_host.py)
+		$e/test_host.py) -k "$words or test_sandbox or test_packcheck"
 	step doctor unit $(tests o $e/test_session.py -k doctor)
 	}
 }
