@@ -92,7 +92,7 @@ start() {
 		-serial "file:$logs/console.log" \
 		-kernel "$cache"/kernel/boot/vmlinuz-* \
 		-initrd "$place/initrd" \
-		-append "console=ttyS0 edd=off mitigations=off panic=-1 sallyport.build=$build
+		-append "console=ttyS0 edd=off no_timer_check mitigations=off panic=-1 sallyport.build=$build
  sallyport.steps=$(IFS=, && echo "$*")
  sallyport.source=$place/source systemd.unit=tests.target" \
 		-drive "file=$place/disk,if=virtio,format=raw,cache=unsafe" \

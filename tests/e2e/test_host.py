@@ -15,7 +15,7 @@ import pytest
 from gateway import Gateway, is_sanitized
 from host import OVER, PROGRAM, Host, has_ended
 from sandbox_tool import ORDINARY_UID
-from waiting import wait_until
+from waiting import wait_until, while_it_lives
 
 SERVER = """
 import http.server, socketserver
@@ -376,8 +376,12 @@ def test_what_starts_programs_all_the_time_rests_each_time(host):
 
 
 def test_a_sandbox_expires_even_while_it_rests(host):
-    box = host.create("--timeout", "2")
-    host.ok("pause", box)
+    def paused(seconds):
+        box = host.create("--timeout", seconds)
+        host.ok("pause", box)
+        assert host.state(box) == "Paused"
+        return box
+    box = while_it_lives(paused)
     wait_until(lambda: host.state(box) == "Terminated")
     assert host.show(box)["reason"] == "expired"
 
