@@ -129,6 +129,11 @@ static bool read_raw(struct conn *conn)
 	size_t len = buf_len(in);
 	uint8_t block[16 * 1024];
 
+	if (len == 0 && conn->has_ended) {
+		conn->has_ended = false;
+		exchange->on_complete(exchange);
+		return false;
+	}
 	if (conn->is_body_paused || len == 0 || !exchange->on_piece)
 		return false;
 	if (len > sizeof(block))
@@ -226,7 +231,9 @@ static void on_eof(struct conn *conn)
 		conn->state = CONN_CLOSED;
 		io_close_flushed(conn->io, CONN_LINGER_MS);
 	} else if (conn->state == CONN_RAW && exchange->on_complete) {
-		exchange->on_complete(exchange);
+		/* What is still held back comes before it. */
+		conn->has_ended = true;
+		conn_turn(conn);
 	} else {
 		conn_close(conn);
 	}
@@ -301,9 +308,9 @@ void conn_accept(struct api *api, int fd)
 		free(conn);
 		return;
 	}
-	DL_APPEND(api->conns, conn);
 	if (++api->conn_count >= api->conns_max)
 		make_room(api);
+	DL_APPEND(api->conns, conn);
 	next_request(conn);
 	io_read_start(conn->io);
 }

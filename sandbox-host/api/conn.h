@@ -35,6 +35,7 @@ struct conn {
 	bool is_body_over;   /* nothing of the body is left to come */
 	bool is_body_paused; /* by the handler */
 	bool is_head_only;   /* the answer has no body: HEAD */
+	bool has_ended;	     /* raw: its side; not told, bytes are left */
 	struct guard guard;
 	struct arena arena;
 	struct request request;

@@ -33,6 +33,9 @@ static void on_end(struct exchange *exchange)
 	if (task->rpc)
 		rpc_close(task->rpc);
 	task->rpc = NULL;
+	if (task->pace)
+		io_timer_free(task->pace);
+	task->pace = NULL;
 	(void)io_loop_defer(loop, free_task, task);
 }
 
@@ -120,12 +123,31 @@ static void done(struct egress_task *task)
 	task->tell(task, &task->model);
 }
 
+static void on_pace(void *owner)
+{
+	lend_next(owner);
+}
+
+/* The gateway takes so many values a second, of all: the same once more. */
+static bool wait_a_while(struct egress_task *task)
+{
+	if (!task->pace)
+		task->pace = io_timer_new(exchange_loop(task->exchange),
+					  on_pace, task);
+	if (!task->pace || ++task->paces > EGRESS_PACES_MAX)
+		return false;
+	io_timer_set(task->pace, EGRESS_PACE_MS);
+	return true;
+}
+
 static void on_lent(struct rpc_outcome *outcome, void *owner)
 {
 	struct egress_task *task = owner;
 	const struct egress_answer *answer = outcome->message;
 
 	if (!is_answer(task, outcome))
+		return;
+	if (answer->status == 429 && wait_a_while(task))
 		return;
 	/* One that is not there need not be taken back. */
 	if (answer->status != 204 && !task->is_changed && !task->is_undone) {

@@ -22,6 +22,8 @@
 #define EGRESS_BINDINGS_MAX 32
 #define EGRESS_LENT_MAX	    64 /* credentials */
 #define EGRESS_TRIES_MAX    8
+#define EGRESS_PACE_MS	    200 /* where the gateway takes no more just now */
+#define EGRESS_PACES_MAX    100 /* in one change: 20 s */
 #define EGRESS_WHY_MAX	    900
 
 /* ---- egress_model.c ---- */
@@ -94,6 +96,8 @@ struct egress_task {
 	char hash[EGRESS_HASH_MAX + 1];
 	struct egress_lent lent[2 * EGRESS_LENT_MAX];
 	size_t lent_count, lent_at;
+	struct io_timer *pace; /* until the next is lent; NULL: never waited */
+	unsigned paces;
 	bool is_changed; /* it holds: what is left is taken back */
 	bool is_undone;	 /* it does not: what was lent is taken back */
 	uint16_t status; /* why, then */

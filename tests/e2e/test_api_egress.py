@@ -367,3 +367,17 @@ def test_what_runs_inside_feels_a_change_at_once(api, call, box):
     assert "address_forbidden" in said()
     assert call("DELETE", "/policy", ["plain.example"]).status == 200
     assert "host_not_allowed" in said()
+
+
+def test_a_vault_of_more_values_than_the_gateway_takes_in_a_second(call):
+    body = vault("v.example")
+    body["credentials"] = [
+        {"name": f"key-{i}", "source": {"type": "inline", "value": f"v-{i}"}}
+        for i in range(60)]
+    body["bindings"][0]["auth"]["credential"] = "key-59"
+    assert call("PUT", "/policy",
+                {"egress": rules(("allow", "v.example"))}).status == 200
+    made = call("POST", "/credential-vault", body)
+    assert made.status == 201, made
+    assert len(made.json["credentials"]) == 60
+    assert call("DELETE", "/credential-vault").status == 204

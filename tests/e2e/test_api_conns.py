@@ -1,0 +1,105 @@
+"""Connections of the HTTP API: the last free one, and ends of other
+protocols."""
+import os
+import resource
+import signal
+import threading
+
+import pytest
+from api import Api
+from waiting import wait_until
+
+FILES = 256  # descriptors of the API, which has a quarter of it connections
+SIZE = 4 << 20
+# Answers an upgrade, and reads nothing more before it is told to.
+SLOW = """
+import base64, hashlib, os, socket, time
+MAGIC = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+listener = socket.socket()
+listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+listener.bind(("127.0.0.1", 8000))
+listener.listen()
+open("ready", "w").close()
+stream, _ = listener.accept()
+head = b""
+while b"\\r\\n\\r\\n" not in head:
+    head += stream.recv(1)
+key = head.lower().split(b"sec-websocket-key: ")[1].split(b"\\r\\n")[0]
+key = head[head.lower().index(key):][:len(key)]
+stream.sendall(b"HTTP/1.1 101 Switching Protocols\\r\\nUpgrade: websocket"
+               b"\\r\\nConnection: Upgrade\\r\\nSec-WebSocket-Accept: "
+               + base64.b64encode(hashlib.sha1(key + MAGIC).digest())
+               + b"\\r\\n\\r\\n")
+while not os.path.exists("go"):
+    time.sleep(0.02)
+count = 0
+while piece := stream.recv(65536):
+    count += len(piece)
+stream.sendall(str(count).encode())
+stream.close()
+"""
+
+
+@pytest.fixture(scope="module")
+def api(gateway, tmp_path_factory):
+    api = Api(gateway, tmp_path_factory.mktemp("conns")).start()
+    yield api
+    api.stop()
+    api.check()
+
+
+def begin(api):
+    """A connection whose request has a body that is still to come."""
+    stream = api.socket()
+    stream.sendall(b"POST /v1/sandboxes HTTP/1.1\r\nHost: x\r\n"
+                   b"OPEN-SANDBOX-API-KEY: " + api.key.encode() +
+                   b"\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n")
+    assert stream.recv(64).startswith(b"HTTP/1.1 100 ")
+    return stream
+
+
+def test_who_comes_when_all_are_busy_waits_for_room(api):
+    old, = api.api_pids()
+    resource.prlimit(api.process.pid, resource.RLIMIT_NOFILE, (FILES, FILES))
+    os.kill(old, signal.SIGKILL)
+    wait_until(lambda: old not in api.api_pids() and api.is_healthy())
+    busy = [begin(api) for _ in range(FILES // 4)]
+    late = api.socket()
+    late.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+    # Nobody was put out for another.
+    for stream in busy:
+        stream.sendall(b"[]")
+        assert stream.recv(64).startswith(b"HTTP/1.1 4")
+        stream.close()
+    assert late.recv(64).startswith(b"HTTP/1.1 200")
+    late.close()
+
+
+def test_all_of_it_arrives_when_a_client_ends_its_side_early(api):
+    box = api.make()
+    prefix, headers = api.endpoint(box, 8000)
+    api.ok("exec", "--detach", box, "--", "python3", "-c", SLOW)
+    wait_until(lambda: api.exec(box, "test", "-e", "ready",
+                                check=False).returncode == 0)
+    fields = "".join(f"{name}: {value}\r\n"
+                     for name, value in headers.items())
+    stream = api.socket()
+    stream.sendall(
+        (f"GET {prefix}/ HTTP/1.1\r\nHost: x\r\n{fields}"
+         "Upgrade: websocket\r\nConnection: Upgrade\r\n"
+         "Sec-WebSocket-Version: 13\r\n"
+         "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n").encode())
+    head = b""
+    while b"\r\n\r\n" not in head:
+        head += stream.recv(1)
+    assert head.startswith(b"HTTP/1.1 101"), stream.recv(1000)
+
+    def send():
+        stream.sendall(b"x" * SIZE)
+        stream.shutdown(1)
+    sender = threading.Thread(target=send)
+    sender.start()
+    api.exec(box, "touch", "go")
+    sender.join()
+    assert stream.recv(64) == str(SIZE).encode()
+    stream.close()
