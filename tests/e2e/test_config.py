@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 from gateway import CLI, PROGRAM
+from waiting import wait_until
 
 
 def change(gateway, **settings):
@@ -55,10 +56,10 @@ def test_a_reload_says_what_it_took(own_gateway):
         "taken": "limits.sessions, limits.connections, audit.retain"}
     text = own_gateway.cli("config", "dump").stdout
     assert "  sessions: 3  #" in text and "  retain: 90d  #" in text
-    rows = own_gateway.audit()
-    assert [row for row in rows if row.get("method") == "config.reload"]
-    assert [row for row in rows
-            if row.get("detail") == "configuration reloaded"]
+    wait_until(lambda: [row for row in own_gateway.audit()
+                        if row.get("method") == "config.reload"])
+    wait_until(lambda: [row for row in own_gateway.audit()
+                        if row.get("detail") == "configuration reloaded"])
 
 
 def test_a_reload_that_changes_nothing_says_why(own_gateway):

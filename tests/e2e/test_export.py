@@ -76,9 +76,12 @@ def test_a_file_that_is_moved_away_is_followed_by_another(own_gateway,
     exported.rename(moved)
     # Known at once, not at the next look: the configuration is read again.
     own_gateway.cli("config", "reload")
-    make_rows(own_gateway)
+
+    def goes_on():
+        make_rows(own_gateway, 1)
+        return lines(exported)
+    wait_until(goes_on)
     wait_for_all(own_gateway, moved, exported)
-    assert lines(exported)
 
 
 @pytest.mark.parametrize("spoil, words", [
