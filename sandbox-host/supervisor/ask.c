@@ -25,7 +25,7 @@
 #define SHOWN_BYTES   300 /* of a command, or of why it is asked about */
 #define WHY_BYTES     128 /* of what the gateway said, terminated */
 #define CONNECT_MS    1000
-#define FIRST_MS      15000 /* for the proposal to be there */
+#define FIRST_MS      60000 /* for the proposal to be there */
 #define PAUSE_MS      100   /* until it is asked again; then twice as long */
 #define PAUSE_MAX_MS  1000
 #define STATUS_FAILED 400 /* this will not change */

@@ -202,6 +202,18 @@ def test_those_that_wait_end_with_the_sandbox(host, tmp_path):
     assert held.end()[0] != 0
 
 
+def test_without_a_session_nobody_is_asked(host, tmp_path):
+    box = host.create("--policy", policy(tmp_path), "--workspace", "-")
+    assert host.exec(box, "ls").returncode == 0
+    done = host.gateway.cli("session", "revoke", host.show(box)["session"])
+    assert done.returncode == 0, done.stderr
+    done = host.exec(box, "touch", "x")
+    assert done.returncode == 5 and "approval_pending" in done.stderr
+    assert "session" in done.stderr and "approve" not in done.stderr
+    assert host.exec(box, "ls").stdout == ""
+    host.ok("kill", box)
+
+
 # ---- the entrypoint ----
 
 def test_an_entrypoint_that_is_denied_ends_the_sandbox(host, tmp_path):
