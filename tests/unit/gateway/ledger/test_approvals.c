@@ -78,9 +78,12 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	struct rig *rig = *state;
+	struct err err;
 
 	rpc_close(rig->asker);
 	rpc_close(rig->ledger);
+	/* They are freed at the end of a turn. */
+	assert_int_equal(io_loop_turn(rig->loop, 0, &err), 0);
 	(void)batch_flush(&rig->batch);
 	batch_release(&rig->batch);
 	io_loop_free(rig->loop);
