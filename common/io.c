@@ -6,6 +6,8 @@
 
 /* Sent straight from the caller's memory instead of through the queue. */
 #define IO_DIRECT_MIN 16384
+/* With less room left in a block, reading goes on in another. */
+#define IO_ROOM_MIN 4096
 
 static void io_on_ready(unsigned ready, void *owner);
 static void io_on_deadline(void *owner);
@@ -120,7 +122,7 @@ static unsigned io_wanted(const struct io *io)
 	return wanted;
 }
 
-static void kill_of_errno(struct io *io, const char *what)
+void io_kill_of_errno(struct io *io, const char *what)
 {
 	struct err err;
 
@@ -144,7 +146,7 @@ static void io_update(struct io *io, unsigned ready)
 	if (armed == io->armed)
 		return;
 	if (io_poll_set(io->poll, armed) < 0) {
-		kill_of_errno(io, "wait for a descriptor");
+		io_kill_of_errno(io, "wait for a descriptor");
 		return;
 	}
 	io->armed = (uint8_t)armed;
@@ -184,7 +186,8 @@ void io_resume_stalled(struct io_loop *loop)
 	}
 }
 
-/* Read what is there, at most a chunk: the last result of the layer. */
+/* Read what is there, at most a chunk and not more than fits the memory that
+ * the first bytes needed: the last result of the layer. */
 static ssize_t io_fill(struct io *io)
 {
 	size_t got = 0;
@@ -196,7 +199,7 @@ static ssize_t io_fill(struct io *io)
 		ssize_t n;
 
 		if (!to) {
-			kill_of_errno(io, "make room to read");
+			io_kill_of_errno(io, "make room to read");
 			return IO_DEAD;
 		}
 		n = io->layer->read(io, to, size);
@@ -204,6 +207,8 @@ static ssize_t io_fill(struct io *io)
 			return n;
 		buf_commit(&io->in, (size_t)n);
 		got += (size_t)n;
+		if (io->in.size - io->in.end < IO_ROOM_MIN)
+			break;
 	}
 	return (ssize_t)got;
 }
@@ -260,21 +265,29 @@ struct buf *io_in(struct io *io)
 
 /* ---- writing ---- */
 
-/* Send from bytes what goes; how much that was. */
-static size_t io_send(struct io *io, struct bytes bytes)
+/* Send from bytes, and then from `then`, what goes; how much that was. */
+static size_t io_send(struct io *io, struct bytes bytes, struct bytes then)
 {
 	size_t sent = 0;
 
-	while (sent < bytes.len) {
-		ssize_t n = io->layer->write(
-			io, bytes_slice(bytes, sent, bytes.len));
+	while (bytes.len + then.len > 0) {
+		size_t first;
+		ssize_t n;
 
+		if (bytes.len == 0) {
+			bytes = then;
+			then = bytes_from(NULL, 0);
+		}
+		n = io->layer->write(io, bytes, then);
 		if (n < 0) {
 			io->owes_rest = n == IO_DEAD;
 			io->was_blocked = n == IO_AGAIN;
 			return sent;
 		}
 		sent += (size_t)n;
+		first = (size_t)n < bytes.len ? (size_t)n : bytes.len;
+		bytes = bytes_slice(bytes, first, bytes.len);
+		then = bytes_slice(then, (size_t)n - first, then.len);
 	}
 	io->was_blocked = false;
 	return sent;
@@ -294,7 +307,7 @@ void io_flush(struct io *io)
 
 	if (io->is_closed || io->is_dead || io->is_shaking)
 		return;
-	sent = io_send(io, buf_view(&io->out));
+	sent = io_send(io, buf_view(&io->out), bytes_from(NULL, 0));
 	if (!io->is_dead) {
 		buf_consume(&io->out, sent);
 		io_buf_settle(io->loop, &io->out);
@@ -324,20 +337,22 @@ static void io_flush_soon(struct io *io)
 	}
 }
 
-/* Send a large write without copying it: what is left, or -1. */
+/* Send a large write without copying it, behind what is queued: what is left,
+ * or -1. */
 static int io_write_direct(struct io *io, struct bytes *bytes)
 {
-	size_t sent;
+	size_t queued = buf_len(&io->out);
+	size_t sent = io_send(io, buf_view(&io->out), *bytes);
 
-	io_flush(io);
 	if (io->is_dead)
 		return -1;
-	if (io->was_blocked)
-		return 0;
-	sent = io_send(io, *bytes);
-	if (io->is_dead)
-		return -1;
-	*bytes = bytes_slice(*bytes, sent, bytes->len);
+	if (queued > sent)
+		queued = sent;
+	buf_consume(&io->out, queued);
+	io_buf_settle(io->loop, &io->out);
+	*bytes = bytes_slice(*bytes, sent - queued, bytes->len);
+	if (buf_len(&io->out) == 0 && io->owes_drained)
+		io_owe(io);
 	if (io->was_blocked)
 		io_update(io, 0);
 	return 0;
@@ -356,10 +371,16 @@ int io_write(struct io *io, struct bytes bytes)
 		return -1;
 	if (bytes.len == 0)
 		return 0;
+	/* Rather than make the queue larger than a block. */
+	if (!is_direct && !io->was_blocked &&
+	    buf_len(&io->out) + bytes.len > IO_CHUNK)
+		io_flush(io);
+	if (io->is_dead)
+		return -1;
 	io_buf_warm(io->loop, &io->out, bytes.len);
 	if (buf_add(&io->out, bytes) < 0) {
 		if (is_direct) {
-			kill_of_errno(io, "queue what was not sent");
+			io_kill_of_errno(io, "queue what was not sent");
 		}
 		return -1;
 	}

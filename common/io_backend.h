@@ -45,7 +45,11 @@ void io_poll_free(struct io_poll *poll);
 /* Make fd non-blocking. */
 int io_sys_prepare(int fd);
 ssize_t io_sys_read(int fd, void *out, size_t size);
-ssize_t io_sys_write(int fd, const void *data, size_t len);
+/* Send bytes, and of `then` behind them what the descriptor takes with the
+ * same call, which may be nothing. What has_more comes right behind: the
+ * kernel may wait for it instead of sending a part of a segment. */
+ssize_t io_sys_write(int fd, struct bytes bytes, struct bytes then,
+		     bool has_more);
 /* End our side of a stream. */
 int io_sys_shutdown(int fd);
 void io_sys_close(int fd);

@@ -97,7 +97,8 @@ struct io_loop {
 /* How bytes pass between an io and its descriptor. */
 struct io_layer {
 	ssize_t (*read)(struct io *io, uint8_t *out, size_t size);
-	ssize_t (*write)(struct io *io, struct bytes bytes);
+	/* `then` follows: some of it may go too, or tell that more comes. */
+	ssize_t (*write)(struct io *io, struct bytes bytes, struct bytes then);
 	/* End our side: IO_ENDED, IO_AGAIN or IO_DEAD. */
 	int (*end)(struct io *io);
 	/* Before bytes can pass; IO_ENDED when the handshake is done. */
@@ -161,8 +162,9 @@ struct io {
 struct io *io_new_without_fd(struct io_loop *loop,
 			     const struct io_limits *limits, io_fn *fn,
 			     void *owner);
-/* The connection is dead of why; IO_FAILED comes in this turn. */
+/* The connection is dead of why, or of errno; IO_FAILED comes in this turn. */
 void io_kill(struct io *io, const struct err *why);
+void io_kill_of_errno(struct io *io, const char *what);
 /* Settle the io later in this turn, or in the next without waiting. */
 void io_owe(struct io *io);
 /* Send what goes; calls no owner. */
@@ -176,10 +178,11 @@ void io_release(struct io *io);
 /* Go on with io_close_flushed(). */
 void io_linger(struct io *io);
 
-/* read(2) and write(2) of the descriptor for layers: bytes, IO_ENDED,
- * IO_AGAIN, or IO_DEAD with errno and no io_kill() yet. */
+/* io_sys_read() and _write() for layers: bytes, IO_ENDED, IO_AGAIN, or
+ * IO_DEAD with errno and no io_kill() yet. */
 ssize_t io_raw_read(struct io *io, void *out, size_t size);
-ssize_t io_raw_write(struct io *io, struct bytes bytes);
+ssize_t io_raw_write(struct io *io, struct bytes bytes, struct bytes then,
+		     bool has_more);
 
 /* Memory was freed that came in large pieces: when the loop rests, give back
  * to the kernel what nobody uses. */

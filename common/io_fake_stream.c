@@ -32,7 +32,7 @@ ssize_t io_sys_read(int fd, void *out, size_t size)
 	return file->is_ended ? 0 : fail(EAGAIN);
 }
 
-ssize_t io_sys_write(int fd, const void *data, size_t len)
+static ssize_t write_one(int fd, struct bytes bytes)
 {
 	struct fake_file *file = fake_file(fd);
 	struct fake_file *peer;
@@ -48,11 +48,23 @@ ssize_t io_sys_write(int fd, const void *data, size_t len)
 	held = buf_len(&peer->in);
 	if (held >= peer->window)
 		return fail(EAGAIN);
-	if (len > peer->window - held)
-		len = peer->window - held;
-	if (buf_add(&peer->in, bytes_from(data, len)) < 0)
+	bytes = bytes_slice(bytes, 0, peer->window - held);
+	if (buf_add(&peer->in, bytes) < 0)
 		return fail(ENOBUFS);
-	return (ssize_t)len;
+	return (ssize_t)bytes.len;
+}
+
+ssize_t io_sys_write(int fd, struct bytes bytes, struct bytes then,
+		     bool has_more)
+{
+	ssize_t first = write_one(fd, bytes);
+	ssize_t second;
+
+	(void)has_more;
+	if (first < (ssize_t)bytes.len || then.len == 0)
+		return first;
+	second = write_one(fd, then);
+	return second < 0 ? first : first + second;
 }
 
 int io_sys_shutdown(int fd)

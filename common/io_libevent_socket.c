@@ -29,11 +29,26 @@ ssize_t io_sys_read(int fd, void *out, size_t size)
 	return n < 0 && errno == ENOTSOCK ? read(fd, out, size) : n;
 }
 
-ssize_t io_sys_write(int fd, const void *data, size_t len)
+static ssize_t send_both(int fd, struct bytes bytes, struct bytes then,
+			 int flags)
 {
-	ssize_t n = send(fd, data, len, MSG_NOSIGNAL);
+	struct iovec parts[2] = {{.iov_len = bytes.len}, {.iov_len = then.len}};
+	const struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
 
-	return n < 0 && errno == ENOTSOCK ? write(fd, data, len) : n;
+	memcpy(&parts[0].iov_base, &bytes.data, sizeof(bytes.data));
+	memcpy(&parts[1].iov_base, &then.data, sizeof(then.data));
+	return sendmsg(fd, &message, flags);
+}
+
+ssize_t io_sys_write(int fd, struct bytes bytes, struct bytes then,
+		     bool has_more)
+{
+	int flags = MSG_NOSIGNAL | (has_more ? MSG_MORE : 0);
+	ssize_t n = then.len ? send_both(fd, bytes, then, flags)
+			     : send(fd, bytes.data, bytes.len, flags);
+
+	return n < 0 && errno == ENOTSOCK ? write(fd, bytes.data, bytes.len)
+					  : n;
 }
 
 int io_sys_shutdown(int fd)

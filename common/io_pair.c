@@ -44,15 +44,14 @@ static ssize_t pair_read(struct io *io, uint8_t *out, size_t size)
 	return (ssize_t)front.len;
 }
 
-static ssize_t pair_write(struct io *io, struct bytes bytes)
+static ssize_t pair_write(struct io *io, struct bytes bytes, struct bytes then)
 {
 	struct io *peer = io->pair->peer;
-	struct err err;
 
+	(void)then;
 	if (!peer) {
 		errno = EPIPE;
-		err_system(&err, "write");
-		io_kill(io, &err);
+		io_kill_of_errno(io, "write");
 		return IO_DEAD;
 	}
 	bytes = bytes_slice(bytes, 0, buf_room(&peer->pair->queue));
@@ -60,8 +59,7 @@ static ssize_t pair_write(struct io *io, struct bytes bytes)
 		return IO_AGAIN;
 	io_buf_warm(io->loop, &peer->pair->queue, bytes.len);
 	if (buf_add(&peer->pair->queue, bytes) < 0) {
-		err_system(&err, "write");
-		io_kill(io, &err);
+		io_kill_of_errno(io, "write");
 		return IO_DEAD;
 	}
 	wake_reader(peer);

@@ -23,9 +23,10 @@ ssize_t io_raw_read(struct io *io, void *out, size_t size)
 	return n;
 }
 
-ssize_t io_raw_write(struct io *io, struct bytes bytes)
+ssize_t io_raw_write(struct io *io, struct bytes bytes, struct bytes then,
+		     bool has_more)
 {
-	ssize_t n = io_sys_write(io->fd, bytes.data, bytes.len);
+	ssize_t n = io_sys_write(io->fd, bytes, then, has_more);
 
 	if (n < 0)
 		return is_blocked(errno) ? IO_AGAIN : IO_DEAD;
@@ -35,36 +36,27 @@ ssize_t io_raw_write(struct io *io, struct bytes bytes)
 static ssize_t plain_read(struct io *io, uint8_t *out, size_t size)
 {
 	ssize_t n = io_raw_read(io, out, size);
-	struct err err;
 
-	if (n == IO_DEAD) {
-		err_system(&err, "read");
-		io_kill(io, &err);
-	}
+	if (n == IO_DEAD)
+		io_kill_of_errno(io, "read");
 	return n;
 }
 
-static ssize_t plain_write(struct io *io, struct bytes bytes)
+static ssize_t plain_write(struct io *io, struct bytes bytes, struct bytes then)
 {
-	ssize_t n = io_raw_write(io, bytes);
-	struct err err;
+	ssize_t n = io_raw_write(io, bytes, then, false);
 
-	if (n == IO_DEAD) {
-		err_system(&err, "write");
-		io_kill(io, &err);
-	}
+	if (n == IO_DEAD)
+		io_kill_of_errno(io, "write");
 	return n;
 }
 
 static int plain_end(struct io *io)
 {
-	struct err err;
-
 	if (io_sys_shutdown(io->fd) == 0 || errno == ENOTSOCK ||
 	    errno == ENOTCONN)
 		return IO_ENDED;
-	err_system(&err, "shut down");
-	io_kill(io, &err);
+	io_kill_of_errno(io, "shut down");
 	return IO_DEAD;
 }
 

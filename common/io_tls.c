@@ -52,7 +52,8 @@ static int bio_write(BIO *bio, const char *data, int len)
 	BIO_clear_retry_flags(bio);
 	if (len <= 0)
 		return 0;
-	n = io_raw_write(io, bytes_from(data, (size_t)len));
+	n = io_raw_write(io, bytes_from(data, (size_t)len), bytes_from(NULL, 0),
+			 io->tls->has_more);
 	if (n > 0)
 		return (int)n;
 	if (n == IO_AGAIN)
@@ -224,13 +225,17 @@ static ssize_t tls_read(struct io *io, uint8_t *out, size_t size)
 	}
 }
 
-static ssize_t tls_write(struct io *io, struct bytes bytes)
+static ssize_t tls_write(struct io *io, struct bytes bytes, struct bytes then)
 {
+	int len = bytes.len > RECORD_MAX ? RECORD_MAX : (int)bytes.len;
 	int n;
 
 	tls_clean_queue();
-	n = SSL_write(io->tls->ssl, bytes.data,
-		      bytes.len > RECORD_MAX ? RECORD_MAX : (int)bytes.len);
+	/* Records that follow each other share segments, and wake the peer
+	 * once. */
+	io->tls->has_more = bytes.len + then.len > (size_t)len;
+	n = SSL_write(io->tls->ssl, bytes.data, len);
+	io->tls->has_more = false;
 	if (n > 0)
 		return n;
 	switch (SSL_get_error(io->tls->ssl, n)) {

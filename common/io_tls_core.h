@@ -30,6 +30,7 @@ struct io_tls {
 	enum io_tls_hello hello;
 	bool is_client;
 	bool has_ended; /* the descriptor's stream ended */
+	bool has_more;	/* a record follows the one that is written */
 };
 
 /* Show this certificate to the peer, chain[0] being the leaf; borrowed for

@@ -7,7 +7,6 @@
 #include "gateway/courier/courier.h"
 #include "gateway/courier/h2.h"
 
-#define PIECE_BYTES  (32 * 1024)
 #define STOP_WAIT_MS 5000
 /* Upstream pauses: what is held back goes on after so long. */
 #define QUIET_MS 50
@@ -39,7 +38,7 @@ static int pass_piece(struct leg *leg, struct bytes piece)
 static int pass_bytes(struct leg *leg, struct bytes bytes)
 {
 	while (bytes.len > 0) {
-		struct bytes piece = bytes_slice(bytes, 0, PIECE_BYTES);
+		struct bytes piece = bytes_slice(bytes, 0, LEG_PIECE_MAX);
 
 		if (pass_piece(leg, piece) < 0)
 			return -1;

@@ -237,12 +237,19 @@ static void scan_windows(struct scan *scan)
 {
 	const struct reflect *reflect = scan->reflect;
 	const uint8_t *data = scan->data;
-	size_t at = reflect->window - 1;
+	const size_t whole = reflect->window - 1;
+	size_t at = whole;
 
 	while (at < scan->len) {
 		size_t skip = reflect->skip[pair_of(data[at - 1], data[at])] &
 			      ~REFLECT_BEGINS;
 
+		/* Nearly always: a branch that the processor foresees does not
+		 * wait for the table, as the next place would. */
+		if (skip == whole) {
+			at += whole;
+			continue;
+		}
 		if (skip == 0) {
 			try_at(scan, at + 1 - reflect->window);
 			skip = 1;

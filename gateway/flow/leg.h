@@ -30,6 +30,9 @@
 #include "common/wire.h"
 
 #define LEG_FRAME_MAX (64 * 1024) /* payload */
+/* What streams goes in pieces of at most so many bytes: two with their headers
+ * fill what an io reads at once, so that its buffer need not grow. */
+#define LEG_PIECE_MAX (32 * 1024 - 4)
 /* A LEG_PUSH may carry PUSH_UPDATES_MAX updates. */
 #define LEG_HEAD_MAX (6 * 1024 * 1024)
 

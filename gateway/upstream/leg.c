@@ -240,7 +240,7 @@ int upstream_send_push(struct upstream *up, const struct leg_push *push,
 static int leg_body(struct upstream *up, struct bytes bytes)
 {
 	while (bytes.len > 0) {
-		struct bytes part = bytes_slice(bytes, 0, LEG_FRAME_MAX);
+		struct bytes part = bytes_slice(bytes, 0, LEG_PIECE_MAX);
 		const uint8_t header[] = {
 			LEG_BODY,
 			(uint8_t)part.len,

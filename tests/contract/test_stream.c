@@ -121,6 +121,86 @@ static void write_inside_a_callback_goes_when_it_returns(void **state)
 	rig_tear_down(&rig);
 }
 
+#define LARGE 40000 /* sent without a copy, behind what is queued */
+
+static void fill_counting(uint8_t *block, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		block[i] = (uint8_t)(i % 251);
+}
+
+static void answer_in_parts(struct rig *rig, enum io_event event)
+{
+	uint8_t block[LARGE];
+
+	if (event != IO_DATA)
+		return;
+	fill_counting(block, sizeof(block));
+	assert_int_equal(io_write(rig->io, bytes_str("head")), 0);
+	assert_int_equal(io_write(rig->io, bytes_from(block, sizeof(block))),
+			 0);
+	assert_int_equal(io_write(rig->io, bytes_str("mid")), 0);
+	assert_int_equal(io_write(rig->io, bytes_from(block, sizeof(block))),
+			 0);
+	assert_int_equal(io_write(rig->io, bytes_str("tail")), 0);
+	buf_consume(io_in(rig->io), buf_len(io_in(rig->io)));
+}
+
+static void assert_taken(struct buf *all, const char *text, size_t len)
+{
+	uint8_t block[LARGE];
+	struct bytes wanted = bytes_str(text);
+
+	if (!text) {
+		fill_counting(block, len);
+		wanted = bytes_from(block, len);
+	}
+	assert_true(bytes_starts_with(buf_view(all), wanted));
+	buf_consume(all, wanted.len);
+}
+
+static void assert_parts_come_in_order(void (*pair)(int fds[2]))
+{
+	const size_t total = 4 + LARGE + 3 + LARGE + 4;
+	struct rig rig;
+	struct buf all;
+
+	rig_set_up_on(&rig, pair);
+	buf_init(&all, total);
+	rig.then = answer_in_parts;
+	io_read_start(rig.io);
+	ends_send(rig.fds[1], bytes_str("question"));
+	while (buf_len(&all) < total) {
+		struct buf *received;
+
+		ends_run(rig.loop);
+		received = ends_received(rig.fds[1]);
+		assert_true(buf_len(received) > 0);
+		assert_int_equal(buf_add(&all, buf_view(received)), 0);
+		buf_consume(received, buf_len(received));
+	}
+	assert_taken(&all, "head", 0);
+	assert_taken(&all, NULL, LARGE);
+	assert_taken(&all, "mid", 0);
+	assert_taken(&all, NULL, LARGE);
+	assert_taken(&all, "tail", 0);
+	assert_int_equal(io_out_len(rig.io), 0);
+	buf_release(&all);
+	rig_tear_down(&rig);
+}
+
+static void large_write_follows_what_is_queued(void **state)
+{
+	(void)state;
+	assert_parts_come_in_order(ends_pair);
+}
+
+static void large_write_follows_what_is_queued_where_little_goes(void **state)
+{
+	(void)state;
+	assert_parts_come_in_order(narrow_pair);
+}
+
 static void blocked_write_is_queued_and_drained_is_told_once(void **state)
 {
 	struct rig rig;
@@ -283,6 +363,9 @@ int main(void)
 		cmocka_unit_test(write_inside_a_callback_goes_when_it_returns),
 		cmocka_unit_test(
 			blocked_write_is_queued_and_drained_is_told_once),
+		cmocka_unit_test(large_write_follows_what_is_queued),
+		cmocka_unit_test(
+			large_write_follows_what_is_queued_where_little_goes),
 		cmocka_unit_test(write_above_the_bound_is_refused_whole),
 		cmocka_unit_test(end_follows_what_is_queued),
 		cmocka_unit_test(reset_is_a_failure_with_a_reason),

@@ -301,6 +301,39 @@ static void signal_calls_its_owner_in_a_turn(void **state)
 	io_loop_free(rig.loop);
 }
 
+static void write_twice(void *owner)
+{
+	static const uint8_t block[20000];
+	struct rig *rig = owner;
+
+	assert_int_equal(io_write(rig->io, bytes_str("head")), 0);
+	assert_int_equal(io_write(rig->io, bytes_from(block, sizeof(block))),
+			 0);
+}
+
+/* A seqpacket keeps calls apart. */
+static void large_write_and_what_is_queued_take_one_call(void **state)
+{
+	static const struct io_limits limits = {4096, 65536, 65536};
+	uint8_t got[32768];
+	struct rig rig;
+	int fds[2];
+
+	(void)state;
+	set_up(&rig);
+	assert_int_equal(io_message_pair(fds, NULL), 0);
+	rig.io = io_new(rig.loop, fds[0], &limits, on_event, &rig);
+	assert_non_null(rig.io);
+	assert_int_equal(io_loop_defer(rig.loop, write_twice, &rig), 0);
+	turns(&rig, 1);
+	assert_int_equal(recv(fds[1], got, sizeof(got), 0), 20004);
+	assert_memory_equal(got, "head", 4);
+	assert_int_equal(recv(fds[1], got, sizeof(got), 0), -1);
+	io_close(rig.io);
+	io_loop_free(rig.loop);
+	(void)close(fds[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -314,6 +347,7 @@ int main(void)
 		cmocka_unit_test(
 			write_to_a_closed_pipe_is_a_failure_not_a_signal),
 		cmocka_unit_test(signal_calls_its_owner_in_a_turn),
+		cmocka_unit_test(large_write_and_what_is_queued_take_one_call),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
