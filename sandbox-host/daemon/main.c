@@ -54,6 +54,7 @@ struct options {
 	const char *run;
 	bool test;
 };
+static struct options command_line;
 
 static void print_new_key(void)
 {
@@ -233,6 +234,24 @@ static void on_stop(void *owner)
 	io_loop_stop(daemon->loop);
 }
 
+/* What the file says holds for the next daemon; this one says what that would
+ * make of it. */
+static void on_hangup(void *owner)
+{
+	struct host_config next;
+	struct err err;
+
+	(void)owner;
+	if (load_config(&next, &command_line, &err) < 0)
+		log_error("the configuration is not valid, and nothing "
+			  "changes: %s",
+			  err.text);
+	else
+		log_info("the configuration is valid: it holds once the daemon "
+			 "is restarted, which ends no sandbox");
+	host_config_release(&next);
+}
+
 /* What has been over for a while is forgotten. */
 static void on_sweep(void *owner)
 {
@@ -287,6 +306,7 @@ static int run(struct daemon *daemon, struct err *err)
 		return -1;
 	daemon->sweep_timer = io_timer_new(daemon->loop, on_sweep, daemon);
 	if (!daemon->sweep_timer ||
+	    io_signal(daemon->loop, SIGHUP, on_hangup, daemon) < 0 ||
 	    io_signal(daemon->loop, SIGTERM, on_stop, daemon) < 0 ||
 	    io_signal(daemon->loop, SIGINT, on_stop, daemon) < 0)
 		return err_system(err, "start the loop");
@@ -336,21 +356,20 @@ static void raise_descriptor_limit(struct daemon *daemon)
 int main(int argc, char **argv)
 {
 	static struct daemon daemon;
-	struct options options = {0};
 	struct err err = {0};
 	int result;
 
-	if (parse_options(argc, argv, &options) < 0) {
+	if (parse_options(argc, argv, &command_line) < 0) {
 		(void)fputs(usage_text, stderr);
 		return 2;
 	}
 	(void)umask(077);
 	log_open("host", NULL);
-	if (load_config(&daemon.config, &options, &err) < 0) {
+	if (load_config(&daemon.config, &command_line, &err) < 0) {
 		(void)fprintf(stderr, "sallyport-host: %s\n", err.text);
 		return 3;
 	}
-	if (options.test) {
+	if (command_line.test) {
 		(void)puts("sallyport-host: the configuration is valid");
 		return 0;
 	}
