@@ -203,6 +203,48 @@ static void durable_record_follows_what_waits(void **state)
 	tear_down(&rig);
 }
 
+/* The order of the chain is the order in which things happened. */
+static void durable_record_does_not_pass_what_found_no_room(void **state)
+{
+	static char path[2048];
+	const struct record large = {
+		.kind = RECORD_REQUEST,
+		.path = bytes_from(path, sizeof(path)),
+	};
+	struct outcome outcome = {0};
+	size_t kept = 0;
+	struct rig rig;
+
+	(void)state;
+	memset(path, 'p', sizeof(path));
+	rig_set_up(&rig);
+	rig.ledger = rig_peer(&rig, ROLE_LEDGER);
+	rpc_rest(rig.ledger, true);
+	for (; kept < 10000 && rig.keeper.records.bytes == 0; kept++) {
+		assert_int_equal(keeper_record(&rig.keeper, &large), 0);
+		keeper_records_flush(&rig.keeper);
+	}
+	assert_true(rig.keeper.records.bytes > 0);
+	assert_int_equal(keeper_record_durable(&rig.keeper, &small, on_durable,
+					       &outcome),
+			 -1);
+	rpc_rest(rig.ledger, false);
+	fake_run(rig.keeper.loop);
+	fake_advance(rig.keeper.loop, KEEPER_OUTCOME_MS);
+	fake_run(rig.keeper.loop);
+	assert_int_equal(rig.records, kept);
+	assert_null(rig.durable.rpc);
+	assert_int_equal(outcome.calls, 0);
+	assert_int_equal(keeper_record_durable(&rig.keeper, &small, on_durable,
+					       &outcome),
+			 0);
+	fake_run(rig.keeper.loop);
+	assert_non_null(rig.durable.rpc);
+	rpc_refuse(rig.durable, 0, "over");
+	fake_run(rig.keeper.loop);
+	tear_down(&rig);
+}
+
 static void durable_record_fails_after_five_seconds(void **state)
 {
 	const struct wire_empty empty = {0};
@@ -273,6 +315,8 @@ int main(void)
 		cmocka_unit_test(records_are_cut_and_cleaned_for_the_wire),
 		cmocka_unit_test(durable_record_is_told_when_it_is_on_disk),
 		cmocka_unit_test(durable_record_follows_what_waits),
+		cmocka_unit_test(
+			durable_record_does_not_pass_what_found_no_room),
 		cmocka_unit_test(durable_record_fails_after_five_seconds),
 		cmocka_unit_test(durable_record_fails_at_once_without_a_ledger),
 		cmocka_unit_test(
