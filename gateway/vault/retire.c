@@ -34,8 +34,8 @@ static void on_due(void *owner)
 	uint64_t now_ms = io_loop_now_ms(vault->keeper->loop);
 
 	if (vault->is_stopping) {
-		log_warn("%zu tokens may not be revoked: they live to their "
-			 "end",
+		log_warn("%zu tokens, or more, may not be revoked: they live "
+			 "to their end",
 			 vault->revoking);
 		io_loop_stop(vault->keeper->loop);
 	}
@@ -88,23 +88,37 @@ void retire_token(const struct supply *supply)
 			 BYTES_ARGS(supply->source->name), err.text);
 }
 
+static bool revoke_next(struct vault *vault)
+{
+	if (!vault->retired)
+		return supply_revoke_next(vault);
+	revoke_first(vault);
+	return true;
+}
+
+static void go_on_stopping(struct vault *vault)
+{
+	while (vault->revoking < REVOKE_AT_ONCE && revoke_next(vault))
+		;
+	if (vault->revoking == 0)
+		io_loop_stop(vault->keeper->loop);
+}
+
 void retire_stop(struct vault *vault)
 {
-	while (vault->retired)
-		revoke_first(vault);
-	supply_revoke_all(vault);
 	vault->is_stopping = true;
-	if (vault->revoking == 0 || !has_timer(vault))
-		io_loop_stop(vault->keeper->loop);
-	else
+	if (has_timer(vault))
 		io_timer_set(vault->retire, VAULT_STOP_MS);
+	go_on_stopping(vault);
+	if (!vault->retire)
+		io_loop_stop(vault->keeper->loop);
 }
 
 void retire_ended(struct vault *vault)
 {
 	vault->revoking--;
-	if (vault->is_stopping && vault->revoking == 0)
-		io_loop_stop(vault->keeper->loop);
+	if (vault->is_stopping)
+		go_on_stopping(vault);
 }
 
 void retire_release(struct vault *vault)

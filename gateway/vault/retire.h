@@ -10,6 +10,8 @@
 
 /* At one time; the oldest is revoked at once when there is one more. */
 #define RETIRED_MAX 64
+/* When the vault stops: the exchange has room for twice as many deals. */
+#define REVOKE_AT_ONCE 64
 /* Who has got a token sends it within that. */
 #define RETIRE_AFTER_MS 5000
 

@@ -364,7 +364,7 @@ void supply_session_end(struct vault *vault, const struct session *session)
 	}
 }
 
-void supply_revoke_all(struct vault *vault)
+bool supply_revoke_next(struct vault *vault)
 {
 	struct supply *supply, *next;
 
@@ -373,7 +373,10 @@ void supply_revoke_all(struct vault *vault)
 			continue;
 		supply_revoke(supply);
 		secret_release(&supply->value);
+		supply->fresh_ms = supply->expires_ms = 0;
+		return true;
 	}
+	return false;
 }
 
 void supply_release(struct vault *vault)

@@ -78,8 +78,9 @@ void supply_changed(struct vault *vault, struct bytes name);
 void supply_reload(struct vault *vault);
 /* The session ends: tokens that were for it alone are revoked. */
 void supply_session_end(struct vault *vault, const struct session *session);
-/* Revoke every token of an app that is held, and forget it. */
-void supply_revoke_all(struct vault *vault);
+/* Revoke a token of an app that is held, and forget it. False: there is none
+ * any more. */
+bool supply_revoke_next(struct vault *vault);
 void supply_release(struct vault *vault);
 
 /* ---- how each kind is asked; each ends with supply_came() or

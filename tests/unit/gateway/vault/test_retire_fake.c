@@ -4,6 +4,8 @@
  */
 #include "tests/unit/gateway/vault/fixture.h"
 
+#include <utlist.h>
+
 #include "common/io_fake.h"
 #include "gateway/keeper/records.h"
 #include "gateway/vault/retire.h"
@@ -20,6 +22,9 @@ struct rig {
 	struct rpc *exchange; /* the test's end */
 	unsigned ended;
 	char token[64]; /* that was ended last */
+	bool holds;	/* its answers back: in tickets */
+	struct rpc_ticket tickets[2 * REVOKE_AT_ONCE];
+	size_t held;
 };
 
 static void on_end(struct rpc_ticket ticket, const void *message, int *fd,
@@ -34,7 +39,24 @@ static void on_end(struct rpc_ticket ticket, const void *message, int *fd,
 	rig->ended++;
 	(void)snprintf(rig->token, sizeof(rig->token), "%.*s",
 		       BYTES_ARGS(end->token));
+	if (rig->holds) {
+		assert_true(rig->held < ARRAY_SIZE(rig->tickets));
+		rpc_ticket_hold(ticket);
+		rig->tickets[rig->held++] = ticket;
+		return;
+	}
 	rpc_reply(ticket, &wire_empty_schema, &empty, -1);
+}
+
+static void answer_held(struct rig *rig)
+{
+	const struct wire_empty empty = {0};
+	size_t held = rig->held;
+
+	rig->held = 0;
+	for (size_t i = 0; i < held; i++)
+		rpc_reply(rig->tickets[i], &wire_empty_schema, &empty, -1);
+	fake_run(rig->keeper.loop);
 }
 
 static int setup(void **state)
@@ -67,7 +89,7 @@ static int teardown(void **state)
 {
 	struct rig *rig = *state;
 
-	retire_release(&rig->vault);
+	supply_release(&rig->vault);
 	rpc_close(rig->keeper.peers->rpc);
 	rpc_close(rig->exchange);
 	rig->keeper.peers = NULL;
@@ -151,6 +173,70 @@ static void the_vaults_stop_revokes_what_waits(void **state)
 	assert_int_equal(rig->vault.retired_count, 0);
 }
 
+static struct supply *hold_token(struct rig *rig, unsigned number)
+{
+	struct supply *supply = calloc(1, sizeof(*supply));
+	struct err err;
+
+	assert_non_null(supply);
+	supply->vault = &rig->vault;
+	supply->source = &source;
+	supply->fresh_ms = supply->expires_ms = UINT64_MAX;
+	(void)snprintf(supply->key, sizeof(supply->key), "app-%u", number);
+	secret_init(&supply->value);
+	assert_int_equal(
+		secret_set(&supply->value, bytes_str(supply->key), &err), 0);
+	HASH_ADD_STR(rig->vault.supplies, key, supply);
+	return supply;
+}
+
+static void
+the_vaults_stop_asks_for_no_more_than_there_is_room_for(void **state)
+{
+	const unsigned count = 2 * REVOKE_AT_ONCE + 10;
+	struct rig *rig = *state;
+
+	retire(rig, "first");
+	for (unsigned i = 1; i < count; i++)
+		(void)hold_token(rig, i);
+	rig->holds = true;
+	retire_stop(&rig->vault);
+	fake_run(rig->keeper.loop);
+	while (rig->held > 0) {
+		assert_in_range(rig->held, 1, REVOKE_AT_ONCE);
+		answer_held(rig);
+	}
+	assert_int_equal(rig->ended, count);
+	assert_int_equal(rig->vault.revoking, 0);
+}
+
+static void on_value(const struct secret *value, const struct err *err,
+		     void *owner)
+{
+	assert_null(value);
+	assert_non_null(err);
+	++*(unsigned *)owner;
+}
+
+static void a_token_that_was_revoked_is_no_value_any_more(void **state)
+{
+	struct rig *rig = *state;
+	struct supply *supply = hold_token(rig, 1);
+	struct supply_waiter *waiter = calloc(1, sizeof(*waiter));
+	unsigned answers = 0;
+
+	assert_non_null(waiter);
+	retire_stop(&rig->vault);
+	fake_run(rig->keeper.loop);
+	assert_int_equal(rig->ended, 1);
+	waiter->fn = on_value;
+	waiter->owner = &answers;
+	DL_APPEND(supply->waiters, waiter);
+	rig->vault.waiter_count++;
+	supply_failed(supply, "down");
+	assert_int_equal(answers, 1);
+}
+
 static void the_vaults_end_revokes_none(void **state)
 {
 	struct rig *rig = *state;
@@ -168,6 +254,8 @@ int main(void)
 		T(a_token_is_revoked_once_who_has_it_has_sent_it),
 		T(one_too_many_ends_the_oldest_at_once),
 		T(the_vaults_stop_revokes_what_waits),
+		T(the_vaults_stop_asks_for_no_more_than_there_is_room_for),
+		T(a_token_that_was_revoked_is_no_value_any_more),
 		T(the_vaults_end_revokes_none),
 	};
 
