@@ -391,7 +391,8 @@ int warden_session_attach(struct warden_session *session,
 
 void warden_idle_check(struct warden *warden)
 {
-	if (!warden->config.exit_when_idle)
+	/* Of one that stops the timer counts its steps. */
+	if (!warden->config.exit_when_idle || warden->is_draining)
 		return;
 	io_timer_set(warden->idle_timer,
 		     warden->session_count ? 0 : warden->config.idle_ms);

@@ -262,6 +262,37 @@ static void a_renewal_counts_by_the_date_of_then(void **state)
 	rig_release();
 }
 
+/* ---- the end of the gateway ---- */
+
+static void count_one(void *owner)
+{
+	++*(unsigned *)owner;
+}
+
+static void a_stop_goes_on_while_sessions_end(void **state)
+{
+	struct warden_session *first;
+	unsigned fired = 0;
+
+	(void)state;
+	rig_init();
+	rig.warden.config.exit_when_idle = true;
+	rig.warden.config.idle_ms = 2000;
+	rig.warden.idle_timer =
+		io_timer_new(rig.warden.loop, count_one, &fired);
+	assert_non_null(rig.warden.idle_timer);
+	first = rig_session_named("first", false);
+	(void)rig_session_named("second", false);
+	rig.warden.is_draining = true;
+	io_timer_set(rig.warden.idle_timer, 200);
+	warden_session_forget(first);
+	fake_advance(rig.warden.loop, 200);
+	assert_int_equal(fired, 1);
+	io_timer_free(rig.warden.idle_timer);
+	rig.warden.idle_timer = NULL;
+	rig_release();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -277,6 +308,7 @@ int main(void)
 		cmocka_unit_test(
 			a_silent_courier_stays_for_a_session_without_one),
 		cmocka_unit_test(a_session_is_renewed_for_thirty_days_in_all),
+		cmocka_unit_test(a_stop_goes_on_while_sessions_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
