@@ -33,7 +33,8 @@ struct config_from {
 
 /* The command line's part. */
 struct config_options {
-	const char *file; /* NULL: the default one, if it is there */
+	const char *file;     /* NULL: fallback, if it is there */
+	const char *fallback; /* once it was read, it is file */
 	const char *state;
 	const char *run;
 	bool exit_when_idle;

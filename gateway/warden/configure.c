@@ -26,17 +26,16 @@ static void take_options(const struct config_options *options,
 	config->idle_ms = IDLE_MS;
 }
 
-int configure_load(const struct config_options *options,
-		   struct warden_config *config, struct buf *report,
-		   struct err *err)
+int configure_load(struct config_options *options, struct warden_config *config,
+		   struct buf *report, struct err *err)
 {
-	const char *path = options->file;
-
 	if (warden_config_defaults(config, err) < 0)
 		return -1;
-	if (!path && access(CONFIG_DEFAULT, R_OK) == 0)
-		path = CONFIG_DEFAULT;
-	if (path && warden_config_read(config, path, report, err) < 0)
+	/* When it is gone later its rules must not go with it. */
+	if (!options->file && access(options->fallback, R_OK) == 0)
+		options->file = options->fallback;
+	if (options->file &&
+	    warden_config_read(config, options->file, report, err) < 0)
 		return -1;
 	take_options(options, config);
 	return warden_config_finish(config, err);

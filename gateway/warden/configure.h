@@ -10,9 +10,8 @@
 #define CONFIG_DEFAULT "/etc/sallyport/gateway.yaml"
 
 /* Read all of it; errors of the file are appended to report. 0, or -1. */
-int configure_load(const struct config_options *options,
-		   struct warden_config *config, struct buf *report,
-		   struct err *err);
+int configure_load(struct config_options *options, struct warden_config *config,
+		   struct buf *report, struct err *err);
 
 /* What became of a configuration that was read again; release it. */
 struct configured {

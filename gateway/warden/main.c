@@ -398,7 +398,7 @@ static int show(const struct warden_config *config)
 
 int main(int argc, char **argv)
 {
-	static struct warden warden;
+	static struct warden warden = {.options.fallback = CONFIG_DEFAULT};
 	struct err err = {0};
 	int result;
 
