@@ -172,11 +172,24 @@ static void tell(struct entry *entry, uint16_t type, enum host_state in)
 		log_warn("%s: %s", entry->id, err.text);
 }
 
-void isolate_follow(const struct entry *entry)
+/* As the sandbox beside which it stands is by now. */
+static void catch_up(struct entry *entry)
+{
+	const struct entry *beside = entry_find(entry->daemon, of(entry));
+
+	if (beside && beside->sandbox.state == HOST_RUNNING)
+		tell(entry, MSG_SUPERVISOR_RESUME, HOST_PAUSED);
+	else if (beside && beside->sandbox.state == HOST_PAUSED)
+		tell(entry, MSG_SUPERVISOR_PAUSE, HOST_RUNNING);
+}
+
+void isolate_follow(struct entry *entry)
 {
 	enum host_state state = (enum host_state)entry->sandbox.state;
 	struct entry *other;
 
+	if (isolate_is(entry))
+		catch_up(entry);
 	DL_FOREACH(entry->daemon->entries, other)
 	{
 		if (!bytes_is(of(other), entry->id))

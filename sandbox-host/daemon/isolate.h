@@ -17,7 +17,7 @@ bool isolate_is(const struct entry *entry);
 /* Does a name say that it is one? Nobody else's to give. */
 bool isolate_is_key(struct bytes name);
 /* entry has another state: those beside it rest, go on and end with it. */
-void isolate_follow(const struct entry *entry);
+void isolate_follow(struct entry *entry);
 /* Nobody is there any more who could ask for any of them. */
 void isolate_end_all(struct daemon *daemon);
 
