@@ -60,41 +60,6 @@ struct isolated *isolated_enter(struct exchange *exchange)
 	return isolated;
 }
 
-static void end(struct isolated *isolated)
-{
-	lifecycle_drop(isolated->execd->api, bytes_str(isolated->id));
-	isolated_free(isolated);
-}
-
-static uint64_t used_ms(const struct isolated *isolated)
-{
-	uint64_t bash_ms = session_used_ms(isolated->bash);
-
-	return bash_ms > isolated->used_ms ? bash_ms : isolated->used_ms;
-}
-
-void isolated_sweep(struct execd *execd, uint64_t now_ms)
-{
-	struct isolated *isolated, *next;
-
-	DL_FOREACH_SAFE(execd->isolated, isolated, next)
-	if (isolated->idle_ms != 0 && !session_is_running(isolated->bash) &&
-	    used_ms(isolated) + isolated->idle_ms <= now_ms)
-		end(isolated);
-}
-
-void isolated_end_networked(struct api *api, struct bytes sandbox)
-{
-	struct isolated *isolated, *next;
-
-	if (!api->execd)
-		return;
-	api->execd->reach_changes++;
-	DL_FOREACH_SAFE(api->execd->isolated, isolated, next)
-	if (isolated->has_network && bytes_is(sandbox, isolated->of))
-		end(isolated);
-}
-
 /* ---- POST session ---- */
 
 bool isolated_refuse(struct exchange *exchange, const char *what)
@@ -338,7 +303,7 @@ static void post_session(struct exchange *exchange)
 static json_t *state_of(const struct isolated *isolated, bool is_active)
 {
 	uint64_t now = clock_monotonic_ms();
-	uint64_t end = used_ms(isolated) + isolated->idle_ms;
+	uint64_t end = isolated_used_ms(isolated) + isolated->idle_ms;
 	json_t *idle = json_null();
 
 	if (isolated->idle_ms != 0 && !session_is_running(isolated->bash))

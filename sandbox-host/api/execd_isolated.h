@@ -8,9 +8,8 @@
 
 #include "sandbox-host/api/execd_session.h"
 
-#define ISOLATED_SANDBOX_MAX 8	       /* sessions of one sandbox */
-#define ISOLATED_IDLE_S	     (30 * 60) /* where nothing else is said */
-#define ISOLATED_IDLE_MAX_S  (24 * 3600)
+#define ISOLATED_IDLE_S	    (30 * 60) /* where nothing else is said */
+#define ISOLATED_IDLE_MAX_S (24 * 3600)
 
 struct isolated {
 	struct execd *execd;
@@ -30,6 +29,8 @@ struct isolated {
 struct isolated *isolated_enter(struct exchange *exchange);
 /* Forget it; its sandbox is ended by somebody else. */
 void isolated_free(struct isolated *isolated);
+/* When it was used last, on the monotonic clock. */
+uint64_t isolated_used_ms(const struct isolated *isolated);
 /* What a sandbox may reach has changed: those that share it end. */
 void isolated_end_networked(struct api *api, struct bytes sandbox);
 

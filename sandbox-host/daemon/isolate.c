@@ -48,6 +48,23 @@ static bool is_what_was_asked(const struct entry *entry,
 	       request->snapshot.len == 0 && request->entrypoint_count == 0;
 }
 
+/* Those that are being made are there already: many that are asked for at once
+ * are no more than one after the other. */
+static bool has_room(const struct entry *entry)
+{
+	const struct entry *other;
+	size_t count = 0;
+
+	DL_FOREACH(entry->daemon->entries, other)
+	{
+		enum host_state state = (enum host_state)other->sandbox.state;
+
+		count += bytes_is(of(other), entry->id) &&
+			 !state_is_over(state) && state != HOST_STOPPING;
+	}
+	return count < ISOLATED_SANDBOX_MAX;
+}
+
 static void make(struct isolation *isolation, struct entry *entry, int fd)
 {
 	const struct spawn_for who = {
@@ -59,6 +76,12 @@ static void make(struct isolation *isolation, struct entry *entry, int fd)
 	struct entry *made = NULL;
 	struct err err;
 
+	if (!has_room(entry)) {
+		rpc_refuse(isolation->ticket, HOST_REFUSED_FULL,
+			   "a sandbox may have %d isolated sessions",
+			   ISOLATED_SANDBOX_MAX);
+		return;
+	}
 	if (sandbox_request_open(fd, &memory, &request, &err) < 0) {
 		rpc_refuse(isolation->ticket, HOST_REFUSED, "%s", err.text);
 		return;

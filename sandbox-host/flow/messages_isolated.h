@@ -12,6 +12,8 @@
  * prefix can not be given from outside. */
 #define ISOLATED_OF_KEY "opensandbox.io/isolated-of"
 
+#define ISOLATED_SANDBOX_MAX 8 /* sessions of one sandbox */
+
 #define CHANGES_SHOWN_MAX 5000
 #define CHANGES_BYTES_MAX (3 * 1024 * 1024) /* of their paths */
 #define CHANGES_PATHS_MAX 64

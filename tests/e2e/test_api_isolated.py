@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import signal
+import threading
 
 import pytest
 from api import Api, install_sdk
@@ -197,6 +198,14 @@ def test_it_ends_with_its_sandbox(host):
         "status"]["state"] == "Terminated")
 
 
+def test_nothing_is_kept_of_those_of_a_sandbox_that_is_over(host):
+    iso = Isolated(host, host.make())
+    iso.open(idle_timeout_seconds=0)
+    host.call("DELETE", f"/v1/sandboxes/{iso.box}")
+    wait_until(lambda: iso.execd.json("GET", "/v1/isolated/sessions") == {
+        "sessions": []})
+
+
 def test_an_idle_one_is_ended(host, iso):
     session = iso.open(idle_timeout_seconds=1)
     wait_until(lambda: iso.execd.ask(
@@ -337,6 +346,23 @@ def test_sessions_are_bounded(host):
     assert "8" in iso.create("ro", 429)["message"]
     iso.ask("DELETE", sessions.pop())
     sessions.append(iso.open("ro"))
+    host.call("DELETE", f"/v1/sandboxes/{iso.box}")
+
+
+def test_they_are_bounded_when_many_are_asked_for_at_once(host):
+    iso = Isolated(host, host.make())
+    got = []
+
+    def create():
+        got.append(iso.execd.ask("POST", "/v1/isolated/session", {
+            "workspace": {"path": iso.path, "mode": "ro"}})[0])
+
+    threads = [threading.Thread(target=create) for _ in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(got) == 8 * [201] + 4 * [429]
     host.call("DELETE", f"/v1/sandboxes/{iso.box}")
 
 
