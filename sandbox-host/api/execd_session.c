@@ -254,8 +254,10 @@ static bool wrap(struct exchange *exchange, const struct session *session,
 		argv[count++].text = bytes_str(copy);
 		state = bytes_slice(state, part.len, state.len);
 	}
-	spec->request.judged = spec->request.argv;
-	spec->request.judged_count = spec->request.argv_count;
+	if (spec->request.judged_count == 0) {
+		spec->request.judged = spec->request.argv;
+		spec->request.judged_count = spec->request.argv_count;
+	}
 	spec->request.argv = argv;
 	spec->request.argv_count = count;
 	return true;

@@ -13,7 +13,8 @@ struct session *session_open(struct execd *execd, struct bytes sandbox);
 void session_close(struct session *session);
 /* Run spec->text, under spec->request.timeout_ms, and answer with its stream.
  * command is what bash reads for it: the same text, or words of ours around
- * it, which `commands` of the policy does not judge. */
+ * it. `commands` of the policy judges the text, unless spec->request says what
+ * else is to be judged. */
 void session_run(struct exchange *exchange, struct session *session,
 		 struct run_spec *spec, struct bytes command);
 bool session_is_running(const struct session *session);

@@ -340,6 +340,24 @@ def test_the_policy_bounds_the_mode(host, tmp_path):
         host.call("DELETE", f"/v1/sandboxes/{box}")
 
 
+def test_variables_of_a_run_are_judged_as_well(host, tmp_path):
+    policy, tree = tmp_path / "policy.yaml", tmp_path / "tree"
+    policy.write_text("version: 1\ncommands: {autonomy: read-only}\n")
+    tree.mkdir()
+    box = host.create("--policy", str(policy), "--workspace", str(tree))
+    execd = Execd(host, box)
+    session = execd.json("POST", "/v1/isolated/session", {
+        "workspace": {"path": str(tree)}}, 201)["session_id"]
+    run = f"/v1/isolated/session/{session}/run"
+    assert told(execd.stream(run, {"code": "echo a$A", "envs": {"A": "1"}}
+                             ))[:2] == (0, ["a1"])
+    for envs in ({"PATH": "/x"}, {"A": "1", "LD_PRELOAD": "/x"}):
+        status, _, text = execd.ask("POST", run, {"code": "ls",
+                                                  "envs": envs})
+        assert status == 403 and b"command_risk" in text, (status, text)
+    host.call("DELETE", f"/v1/sandboxes/{box}")
+
+
 def test_sessions_are_bounded(host):
     iso = Isolated(host, host.make())
     sessions = [iso.open("ro") for _ in range(8)]
