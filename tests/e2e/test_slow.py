@@ -54,7 +54,7 @@ def test_slow_clients_harm_nobody_else(own_gateway, make_session, policy,
     for name, text in zip(MODES, output):
         plain = re.sub(r"\x1b\[[\d;]*\w", "", text)
         made = re.findall(r"(?:connected|closed):\s*(\d+)", plain)
-        assert (max(map(int, made)) > 50 or
+        assert (max(map(int, made)) > 10 or
                 "No open connections left" in plain), (name, plain[-2000:])
     # Whoever was slow can still be served as well.
     assert [session.edge() for session in sessions] == edges
