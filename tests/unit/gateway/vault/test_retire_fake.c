@@ -10,6 +10,9 @@
 #include "gateway/keeper/records.h"
 #include "gateway/vault/retire.h"
 
+/* The cases of uthash's function fall through on purpose. */
+#pragma GCC diagnostic ignored "-Wimplicit-fallthrough"
+
 static const struct config_source source = {
 	.name = BYTES_LITERAL("app"),
 	.kind = SOURCE_GITHUB_APP,
