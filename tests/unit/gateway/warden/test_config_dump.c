@@ -83,8 +83,8 @@ static void a_dump_means_the_same_again(void **state)
 		"audit: {retain: 90d}\n",
 		"audit: {retain: 1500ms}\n",
 		"dns: {hosts: {a.example: 198.51.100.7}}\n",
-		"secrets: {app: {github_app: {app: 1, installation: 2, key: k,"
-		" api: \"https://ghe.example/api/v3\"}}}\n",
+		("secrets: {app: {github_app: {app: 1, installation: 2, key: k,"
+		 " api: \"https://ghe.example/api/v3\"}}}\n"),
 		"upstream_proxy: {url: http://p.example:3128}\n",
 	};
 
