@@ -33,6 +33,13 @@ int cgroup_write(const char *group, const char *file, uint64_t value)
 	return cgroup_write_text(group, file, text);
 }
 
+uintmax_t cgroup_pid_namespace(void)
+{
+	struct stat info;
+
+	return stat("/proc/self/ns/pid", &info) < 0 ? 0 : info.st_ino;
+}
+
 const struct cgroup_host cgroup_host = {CGROUP_ROOT, "/proc/self/cgroup"};
 
 /* Is it one of the names in "cpu,cpuacct", which a ':' ends? */

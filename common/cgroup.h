@@ -46,6 +46,9 @@ bool cgroup_is_v2(const struct cgroup_host *host);
  * as far as they were handed to it. */
 void cgroup_delegate(const char *place, const char *const *controllers,
 		     size_t count);
+/* What tells this process's pid from the same one of another container that
+ * makes groups in the same tree: its pid namespace. */
+uintmax_t cgroup_pid_namespace(void);
 /* Write a number, or text, into a group's file. 0, or -1 with errno. */
 int cgroup_write(const char *group, const char *file, uint64_t value);
 int cgroup_write_text(const char *group, const char *file, const char *text);

@@ -18,7 +18,9 @@
 #include "common/cleanup.h"
 #include "policies/remedy.h"
 
-#define GROUP_PREFIX	"sallyport-" /* and the pid of its maker */
+/* The pid of its maker, how many that made before, and the maker's pid
+ * namespace: containers may share the tree. */
+#define GROUP_NAME	"sallyport-%d-%u-%ju"
 #define REMOVE_TRIES	50
 #define REMOVE_PAUSE_NS 2000000
 #define VALUE_MAX	4096
@@ -61,6 +63,19 @@ static void thaw(int directory, const char *group)
 		(void)!write(fd, "THAWED", strlen("THAWED"));
 }
 
+/* The pid of the maker of a group of that name; 0: it is none of ours. */
+static pid_t maker_of(const char *name)
+{
+	uintmax_t space = 0;
+	unsigned serial;
+	int pid = 0;
+
+	if (sscanf(name, GROUP_NAME, &pid, &serial, &space) != 3 ||
+	    space != cgroup_pid_namespace())
+		return 0;
+	return pid;
+}
+
 /* Remove the groups of dead, or (0) of all callers that were killed. How
  * many could not be removed yet. */
 static unsigned sweep(const char *directory, pid_t dead)
@@ -71,13 +86,10 @@ static unsigned sweep(const char *directory, pid_t dead)
 
 	while (dir && (entry = readdir(dir))) {
 		const char *name = entry->d_name;
-		long pid =
-			strncmp(name, GROUP_PREFIX, strlen(GROUP_PREFIX))
-				? 0
-				: strtol(name + strlen(GROUP_PREFIX), NULL, 10);
+		pid_t pid = maker_of(name);
 
 		if (pid <= 0 || (dead && pid != dead) ||
-		    (!dead && (kill((pid_t)pid, 0) == 0 || errno != ESRCH)))
+		    (!dead && (kill(pid, 0) == 0 || errno != ESRCH)))
 			continue;
 		thaw(dirfd(dir), name);
 		left += unlinkat(dirfd(dir), name, AT_REMOVEDIR) < 0;
@@ -118,8 +130,8 @@ static char *new_group(struct limits *limits, const struct cgroup_host *host,
 	(void)sweep(directory, 0);
 	if (which == CGROUP_V2)
 		cgroup_delegate(directory, wanted, ARRAY_SIZE(wanted));
-	len = snprintf(group, PATH_MAX, "%s/" GROUP_PREFIX "%d-%u", directory,
-		       (int)getpid(), serial++);
+	len = snprintf(group, PATH_MAX, "%s/" GROUP_NAME, directory,
+		       (int)getpid(), serial++, cgroup_pid_namespace());
 	if (len < 0 || len >= PATH_MAX || mkdir(group, 0755) < 0)
 		return NULL;
 	limits->group_count++;

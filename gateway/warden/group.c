@@ -19,13 +19,6 @@
  * the tree. */
 #define NAME "sallyport-packchecks-%ju-%d"
 
-static uintmax_t pid_namespace(void)
-{
-	struct stat info;
-
-	return stat("/proc/self/ns/pid", &info) < 0 ? 0 : info.st_ino;
-}
-
 /* Of makers that are gone. */
 static void sweep(const char *place)
 {
@@ -38,7 +31,7 @@ static void sweep(const char *place)
 		int pid = 0;
 
 		if (sscanf(name, NAME, &space, &pid) == 2 && pid > 0 &&
-		    space == pid_namespace() && kill(pid, 0) < 0 &&
+		    space == cgroup_pid_namespace() && kill(pid, 0) < 0 &&
 		    errno == ESRCH)
 			(void)unlinkat(dirfd(dir), name, AT_REMOVEDIR);
 	}
@@ -58,8 +51,8 @@ static const char *make(struct group *group, enum cgroup_tree tree)
 	sweep(place);
 	if (tree == CGROUP_V2)
 		cgroup_delegate(place, wanted, ARRAY_SIZE(wanted));
-	len = snprintf(path, PATH_MAX, "%s/" NAME, place, pid_namespace(),
-		       (int)getpid());
+	len = snprintf(path, PATH_MAX, "%s/" NAME, place,
+		       cgroup_pid_namespace(), (int)getpid());
 	if (len < 0 || len >= PATH_MAX || mkdir(path, 0755) < 0)
 		return NULL;
 	group->count++;

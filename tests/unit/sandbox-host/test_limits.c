@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/cgroup.h"
 #include "sandbox-host/limits.h"
 
 int __real_mkdir(const char *path, mode_t mode);
@@ -154,6 +155,34 @@ static void limits_of_v2_are_one_group_beside_our_own(void **state)
 	assert_int_equal(made, 0);
 }
 
+/* A group of a maker that is gone, if its pid is one of that namespace. */
+static const char *dead_group(char out[PATH_MAX], uintmax_t space)
+{
+	/* More than any kernel counts to. */
+	snprintf(out, PATH_MAX, "%s/user/sallyport-%d-0-%ju", directory,
+		 INT32_MAX, space);
+	assert_int_equal(__real_mkdir(out, 0700), 0);
+	return out;
+}
+
+static void groups_of_another_container_are_left_alone(void **state)
+{
+	char ours[PATH_MAX], others[PATH_MAX];
+	struct limits limits;
+
+	(void)state;
+	files = v2_files;
+	(void)dead_group(ours, cgroup_pid_namespace());
+	(void)dead_group(others, cgroup_pid_namespace() + 1);
+	limits_prepare(&limits, &host, &wanted, false);
+	assert_int_equal(limits.group_count, 1);
+	assert_int_not_equal(access(ours, F_OK), 0);
+	assert_int_equal(access(others, F_OK), 0);
+	assert_int_equal(__real_rmdir(others), 0);
+	limits_release(&limits);
+	assert_int_equal(made, 0);
+}
+
 static void limits_of_v2_have_what_was_delegated(void **state)
 {
 	struct limits limits;
@@ -264,6 +293,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(limits_of_v2_are_one_group_beside_our_own),
+		cmocka_unit_test(groups_of_another_container_are_left_alone),
 		cmocka_unit_test(limits_of_v2_have_what_was_delegated),
 		cmocka_unit_test(
 			limits_of_v2_take_no_blame_for_the_hosts_memory),
