@@ -9,7 +9,10 @@
  * How far a file got is kept beside the rows as well, for files that were
  * moved away (log rotation): in the new one the next row follows. That is
  * stored now and then: after a crash that comes with a rotation, up to
- * EXPORT_CHECK_MS of rows are in both files; never in none.
+ * EXPORT_CHECK_MS of rows are in both files; never in none. Nothing is synced
+ * to disk: after a crash of the machine rows that its file system had not
+ * written yet may be missing in a file that was moved away or is new. The
+ * record has them.
  */
 #ifndef GATEWAY_LEDGER_EXPORT_H
 #define GATEWAY_LEDGER_EXPORT_H

@@ -169,6 +169,8 @@ static void rows_are_written_as_they_are_stored(void **state)
 
 	stored(fixture, 5);
 	wait_for_all(fixture);
+	/* However slow the machine is. */
+	exports.items[0].check_ms = UINT64_MAX;
 	/* Many more than are written at once. */
 	stored(fixture, 2 * EXPORT_WRITES_MAX * STORE_ROWS_MAX);
 	wait_for_all(fixture);
