@@ -226,6 +226,18 @@ static void on_over(void *owner)
 	session->is_too_much = false;
 }
 
+int bash_quote(struct bytes text, struct buf *out)
+{
+	if (buf_add_byte(out, '\'') < 0)
+		return -1;
+	for (size_t i = 0; i < text.len; i++)
+		if ((text.data[i] == '\''
+			     ? buf_add_str(out, "'\\''")
+			     : buf_add_byte(out, text.data[i])) < 0)
+			return -1;
+	return buf_add_byte(out, '\'');
+}
+
 /* bash -c WRAPPER bash COMMAND CWD STATE... False: no memory. */
 static bool wrap(struct exchange *exchange, const struct session *session,
 		 struct run_spec *spec, struct bytes command)
@@ -254,27 +266,56 @@ static bool wrap(struct exchange *exchange, const struct session *session,
 		argv[count++].text = bytes_str(copy);
 		state = bytes_slice(state, part.len, state.len);
 	}
-	if (spec->request.judged_count == 0) {
-		spec->request.judged = spec->request.argv;
-		spec->request.judged_count = spec->request.argv_count;
-	}
+	spec->request.judged = spec->request.argv;
+	spec->request.judged_count = spec->request.argv_count;
 	spec->request.argv = argv;
 	spec->request.argv_count = count;
 	return true;
 }
 
+/* cd -- DIRECTORY; TEXT: what a run does depends on where it begins. Empty: no
+ * memory. */
+static struct bytes from_where(struct exchange *exchange,
+			       const struct session *session, struct bytes cwd,
+			       struct bytes text)
+{
+	static const struct bytes word = BYTES_LITERAL("cd -- ");
+	struct bytes rest = buf_view(&session->state), where;
+	auto_type(buf_release) struct buf out;
+
+	buf_init(&out, word.len + 4 * (cwd.len + text.len + rest.len) + 8);
+	(void)bytes_split(&rest, '\n', &where);
+	if (cwd.len > 0) {
+		if (buf_add(&out, word) < 0 || bash_quote(cwd, &out) < 0 ||
+		    buf_add_str(&out, "; ") < 0)
+			return (struct bytes){0};
+	} else if (bytes_starts_with(where, word)) {
+		if (buf_add(&out, where) < 0 || buf_add_str(&out, "; ") < 0)
+			return (struct bytes){0};
+	}
+	if (buf_add(&out, text) < 0)
+		return (struct bytes){0};
+	return bytes_str(arena_str(exchange->arena, buf_view(&out)));
+}
+
 void session_run(struct exchange *exchange, struct session *session,
-		 struct run_spec *spec, struct bytes command)
+		 struct run_spec *spec, struct bytes command,
+		 struct bytes judged)
 {
 	if (session->is_running) {
 		exchange_fail(exchange, 409, "RUNTIME_ERROR",
 			      "a command runs in this session already");
 		return;
 	}
-	if (!execd_shell(exchange, spec->text, &spec->request))
-		return;
 	if (spec->request.cwd.len == 0 && buf_len(&session->state) == 0)
 		spec->request.cwd = session->cwd;
+	judged = from_where(exchange, session, spec->request.cwd, judged);
+	if (judged.len == 0) {
+		exchange_fail_memory(exchange);
+		return;
+	}
+	if (!execd_shell(exchange, judged, &spec->request))
+		return;
 	if (!wrap(exchange, session, spec, command)) {
 		exchange_fail_memory(exchange);
 		return;
@@ -300,7 +341,7 @@ static void post_run(struct exchange *exchange)
 	    execd_cwd(exchange, body, &spec.request.cwd) &&
 	    execd_number(exchange, body, "timeout", EXECD_TIMEOUT_MAX,
 			 &spec.request.timeout_ms))
-		session_run(exchange, session, &spec, spec.text);
+		session_run(exchange, session, &spec, spec.text, spec.text);
 	json_decref(body);
 }
 

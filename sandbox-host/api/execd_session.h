@@ -13,10 +13,12 @@ struct session *session_open(struct execd *execd, struct bytes sandbox);
 void session_close(struct session *session);
 /* Run spec->text, under spec->request.timeout_ms, and answer with its stream.
  * command is what bash reads for it: the same text, or words of ours around
- * it. `commands` of the policy judges the text, unless spec->request says what
- * else is to be judged. */
+ * it. `commands` of the policy judges `judged`, from where the run begins. */
 void session_run(struct exchange *exchange, struct session *session,
-		 struct run_spec *spec, struct bytes command);
+		 struct run_spec *spec, struct bytes command,
+		 struct bytes judged);
+/* Append 'text', as bash reads it. 0, or -1: out has no room. */
+int bash_quote(struct bytes text, struct buf *out);
 bool session_is_running(const struct session *session);
 /* When a run began or ended last, on the monotonic clock. */
 uint64_t session_used_ms(const struct session *session);

@@ -256,6 +256,26 @@ def test_commands_of_the_policy_are_judged(host, tmp_path):
     assert status == 403 and "id" in json.loads(text)["message"]
 
 
+def test_a_run_of_a_session_is_judged_where_it_begins(host, tmp_path):
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("version: 1\ncommands: {autonomy: read-only}\n"
+                      "filesystem: {hide: [/usr/hidden]}\n")
+    execd = Execd(host, host.create("--policy", policy))
+    start = execd.json("POST", "/session", {"cwd": "/usr"})["session_id"]
+    moved = execd.json("POST", "/session")["session_id"]
+    assert execd.run("cd /usr", f"/session/{moved}/run")[0] == 0
+    given = execd.json("POST", "/session")["session_id"]
+    for session, more in ((start, {}), (moved, {}), (given, {"cwd": "/usr"})):
+        path = f"/session/{session}/run"
+        status, _, text = execd.ask("POST", path, {
+            "command": "cat hidden/x", **more})
+        assert status == 403 and b"filesystem" in text, (status, text)
+        assert execd.run("pwd", path, **more)[:2] == (0, ["/usr"])
+    # From elsewhere that is another file.
+    other = execd.json("POST", "/session", {"cwd": "/tmp"})["session_id"]
+    assert execd.run("cat hidden/x", f"/session/{other}/run")[0] == 1
+
+
 def test_a_sandbox_that_rests_refuses_and_one_that_ended_too(host):
     name = host.create()
     execd = Execd(host, name)
