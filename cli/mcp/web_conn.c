@@ -422,8 +422,9 @@ void web_accept(struct web *web, int fd)
 		return;
 	}
 	DL_APPEND(web->conns, conn);
-	if (++web->conn_count >= WEB_CONNS_MAX)
-		make_room(web);
 	next_request(conn);
 	io_read_start(conn->io);
+	/* Where all others are busy it may be the one that goes. */
+	if (++web->conn_count >= WEB_CONNS_MAX)
+		make_room(web);
 }
