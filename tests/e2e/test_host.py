@@ -393,7 +393,8 @@ def test_a_renewed_one_lasts(host):
     assert host.show(box)["expires"] > before
     host.ok("renew", box, "--timeout", "0")
     assert host.show(box)["expires"] is None
-    host.ok("renew", box, "--timeout", "1")
+    while_it_lives(lambda seconds: host.ok("renew", box, "--timeout", seconds),
+                   (1, 8, 32))
     wait_until(lambda: host.state(box) == "Terminated")
 
 
@@ -454,8 +455,13 @@ def test_sandboxes_outlive_their_daemon(own_host):
 
 
 def test_one_that_expires_without_a_daemon_is_found_over(own_host):
-    box = own_host.create("--timeout", "2", "--workspace", "-")
-    kept = pathlib.Path(own_host.show(box)["workspace"])
+    def made(seconds):
+        box = own_host.create("--timeout", seconds, "--workspace", "-")
+        shown = own_host.show(box)
+        assert shown["state"] == "Running"
+        return box, pathlib.Path(shown["workspace"])
+
+    box, kept = while_it_lives(made)
     own_host.kill()
     wait_until(lambda: not own_host.supervisors())
     assert not kept.exists()
