@@ -1,5 +1,6 @@
 /*
- * sallyport policy test, explain and learn: a program of its own does them.
+ * sallyport policy test, explain, learn and show: a program of its own does
+ * them.
  */
 #include <limits.h>
 #include <stdio.h>

@@ -413,6 +413,15 @@ const struct command commands[] = {
 	 "policy of a `sallyport run` that names none; without --guardrail: "
 	 "narrowed by\n"
 	 "the guardrail of the gateway that runs.\n"},
+	{"policy", "show", cmd_policy_other, "a policy with its presets' rules",
+	 "Usage: sallyport policy show FILE\n"
+	 "\n"
+	 "Prints a policy that means the same without `extends`: its own keys, "
+	 "and\n"
+	 "behind its own rules those of the presets, as PRESET.NAME, in the "
+	 "order in\n"
+	 "which they are tried. FILE may be - for stdin. Exits 3 when it has "
+	 "errors.\n"},
 	{"sandbox", "diff", cmd_sandbox_diff,
 	 "what did an overlay workspace change?",
 	 "Usage: sallyport sandbox diff [ID] [-o json|yaml]\n"

@@ -1,6 +1,6 @@
 /*
- * sallyport-policy VERB: `sallyport policy test`, `policy explain` and
- * `policy learn`, a program of its own. What decides about requests brings
+ * sallyport-policy VERB: `sallyport policy test`, `explain`, `learn` and
+ * `show`, a program of its own. What decides about requests brings
  * libraries along, to look into bodies, that `sallyport run` need not wait
  * for.
  */
@@ -9,6 +9,7 @@
 
 #include "cli/arguments.h"
 #include "cli/policy/learn.h"
+#include "cli/policy/show.h"
 #include "cli/policy/test.h"
 #include "cli/policy/words.h"
 #include "common/cleanup.h"
@@ -23,6 +24,7 @@ static int run(struct cli *cli)
 		{"test", policy_test},
 		{"explain", policy_words},
 		{"learn", policy_learn},
+		{"show", policy_show},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)

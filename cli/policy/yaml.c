@@ -107,9 +107,9 @@ static void put_value(struct yaml *yaml, int indent,
 	}
 }
 
-void yaml_node(struct yaml *yaml, int indent, const struct text_node *node)
+static void put_pair(struct yaml *yaml, int indent,
+		     const struct text_node *node)
 {
-	yaml_put(yaml, "%*s", indent, "");
 	if (is_word(node->key))
 		yaml_raw(yaml, node->key);
 	else
@@ -118,8 +118,23 @@ void yaml_node(struct yaml *yaml, int indent, const struct text_node *node)
 	put_value(yaml, indent, node);
 }
 
+void yaml_node(struct yaml *yaml, int indent, const struct text_node *node)
+{
+	yaml_put(yaml, "%*s", indent, "");
+	put_pair(yaml, indent, node);
+}
+
+/* A map's first pair stands behind the dash. */
 void yaml_item(struct yaml *yaml, int indent, const struct text_node *node)
 {
 	yaml_put(yaml, "%*s-", indent, "");
-	put_value(yaml, indent, node);
+	if (node->kind != TEXT_MAP || !node->first) {
+		put_value(yaml, indent, node);
+		return;
+	}
+	yaml_put(yaml, " ");
+	put_pair(yaml, indent + 2, node->first);
+	for (const struct text_node *item = node->first->next; item;
+	     item = item->next)
+		yaml_node(yaml, indent + 2, item);
 }

@@ -174,3 +174,50 @@ def test_a_command_line_is_judged(gateway, tmp_path, line, verdict,
     path.write_text("version: 1\n")
     done = gateway.cli("policy", "test", "--policy", path, "--command", line)
     assert done.returncode == 0 and "no line is judged" in done.stdout
+
+
+@pytest.mark.parametrize("extends", [
+    [], ["npm"], ["debian", "pypi", "npm"], ["github"], ["github-cli"]],
+    ids=" ".join)
+def test_what_is_shown_means_the_same_without_presets(gateway, tmp_path,
+                                                      extends):
+    path, shown = tmp_path / "p.yaml", tmp_path / "shown.yaml"
+    path.write_text(GOOD + json.dumps({"extends": extends})[1:-1] + """
+credentials:
+  - {name: github, secret: github, attach: github,
+     hosts: [github.com, api.github.com]}
+git:
+  - {repo: "${session.repo}", credential: github, read: true}
+filesystem: {hide: ["~/.ssh", "**/*.pem"]}
+commands: {deny: [id], "autonomy": full}
+limits: {memory: 1GiB}
+""")
+    done = gateway.cli("policy", "show", path)
+    assert done.returncode == 0, done.stderr
+    assert "extends" not in done.stdout
+    shown.write_text(done.stdout)
+
+    def words(of):
+        done = gateway.cli("policy", "explain", "--policy", of, "--repo",
+                           "https://github.com/acme/widgets", "--branch",
+                           "agent/1")
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+    before = words(path)
+    for name in extends:
+        assert f"`{name}/" in before
+        before = before.replace(f"`{name}/", f"`{name}.")
+    assert words(shown) == before
+    # Shown again it is the same, but for where its rules came from.
+    assert gateway.cli("policy", "show", shown).stdout.splitlines() == [
+        line for line in done.stdout.splitlines()
+        if not line.startswith("    #")]
+
+
+def test_what_is_wrong_is_not_shown(gateway, tmp_path):
+    path = tmp_path / "p.yaml"
+    path.write_text(GOOD.replace("hosts:", "host:"))
+    done = gateway.cli("policy", "show", path)
+    assert done.returncode == 3 and not done.stdout
+    assert f"{path}:5:7" in done.stderr
+    assert gateway.cli("policy", "show").returncode == 2
