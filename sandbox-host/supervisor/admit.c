@@ -3,12 +3,16 @@
  * run? The sandbox holds whatever is said here.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/digest.h"
 #include "policies/command/judge.h"
 #include "policies/command/spell.h"
 #include "sandbox-host/supervisor/parts.h"
+
+#define HIDDEN_NAME_MAX 256
 
 /* Terminated words: `env NAME=VALUE... COMMAND`, of those variables which
  * change what programs do: they are judged as well, and what others hold, a
@@ -55,8 +59,51 @@ static enum admission say(const struct command_verdict *verdict,
 	return ADMIT_NOT;
 }
 
+static bool has_dollar(const struct command_line *what)
+{
+	for (size_t i = 0; i < what->count; i++)
+		if (strchr(what->words[i], '$'))
+			return true;
+	return false;
+}
+
+/* # with NAME=@DIGEST: variables that a shell may put into the command. Their
+ * values are not shown, but what is approved is for these alone. The key is
+ * ours: nobody finds a value by trying. */
+static int add_hidden(struct supervisor *supervisor,
+		      const struct exec_request *request, struct buf *out)
+{
+	const char *before = " # with ";
+
+	if (!supervisor->ask_key[0])
+		random_id(supervisor->ask_key);
+	for (size_t i = 0; i < request->env_count; i++) {
+		struct bytes text = request->env[i].text, rest = text, name;
+		char shown[HIDDEN_NAME_MAX + 32];
+		const char *const word = shown;
+		uint8_t digest[DIGEST_LEN];
+
+		(void)bytes_split(&rest, '=', &name);
+		if (variable_is_dangerous(name))
+			continue;
+		digest_sha256(bytes_str(supervisor->ask_key), text, digest);
+		if (name.len > HIDDEN_NAME_MAX)
+			return -1;
+		(void)snprintf(shown, sizeof(shown),
+			       "%.*s=@%02x%02x%02x%02x%02x%02x",
+			       BYTES_ARGS(name), digest[0], digest[1],
+			       digest[2], digest[3], digest[4], digest[5]);
+		if (buf_add_str(out, before) < 0 ||
+		    command_spell(&word, 1, (struct bytes){0}, out) < 0)
+			return -1;
+		before = " ";
+	}
+	return 0;
+}
+
 /* What is too long to be read is not asked. */
-static enum admission question_of(const struct exec_request *request,
+static enum admission question_of(struct supervisor *supervisor,
+				  const struct exec_request *request,
 				  const struct command_line *what,
 				  const struct command_verdict *verdict,
 				  struct ask_question *question,
@@ -68,7 +115,9 @@ static enum admission question_of(const struct exec_request *request,
 	buf_init(&command, PROPOSAL_PATH_MAX);
 	buf_init(&words, COMMAND_REASON_MAX);
 	(void)command_verdict_words(verdict, &words);
-	if (command_spell(what->words, what->count, request->cwd, &command) < 0)
+	if (command_spell(what->words, what->count, request->cwd, &command) <
+		    0 ||
+	    (has_dollar(what) && add_hidden(supervisor, request, &command) < 0))
 		return say(verdict, err);
 	(void)snprintf(question->command, sizeof(question->command), "%s",
 		       buf_str(&command));
@@ -106,7 +155,8 @@ enum admission exec_admit(struct supervisor *supervisor,
 	command_admit(&supervisor->gate, &facts, &what, clock_monotonic_ms(),
 		      &arena, &verdict);
 	if (verdict.kind == VERDICT_ASK)
-		return question_of(request, &what, &verdict, question, err);
+		return question_of(supervisor, request, &what, &verdict,
+				   question, err);
 	return verdict.kind == VERDICT_ALLOW ? ADMIT : say(&verdict, err);
 }
 

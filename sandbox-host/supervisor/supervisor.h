@@ -145,6 +145,7 @@ struct supervisor {
 	struct exec *execs;
 	size_t exec_count;
 	size_t ask_count;
+	char ask_key[27]; /* of what is not shown (admit.c); empty yet */
 	struct port *ports;
 	size_t port_count;
 	struct relay *relays;

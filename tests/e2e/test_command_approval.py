@@ -107,6 +107,22 @@ def test_a_grant_is_for_the_session_and_for_that_command(host, box):
     assert "s3cret" not in json.dumps(approvals(host, box, "used"))
 
 
+def test_a_grant_is_for_the_variables_that_a_shell_puts_in(host, box):
+    words, proposals = ("sh", "-c", 'rm -rf "$D"'), set()
+    for value in ("s3cret-1", "s3cret-2"):
+        held = Command(host, box, *words, options=("-e", f"D={value}"))
+        asked = wait_until(lambda: [
+            row for row in approvals(host, box)
+            if row["path"].startswith("sh -c 'rm -rf \"$D\"' # with ")])[0]
+        assert value not in asked["path"] and "D=@" in asked["path"]
+        proposals.add(asked["path"])
+        decide(host, asked, "approve")
+        assert held.end() == (0, "", "")
+        assert host.exec(box, *words, options=["-e", f"D={value}"]
+                         ).returncode == 0
+    assert len(proposals) == 2
+
+
 def test_a_command_that_nobody_allows_is_refused_with_its_proposal(
         host, tmp_path):
     box = host.create("--policy", policy(tmp_path, hold="1ms"),
