@@ -325,11 +325,7 @@ void leg_granted(struct leg *leg, const struct msg_token *token)
 	if (out.data)
 		secret_wipe(out.data, out.size);
 	if (result < 0) {
-		leg_refuse(leg,
-			   err.code == ERR_DENIED
-				   ? CONSTRAINT_credential_unavailable
-				   : CONSTRAINT_internal,
-			   "%s", err.text);
+		frames_failed(leg, err.text, err.code);
 		return;
 	}
 	leg->state = leg->kind == LEG_UPGRADE ? LEG_UPGRADING : LEG_SENDING;

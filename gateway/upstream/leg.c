@@ -232,7 +232,7 @@ int upstream_send_push(struct upstream *up, const struct leg_push *push,
 	if (io_error(up->io)->code != ERR_NONE)
 		return 0;
 	if (send_frame(up, LEG_PUSH, &leg_push_schema, push, err) < 0)
-		return -1;
+		return io_error(up->io)->code != ERR_NONE ? 0 : -1;
 	upstream_expect_response(up, bytes_str("POST"));
 	return 0;
 }

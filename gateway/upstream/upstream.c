@@ -272,7 +272,7 @@ int upstream_send(struct upstream *up, const struct request *request,
 	if (is_dead(up))
 		return 0;
 	if (up->kind->send(up, request, labels, err) < 0)
-		return -1;
+		return is_dead(up) ? 0 : -1;
 	upstream_expect_response(up, request->method);
 	await(up);
 	/* A leg's request ends with a frame even without a body, but for one

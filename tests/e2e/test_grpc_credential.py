@@ -254,7 +254,7 @@ def test_other_requests_with_it_stay_on_http_1_1(channel, server, gateway):
     """gRPC's server speaks nothing but HTTP/2."""
     one = channel(methods=["GET"])
     answer = one.session.curl(f"https://{HOST}:{server}/", "--http2")
-    assert answer.status == 502
+    assert answer.status == 502, (answer.text, gateway.log()[-3000:])
     assert not gateway.pid("framer", one.session.id)
 
 

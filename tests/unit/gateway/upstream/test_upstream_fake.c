@@ -27,7 +27,7 @@ struct rig {
 	struct upstream *up;
 	unsigned events[UPSTREAM_EVENT_MAX];
 	struct upstream_fault fault; /* of FAILED */
-	bool is_stale, is_sent, dies_at_ready;
+	bool is_stale, is_sent, dies_at_ready, waits_at_ready;
 	int sent; /* what upstream_send() said */
 };
 
@@ -119,7 +119,8 @@ static void on_event(struct upstream *up, enum upstream_event event,
 	if (event == UPSTREAM_READY) {
 		if (rig->dies_at_ready)
 			io_kill(up->io, &reset);
-		send_request(rig);
+		if (!rig->waits_at_ready)
+			send_request(rig);
 	} else if (event == UPSTREAM_FAILED) {
 		rig->fault = upstream_fault(up);
 		rig->is_stale = upstream_was_stale(up);
@@ -221,6 +222,25 @@ static void upstream_that_is_new_and_dies_is_closed_not_stale(void **state)
 	rig_close(&rig);
 }
 
+/* Outside of a turn what is written goes at once, and is what finds out. */
+static void upstream_that_dies_of_the_request_is_closed(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	rig_open(&rig);
+	rig.waits_at_ready = true;
+	ask(&rig);
+	fake_reset(dialled(&rig));
+	send_request(&rig);
+	assert_int_equal(rig.sent, 0);
+	assert_false(rig.is_sent);
+	fake_run(rig.loop);
+	assert_int_equal(rig.events[UPSTREAM_FAILED], 1);
+	assert_int_equal(rig.fault.constraint, CONSTRAINT_upstream_closed);
+	rig_close(&rig);
+}
+
 static void upstream_without_an_answer_of_the_dialer_is_late(void **state)
 {
 	struct rig rig;
@@ -243,6 +263,7 @@ int main(void)
 			upstream_that_died_unheard_is_closed_and_nothing_was_sent),
 		cmocka_unit_test(
 			upstream_that_is_new_and_dies_is_closed_not_stale),
+		cmocka_unit_test(upstream_that_dies_of_the_request_is_closed),
 		cmocka_unit_test(
 			upstream_without_an_answer_of_the_dialer_is_late),
 	};
