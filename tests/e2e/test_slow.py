@@ -27,11 +27,8 @@ def attack(session, url, options):
         stderr=subprocess.STDOUT, text=True)
 
 
-def test_slow_clients_harm_nobody_else(own_gateway, make_session, policy,
-                                       origin):
-    victim = make_session(policy, on=own_gateway)
-    sessions = [make_session(policy, on=own_gateway) for _ in MODES]
-    edges = [session.edge() for session in sessions]
+def under_attack(victim, sessions, origin):
+    """What the attackers say; somebody else is served all the time."""
     url = origin.plain_url("/big/100000")
     attacks = [attack(session, url, options)
                for session, options in zip(sessions, MODES.values())]
@@ -51,11 +48,26 @@ def test_slow_clients_harm_nobody_else(own_gateway, make_session, policy,
     for collector in collectors:
         collector.join()
     assert served > 3
-    for name, text in zip(MODES, output):
-        plain = re.sub(r"\x1b\[[\d;]*\w", "", text)
-        made = re.findall(r"(?:connected|closed):\s*(\d+)", plain)
-        assert (max(map(int, made)) > 10 or
-                "No open connections left" in plain), (name, plain[-2000:])
+    return [re.sub(r"\x1b\[[\d;]*\w", "", text) for text in output]
+
+
+def was_attack(text):
+    made = re.findall(r"(?:connected|closed):\s*(\d+)", text)
+    return max(map(int, made)) > 50 or "No open connections left" in text
+
+
+def test_slow_clients_harm_nobody_else(own_gateway, make_session, policy,
+                                       origin):
+    victim = make_session(policy, on=own_gateway)
+    sessions = [make_session(policy, on=own_gateway) for _ in MODES]
+    edges = [session.edge() for session in sessions]
+    # An attacker that the machine starves makes too few connections.
+    for _ in range(3):
+        said = under_attack(victim, sessions, origin)
+        if all(was_attack(text) for text in said):
+            break
+    for name, text in zip(MODES, said):
+        assert was_attack(text), (name, text[-2000:])
     # Whoever was slow can still be served as well.
     assert [session.edge() for session in sessions] == edges
     for session in sessions:

@@ -254,8 +254,11 @@ def test_what_does_not_fail_passes(web, bad, origin):
 def test_a_slow_upstream_may_take_its_time_as_long_as_it_speaks(web, bad,
                                                                 origin):
     """Silence is what is bounded, not the length of an answer."""
-    answer = web.curl(origin.plain_url("/drip", "good.example"), "--max-time",
-                      str(RESPONSE_S * 2))
-    # The client's patience ended, not the gateway's: that is 18.
-    assert answer.exit == 28
-    assert answer.body
+    # How much a machine drips in that time is another question.
+    for patience in (2, 4, 8):
+        answer = web.curl(origin.plain_url("/drip", "good.example"),
+                          "--max-time", str(RESPONSE_S * patience))
+        assert answer.exit == 28
+        if len(answer.body) > 10 * RESPONSE_S:
+            break
+    assert len(answer.body) > 10 * RESPONSE_S
