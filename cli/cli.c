@@ -1,6 +1,5 @@
 #include "cli/cli.h"
 
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +7,7 @@
 #include <unistd.h>
 
 #include "cli/yaml_print.h"
-#include "common/cleanup.h"
+#include "common/file.h"
 #include "sandbox-host/session/denials.h"
 
 int cli_fail(int code, const char *format, ...)
@@ -83,24 +82,9 @@ void cli_clean(char *text)
 
 int cli_read_file(const char *path, struct buf *out, struct err *err)
 {
-	bool is_stdin = path[0] == '-' && path[1] == '\0';
-	auto_fd int fd =
-		is_stdin ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return err_system(err, "open %s", path);
-	for (;;) {
-		uint8_t *room = buf_reserve(out, 16 * 1024);
-		ssize_t got;
-
-		if (!room)
-			return err_set(err, ERR_TOO_LARGE,
-				       "read %s: it is too large", path);
-		got = read(fd, room, 16 * 1024);
-		if (got < 0)
-			return err_system(err, "read %s", path);
-		if (got == 0)
-			return 0;
-		buf_commit(out, (size_t)got);
-	}
+	if (path[0] != '-' || path[1] != '\0')
+		return file_read_path(path, out, err);
+	if (file_read(STDIN_FILENO, out, err) < 0)
+		return err_prefix(err, "the standard input");
+	return 0;
 }

@@ -12,9 +12,9 @@
 
 #include "cli/cli.h"
 #include "common/cleanup.h"
+#include "common/file.h"
 
 #define LABEL_MAX   (PATH_MAX + 16)
-#define BLOCK	    65536
 #define BEFORE_FD   3
 #define AFTER_FD    4
 #define EXIT_DIFFER 1 /* diff(1): 0 the same, 1 they differ, 2 trouble */
@@ -25,23 +25,6 @@ static bool is_large(int fd)
 
 	return fd >= 0 &&
 	       (fstat(fd, &st) < 0 || st.st_size > TEXT_DIFF_FILE_MAX);
-}
-
-static int read_all(int fd, struct buf *out, struct err *err)
-{
-	for (;;) {
-		uint8_t *room = buf_reserve(out, BLOCK);
-		ssize_t len = room ? read(fd, room, BLOCK) : -1;
-
-		if (!room)
-			return err_set(err, ERR_TOO_LARGE, "a long diff");
-		if (len < 0 && errno != EINTR)
-			return err_system(err, "read from diff");
-		if (len == 0)
-			return 0;
-		if (len > 0)
-			buf_commit(out, (size_t)len);
-	}
 }
 
 /* Where the child sees what: never a path of the sandbox's. */
@@ -95,7 +78,7 @@ static int run(int before, int after, const char *const labels[2],
 		errno = rc;
 		return err_system(err, "run /usr/bin/diff");
 	}
-	rc = read_all(ends[0], out, err);
+	rc = file_read(ends[0], out, err);
 	(void)close(ends[0]);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;

@@ -1,4 +1,5 @@
 /* The record of an overlay: pairs of texts, each ended by a zero byte. */
+#include "common/file.h"
 #include "sandbox-host/overlay_parts.h"
 
 #include <errno.h>
@@ -163,17 +164,9 @@ static int read_whole(int fd, struct buf *out, struct err *err)
 		return err_set(err, ERR_MISSING, "overlay: no changes there");
 	if (file < 0)
 		return err_system(err, "overlay: open the record");
-	for (;;) {
-		uint8_t *room = buf_reserve(out, PATH_MAX);
-		ssize_t len = room ? read(file, room, PATH_MAX) : -1;
-
-		if (len < 0)
-			return room ? err_system(err, "overlay: the record")
-				    : damaged(err);
-		if (len == 0)
-			return 0;
-		buf_commit(out, (size_t)len);
-	}
+	if (file_read(file, out, err) < 0)
+		return err_prefix(err, "overlay: the record");
+	return 0;
 }
 
 static bool take_number(const char *value, int64_t *out)

@@ -1,7 +1,7 @@
 #include "gateway/warden/config.h"
+#include "common/file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -103,41 +103,16 @@ int warden_config_defaults(struct warden_config *config, struct err *err)
 
 /* ---- files ---- */
 
-static int read_all(int fd, struct buf *out, struct err *err)
-{
-	ssize_t len;
-
-	do {
-		size_t want = buf_room(out) < 65536 ? buf_room(out) : 65536;
-		uint8_t *room = want ? buf_reserve(out, want) : NULL;
-
-		if (!room)
-			return err_set(err, ERR_TOO_LARGE,
-				       "larger than %zu bytes", out->max - 1);
-		len = read(fd, room, want);
-		if (len < 0)
-			return err_system(err, "read");
-		buf_commit(out, (size_t)len);
-	} while (len > 0);
-	return 0;
-}
-
 /* At most max bytes of a file, in arena. 0; -1, with errno ENOENT in
  * err->number when there is no such file. */
 static int read_file(struct arena *arena, const char *path, size_t max,
 		     struct bytes *text, struct err *err)
 {
 	auto_type(buf_release) struct buf out;
-	auto_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 
-	buf_init(&out, max + 1);
-	if (fd < 0)
-		return err_system(err, "open %s", path);
-	if (read_all(fd, &out, err) < 0)
-		return err_prefix(err, "%s", path);
-	if (buf_len(&out) > max)
-		return err_set(err, ERR_TOO_LARGE,
-			       "%s is larger than %zu bytes", path, max);
+	buf_init(&out, max);
+	if (file_read_path(path, &out, err) < 0)
+		return -1;
 	*text = arena_copy(arena, buf_view(&out));
 	if (text->len != buf_len(&out))
 		return err_set(err, ERR_TOO_LARGE, "read %s: no memory", path);

@@ -20,6 +20,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/directories.h"
+#include "common/file.h"
 #include "common/log.h"
 #include "sandbox-host/daemon/daemon.h"
 #include "sandbox-host/daemon/images.h"
@@ -107,27 +108,6 @@ static int parse_options(int argc, char **argv, struct options *options)
 
 /* ---- configuration ---- */
 
-static int read_file(const char *path, struct buf *out, struct err *err)
-{
-	auto_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	ssize_t len;
-
-	if (fd < 0)
-		return err_system(err, "open %s", path);
-	do {
-		uint8_t *room = buf_reserve(out, 16 * 1024);
-
-		if (!room)
-			return err_set(err, ERR_TOO_LARGE, "%s is too large",
-				       path);
-		len = read(fd, room, 16 * 1024);
-		if (len < 0)
-			return err_system(err, "read %s", path);
-		buf_commit(out, (size_t)len);
-	} while (len > 0);
-	return 0;
-}
-
 static int read_config(struct host_config *config, const char *path,
 		       struct err *err)
 {
@@ -137,7 +117,7 @@ static int read_config(struct host_config *config, const char *path,
 
 	buf_init(&text, CONFIG_TEXT_MAX);
 	buf_init(&report, REPORT_MAX);
-	if (read_file(path, &text, err) < 0)
+	if (file_read_path(path, &text, err) < 0)
 		return -1;
 	if (host_config_read(config, buf_view(&text), &errors))
 		return 0;

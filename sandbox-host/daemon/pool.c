@@ -1,8 +1,7 @@
 #include "sandbox-host/daemon/pool.h"
+#include "common/file.h"
 
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/clock.h"
@@ -14,21 +13,11 @@ static struct bytes policies[HOST_POOLS_MAX];
 static int read_policy(struct daemon *daemon, const char *path,
 		       struct bytes *out, struct err *err)
 {
-	auto_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	auto_type(buf_release) struct buf text;
-	ssize_t len;
 
 	buf_init(&text, POLICY_TEXT_MAX);
-	if (fd < 0)
-		return err_system(err, "pool: open %s", path);
-	do {
-		uint8_t *room = buf_reserve(&text, 16 * 1024);
-
-		len = room ? read(fd, room, 16 * 1024) : -1;
-		if (len < 0)
-			return err_set(err, ERR_INVALID, "pool: read %s", path);
-		buf_commit(&text, (size_t)len);
-	} while (len > 0);
+	if (file_read_path(path, &text, err) < 0)
+		return err_prefix(err, "pool");
 	*out = arena_copy(&daemon->config.arena, buf_view(&text));
 	return out->len == buf_len(&text)
 		       ? 0

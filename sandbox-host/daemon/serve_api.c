@@ -11,6 +11,7 @@
 
 #include "common/cleanup.h"
 #include "common/digest.h"
+#include "common/file.h"
 #include "common/log.h"
 #include "sandbox-host/daemon/daemon.h"
 #include "sandbox-host/daemon/isolate.h"
@@ -89,24 +90,11 @@ static int read_token_key(struct daemon *daemon, uint8_t key[API_TOKEN_BYTES],
 static int read_policy(struct arena *arena, const struct api_policy_file *file,
 		       struct api_policy *policy, struct err *err)
 {
-	auto_fd int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	auto_type(buf_release) struct buf text;
-	ssize_t len = 1;
 
-	if (fd < 0)
-		return err_system(err, "open %s", file->path);
 	buf_init(&text, POLICY_TEXT_MAX);
-	while (len > 0) {
-		uint8_t *room = buf_reserve(&text, 4096);
-
-		if (!room)
-			return err_set(err, ERR_TOO_LARGE, "%s is too large",
-				       file->path);
-		len = read(fd, room, 4096);
-		if (len < 0)
-			return err_system(err, "read %s", file->path);
-		buf_commit(&text, (size_t)len);
-	}
+	if (file_read_path(file->path, &text, err) < 0)
+		return -1;
 	policy->name = file->name;
 	policy->text = arena_copy(arena, buf_view(&text));
 	return policy->text.len == buf_len(&text)

@@ -1,41 +1,23 @@
 #include "sandbox-host/session/signing.h"
+#include "common/file.h"
 
-#include <fcntl.h>
 #include <limits.h>
-#include <unistd.h>
 
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "sandbox-host/session/client.h"
 #include "sandbox-host/session/gateway.h"
 
-#define BLOCK_BYTES (64 * 1024)
-
 static int read_program(struct arena *arena, struct bytes *program,
 			struct err *err)
 {
 	auto_type(buf_release) struct buf content;
-	auto_fd int fd = -1;
 	char path[PATH_MAX];
-	ssize_t len = 1;
 
 	buf_init(&content, SIGNING_FILE_MAX);
-	if (gateway_find_program(SIGNING_PROGRAM, path, err) < 0)
+	if (gateway_find_program(SIGNING_PROGRAM, path, err) < 0 ||
+	    file_read_path(path, &content, err) < 0)
 		return -1;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return err_system(err, "open %s", path);
-	while (len > 0) {
-		uint8_t *to = buf_reserve(&content, BLOCK_BYTES);
-
-		if (!to)
-			return err_set(err, ERR_TOO_LARGE, "read %s: too large",
-				       path);
-		len = read(fd, to, BLOCK_BYTES);
-		if (len < 0)
-			return err_system(err, "read %s", path);
-		buf_commit(&content, (size_t)len);
-	}
 	*program = arena_copy(arena, buf_view(&content));
 	return program->data ? 0 : err_set(err, ERR_TOO_LARGE, "no memory");
 }

@@ -11,6 +11,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/file.h"
 #include "gateway/flow/messages.h"
 #include "sandbox-host/agent/agent.h"
 #include "sandbox-host/session/changes.h"
@@ -30,27 +31,6 @@ static int no_memory(struct err *err)
 
 /* ---- policy ---- */
 
-static int read_default(const char *path, struct buf *text, struct err *err)
-{
-	auto_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	ssize_t len;
-
-	if (fd < 0)
-		return err_system(err, "open %s", path);
-	do {
-		uint8_t *room = buf_reserve(text, 16 * 1024);
-
-		if (!room)
-			return err_set(err, ERR_TOO_LARGE, "%s is too large",
-				       path);
-		len = read(fd, room, 16 * 1024);
-		if (len < 0)
-			return err_system(err, "read %s", path);
-		buf_commit(text, (size_t)len);
-	} while (len > 0);
-	return 0;
-}
-
 static int find_policy(struct supervisor *supervisor, struct bytes *out,
 		       struct err *err)
 {
@@ -65,7 +45,7 @@ static int find_policy(struct supervisor *supervisor, struct bytes *out,
 		*out = bytes_str(POLICY_DEFAULT_TEXT);
 		return 0;
 	}
-	if (read_default(path, &text, err) < 0)
+	if (file_read_path(path, &text, err) < 0)
 		return -1;
 	*out = arena_copy(&supervisor->arena, buf_view(&text));
 	return out->len == buf_len(&text) ? 0 : no_memory(err);
