@@ -202,7 +202,8 @@ _Noreturn void init_run(const struct init *init)
 	struct started command = {-1, -1};
 
 	close_others(init->control);
-	if (build(init, &steps, &err) < 0 ||
+	if (limits_enter_self(init->limits, &err) < 0 ||
+	    build(init, &steps, &err) < 0 ||
 	    report_ready(init, &steps, &master, &err) < 0)
 		fail(init, &err);
 	signals = wait_for_children(&err);

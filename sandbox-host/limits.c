@@ -226,6 +226,7 @@ void limits_prepare(struct limits *limits, const struct cgroup_host *host,
 	prepare_v2(limits, host, rests);
 	if (limits->group_count)
 		return;
+	limits->is_v1 = true;
 	if (wanted->memory_bytes)
 		prepare_v1(limits, host, CGROUP_V1_MEMORY, &limits->has_memory);
 	if (wanted->processes)
@@ -235,7 +236,6 @@ void limits_prepare(struct limits *limits, const struct cgroup_host *host,
 		prepare_v1(limits, host, CGROUP_V1_CPU, &limits->has_cpu);
 	if (rests)
 		limits->freezer = new_group(limits, host, CGROUP_V1_FREEZER);
-	limits->is_freezer_v1 = limits->freezer != NULL;
 }
 
 void limits_say_open(const struct limits *limits, struct report *report)
@@ -257,7 +257,7 @@ int limits_rest(const struct limits *limits, bool rests, struct err *err)
 
 	if (!limits->freezer)
 		return 0;
-	if (limits->is_freezer_v1)
+	if (limits->is_v1)
 		rc = cgroup_write_text(limits->freezer, "freezer.state",
 				       rests ? "FROZEN" : "THAWED");
 	else
@@ -274,7 +274,7 @@ bool limits_rests(const struct limits *limits)
 
 	if (!limits->freezer)
 		return false;
-	if (!limits->is_freezer_v1)
+	if (!limits->is_v1)
 		return read_value(limits->freezer, "cgroup.events",
 				  "frozen ") == 1;
 	snprintf(path, sizeof(path), "%s/freezer.state", limits->freezer);
@@ -285,9 +285,18 @@ bool limits_rests(const struct limits *limits)
 
 int limits_enter(const struct limits *limits, pid_t pid, struct err *err)
 {
-	for (unsigned i = 0; i < limits->group_count; i++)
+	for (unsigned i = 0; !limits->is_v1 && i < limits->group_count; i++)
 		if (cgroup_write(limits->groups[i], "cgroup.procs",
 				 (uint64_t)pid) < 0)
+			return err_system(err, "limits: enter %s",
+					  limits->groups[i]);
+	return 0;
+}
+
+int limits_enter_self(const struct limits *limits, struct err *err)
+{
+	for (unsigned i = 0; limits->is_v1 && i < limits->group_count; i++)
+		if (cgroup_enter(limits->groups[i]) < 0)
 			return err_system(err, "limits: enter %s",
 					  limits->groups[i]);
 	return 0;

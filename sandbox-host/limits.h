@@ -23,7 +23,7 @@ struct limits {
 	bool has_memory, has_processes, has_cpu; /* a cgroup holds it */
 	uint64_t ended, refused; /* told already: processes, new ones */
 	const char *freezer;	 /* the group that can rest; or NULL */
-	bool is_freezer_v1;
+	bool is_v1;
 };
 
 /* Make the cgroups that can be made on host (&cgroup_host); rests: one that
@@ -38,8 +38,11 @@ bool limits_can_rest(const struct limits *limits);
 int limits_rest(const struct limits *limits, bool rests, struct err *err);
 /* Are all of them frozen? */
 bool limits_rests(const struct limits *limits);
-/* Put a process into them. 0, or -1. */
+/* Put a process into them, by its maker and then by itself, before anything
+ * of others runs in it: version 2's is the maker's part, version 1's its own
+ * (cgroup_enter()). 0, or -1. */
 int limits_enter(const struct limits *limits, pid_t pid, struct err *err);
+int limits_enter_self(const struct limits *limits, struct err *err);
 /* In the command's process: what no cgroup holds, and no core dumps (a
  * host's core handler would run on them as root). 0, or -1. */
 int limits_apply(const struct limits *limits, struct err *err);

@@ -94,9 +94,8 @@ void group_make(struct group *group)
 
 void group_enter(const struct group *group)
 {
-	/* 0 is whoever writes it. */
 	for (unsigned i = 0; i < group->count; i++)
-		(void)cgroup_write(group->paths[i], "cgroup.procs", 0);
+		(void)cgroup_enter(group->paths[i]);
 }
 
 void group_remove(struct group *group)

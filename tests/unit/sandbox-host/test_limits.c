@@ -91,10 +91,16 @@ static const char *const v2_files[] = {"memory.max",	"memory.swap.max",
 				       "cgroup.procs",	NULL};
 static const char *const v2_pids_alone[] = {"pids.max", "pids.events",
 					    "cgroup.procs", NULL};
-static const char *const v1_files[] = {
-	"memory.limit_in_bytes", "memory.oom_control", "pids.max",
-	"pids.events",		 "cpu.cfs_period_us",  "cpu.cfs_quota_us",
-	"freezer.state",	 "cgroup.procs",       NULL};
+static const char *const v1_files[] = {"memory.limit_in_bytes",
+				       "memory.oom_control",
+				       "pids.max",
+				       "pids.events",
+				       "cpu.cfs_period_us",
+				       "cpu.cfs_quota_us",
+				       "freezer.state",
+				       "cgroup.procs",
+				       "tasks",
+				       NULL};
 static const char *const no_files[] = {NULL};
 
 static const struct sandbox_limits wanted = {
@@ -131,6 +137,8 @@ static void limits_of_v2_are_one_group_beside_our_own(void **state)
 	assert_string_equal(get(limits.groups[0], "pids.max"), "10");
 	assert_string_equal(get(limits.groups[0], "cpu.max"), "150000 100000");
 	assert_int_equal(limits_enter(&limits, 77, &err), 0);
+	assert_string_equal(get(limits.groups[0], "cgroup.procs"), "77");
+	assert_int_equal(limits_enter_self(&limits, &err), 0);
 	assert_string_equal(get(limits.groups[0], "cgroup.procs"), "77");
 	assert_int_equal(limits_rest(&limits, true, &err), 0);
 	assert_string_equal(get(limits.groups[0], "cgroup.freeze"), "1");
@@ -226,6 +234,7 @@ static void limits_of_v2_take_no_blame_for_the_hosts_memory(void **state)
 static void limits_of_v1_are_a_group_of_each_controller(void **state)
 {
 	struct limits limits;
+	struct err err;
 
 	(void)state;
 	files = v1_files;
@@ -241,6 +250,12 @@ static void limits_of_v1_are_a_group_of_each_controller(void **state)
 	assert_string_equal(get(limits.groups[1], "pids.max"), "10");
 	assert_string_equal(get(limits.groups[2], "cpu.cfs_quota_us"),
 			    "150000");
+	assert_int_equal(limits_enter(&limits, 77, &err), 0);
+	assert_int_equal(limits_enter_self(&limits, &err), 0);
+	for (unsigned i = 0; i < limits.group_count; i++) {
+		assert_string_equal(get(limits.groups[i], "cgroup.procs"), "");
+		assert_string_equal(get(limits.groups[i], "tasks"), "0");
+	}
 	limits_release(&limits);
 	assert_int_equal(made, 0);
 }
