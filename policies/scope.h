@@ -100,6 +100,11 @@ bool scope_allows_name(const struct scope *scope, struct bytes host);
 unsigned address_class_of(const struct sockaddr *address);
 bool scope_allows_address(const struct scope *scope,
 			  const struct sockaddr *address);
+/* The same of an address that it allows and that is the gateway's host's own,
+ * in whatever range: it counts as loopback, and where that is denied only an
+ * exception that names it alone (/32, /128) lets it be dialled. */
+bool scope_allows_own_address(const struct scope *scope,
+			      const struct sockaddr *address);
 const struct scope_binding *scope_binding_named(const struct scope *scope,
 						struct bytes name);
 /* What tells a binding from another of its name: a digest of all of it. Two

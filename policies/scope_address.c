@@ -6,6 +6,7 @@
 #define MAPPED_PREFIX 96 /* of ::ffff:0:0/96 */
 /* Everything outside 2000::/3 that has no entry of its own: RFC 4291 2.4. */
 #define GLOBAL_PREFIX 3
+#define WHOLE_PREFIX  128
 
 static const uint8_t mapped[] = {[10] = 0xff, [11] = 0xff};
 
@@ -205,4 +206,20 @@ bool scope_allows_address(const struct scope *scope,
 		return false;
 	return !in_ranges(&address, scope->deny, scope->deny_count, 0) &&
 	       !in_ranges(&raw, scope->deny, scope->deny_count, 0);
+}
+
+bool scope_allows_own_address(const struct scope *scope,
+			      const struct sockaddr *from)
+{
+	struct address address;
+	unsigned special;
+
+	if (!(scope->deny_classes & ADDRESS_LOOPBACK))
+		return true;
+	if (!address_from(from, &address))
+		return false;
+	address = unwrap(address);
+	return classify(&address, &special) & ADDRESS_LOOPBACK ||
+	       in_ranges(&address, scope->allow, scope->allow_count,
+			 WHOLE_PREFIX);
 }

@@ -8,6 +8,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "gateway/dialer/own.h"
 #include "gateway/dialer/proxy.h"
 #include "gateway/flow/share.h"
 #include "policies/host.h"
@@ -143,7 +144,7 @@ static bool may_still(const struct dial *dial, const union address *address)
 		session_find(dial->dialer->sessions, bytes_str(dial->session));
 
 	return !session ||
-	       scope_allows_address(session_scope(session), &address->any);
+	       address_may_be_dialled(session_scope(session), address);
 }
 
 static void on_connected(struct connected *connected, void *owner)
@@ -193,7 +194,7 @@ static const union address *next_allowed(const struct scope *scope,
 		const union address *address = &resolved->addresses[(*at)++];
 
 		if (address->any.sa_family == family &&
-		    (!scope || scope_allows_address(scope, &address->any)))
+		    (!scope || address_may_be_dialled(scope, address)))
 			return address;
 	}
 	return NULL;
@@ -338,8 +339,8 @@ static bool is_literal_forbidden(const struct dial *dial,
 {
 	literal->count = 1;
 	return address_parse(bytes_str(dial->host), &literal->addresses[0]) &&
-	       !scope_allows_address(session_scope(session),
-				     &literal->addresses[0].any);
+	       !address_may_be_dialled(session_scope(session),
+				       &literal->addresses[0]);
 }
 
 static void find_way(struct dial *dial, const struct session *session,

@@ -46,7 +46,7 @@ def main(directory):
                 "rules": [{"hosts": ["both.example", "hole.example"],
                            "ports": [PORT], "action": "allow",
                            "paths": ["/**"]}],
-                "addresses": {"allow": ["2001:db8:1::/64",
+                "addresses": {"allow": ["2001:db8:1::2/128",
                                         f"{ADDRESS}/32"]}}})
         said = {}
         for name in ("both", "hole"):

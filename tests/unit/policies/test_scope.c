@@ -244,6 +244,43 @@ static void scope_allows_address_by_class_range_and_exception(void **state)
 	}
 }
 
+#define EXCEPT_ONE ADDRESSES("allow: [10.2.3.4/32, 8.8.8.8]")
+
+static void scope_allows_the_hosts_own_address_by_name_alone(void **state)
+{
+	static const struct {
+		const char *policy;
+		const char *address;
+		bool allowed;
+	} rows[] = {
+		{BY_DEFAULT, "8.8.8.8", false},
+		{BY_DEFAULT, "::ffff:8.8.8.8", false},
+		{BY_DEFAULT, "2606:4700::1", false},
+		{NO_DENY, "8.8.8.8", true},
+		{ONLY_METADATA, "10.0.0.1", true},
+		{EXCEPT_TEN, "10.2.3.4", false},
+		{EXCEPT_ALL, "8.8.8.8", false},
+		{EXCEPT_ALL, "127.0.0.1", true},
+		{EXCEPT_ALL, "::1", true},
+		{EXCEPT_ONE, "10.2.3.4", true},
+		{EXCEPT_ONE, "::ffff:8.8.8.8", true},
+		{EXCEPT_ONE, "10.2.3.5", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct sockaddr_storage address = address_of(rows[i].address);
+		struct held held;
+
+		hold(&held, rows[i].policy);
+		print_message("%zu: %s\n", i, rows[i].address);
+		assert_int_equal(scope_allows_own_address(
+					 &held.scope, (const void *)&address),
+				 rows[i].allowed);
+		let_go(&held);
+	}
+}
+
 static const char house[] =
 	"version: 1\n"
 	"network:\n"
@@ -422,6 +459,8 @@ int main(void)
 		cmocka_unit_test(address_class_of_knows_every_range),
 		cmocka_unit_test(
 			scope_allows_address_by_class_range_and_exception),
+		cmocka_unit_test(
+			scope_allows_the_hosts_own_address_by_name_alone),
 		cmocka_unit_test(
 			scope_names_the_targets_of_allow_rules_and_repositories),
 		cmocka_unit_test(
