@@ -5,6 +5,7 @@
 #ifndef COMMON_CLOCK_H
 #define COMMON_CLOCK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,6 +15,9 @@
 
 uint64_t clock_wall_ms(void);
 uint64_t clock_monotonic_ms(void);
+/* Is the wall clock set to a year before that of this build (security B20)?
+ * Then no certificate, token or record has a time that means anything. */
+bool clock_is_before_build(uint64_t wall_ms);
 /* RFC 3339, UTC, with milliseconds; what is past the year 9999 shows as its
  * last millisecond. Opens no file, as gmtime_r() would at its first call. */
 void clock_format(uint64_t wall_ms, char out[CLOCK_TEXT_SIZE]);

@@ -18,6 +18,7 @@
 
 #include "common/cgroup.h"
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/directories.h"
 #include "common/log.h"
 #include "common/secret.h"
@@ -205,6 +206,20 @@ static int open_all(struct warden *warden, struct err *err)
 }
 
 /* ---- life ---- */
+
+static int check_clock(struct err *err)
+{
+	uint64_t now_ms = clock_wall_ms();
+	char text[CLOCK_TEXT_SIZE];
+
+	if (!clock_is_before_build(now_ms))
+		return 0;
+	clock_format(now_ms, text);
+	return err_set(err, ERR_INVALID,
+		       "the clock of this host says %s, which is before this "
+		       "program was built: set it, and start again",
+		       text);
+}
 
 /* A thousand sessions are thousands of channels: the soft limit is made for
  * programs that use select(2). */
@@ -420,7 +435,8 @@ int main(int argc, char **argv)
 	if (!warden.config.gateway.uid_base)
 		log_info("not root: every process runs as uid %d",
 			 (int)getuid());
-	if (open_all(&warden, &err) < 0 || run(&warden, &err) < 0) {
+	if (check_clock(&err) < 0 || open_all(&warden, &err) < 0 ||
+	    run(&warden, &err) < 0) {
 		log_error("%s", err.text);
 		result = EXIT_FAILURE;
 	} else {

@@ -136,6 +136,17 @@ static void clock_runs_and_does_not_go_back(void **state)
 	assert_true(clock_wall_ms() > 1767225600000);
 }
 
+static void clock_before_the_build_is_known(void **state)
+{
+	static const uint64_t year_ms = 366ull * 24 * 3600 * 1000;
+
+	(void)state;
+	assert_false(clock_is_before_build(clock_wall_ms()));
+	assert_false(clock_is_before_build(clock_wall_ms() + 50 * year_ms));
+	assert_true(clock_is_before_build(0));
+	assert_true(clock_is_before_build(clock_wall_ms() - 50 * year_ms));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -145,6 +156,7 @@ int main(void)
 		cmocka_unit_test(clock_parses_any_fraction),
 		cmocka_unit_test(clock_refuses_what_is_no_moment),
 		cmocka_unit_test(clock_runs_and_does_not_go_back),
+		cmocka_unit_test(clock_before_the_build_is_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
