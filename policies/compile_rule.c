@@ -2,6 +2,7 @@
 
 #include "common/cleanup.h"
 #include "policies/decide_rule.h"
+#include "policies/host_range.h"
 #include "policies/path.h"
 
 #define REASON_MAX 512
@@ -23,6 +24,22 @@ static bool port_item(struct reader *reader, const struct text_node *node,
 	if (!reader_number(reader, node, 1, UINT16_MAX, &port))
 		return false;
 	*(uint16_t *)item = (uint16_t)port;
+	return true;
+}
+
+/* A range is a host to a rule alone: a credential is for names. */
+static bool host_item(struct reader *reader, const struct text_node *node,
+		      void *item)
+{
+	struct bytes word;
+	struct err err;
+
+	if (node->kind != TEXT_SCALAR || !host_is_range(node->value))
+		return compile_host_item(reader, node, item);
+	if (!reader_word(reader, node, &word))
+		return false;
+	if (host_range_pattern(reader->arena, word, item, &err))
+		return reader_error(reader, node, "%s", err.text);
 	return true;
 }
 
@@ -90,6 +107,28 @@ void compile_ports(struct compile *compile, const struct text_node *node,
 			   "an empty list; leave it out for 443 and 80");
 }
 
+static void read_ports(struct compile *compile, const struct text_node *node,
+		       struct policy_rule *rule)
+{
+	static const uint16_t any[] = {PORT_ANY};
+
+	if (!node || node->kind != TEXT_SCALAR ||
+	    !bytes_is(node->value, "any")) {
+		compile_ports(compile, node, &rule->ports, &rule->port_count);
+		return;
+	}
+	rule->ports = any;
+	rule->port_count = ARRAY_SIZE(any);
+}
+
+static void read_hosts(struct compile *compile, const struct text_node *node,
+		       struct policy_rule *rule)
+{
+	read_strings(compile, node, host_item, &rule->hosts);
+	for (size_t i = 0; i < rule->hosts.count; i++)
+		rule->has_range |= host_is_range(rule->hosts.items[i]);
+}
+
 static void read_name(struct compile *compile, const struct text_node *node,
 		      size_t index, struct policy_rule *rule)
 {
@@ -146,6 +185,9 @@ static void check_credential(struct compile *compile,
 			   "a rule that denies has no credential");
 		return;
 	}
+	if (rule->port_count && rule->ports[0] == PORT_ANY)
+		text_error(&compile->reader.source, nodes->ports->at,
+			   "a credential goes to ports that are named");
 	for (size_t i = 0; i < rule->hosts.count; i++)
 		(void)compile_credential_covers(compile, nodes->credential,
 						rule->credential,
@@ -297,8 +339,8 @@ static bool read_action(struct compile *compile, const struct text_node *node,
 static void read_rule(struct compile *compile, const struct rule_nodes *nodes,
 		      struct policy_rule *rule)
 {
-	read_strings(compile, nodes->hosts, compile_host_item, &rule->hosts);
-	compile_ports(compile, nodes->ports, &rule->ports, &rule->port_count);
+	read_hosts(compile, nodes->hosts, rule);
+	read_ports(compile, nodes->ports, rule);
 	compile_methods(compile, nodes->methods, &rule->methods);
 	compile_paths(compile, nodes->paths, &rule->paths);
 	if (nodes->query)

@@ -15,7 +15,8 @@ static bool any_host(const struct policy_strings *hosts, struct bytes host)
 static bool any_port(const struct policy_rule *rule, uint16_t port)
 {
 	for (size_t i = 0; i < rule->port_count; i++)
-		if (rule->ports[i] == port)
+		if (port != 0 &&
+		    (rule->ports[i] == port || rule->ports[i] == PORT_ANY))
 			return true;
 	return rule->port_count == 0 && (port == 443 || port == 80);
 }
@@ -48,7 +49,10 @@ enum rule_stage rule_meets_target(const struct policy_rule *rule,
 				  const struct target_facts *facts,
 				  bool is_host)
 {
-	if (!is_host && !any_host(&rule->hosts, facts->host))
+	/* An index of hosts knows of an address only that a range may have it.
+	 */
+	if ((!is_host || rule->has_range) &&
+	    !any_host(&rule->hosts, facts->host))
 		return RULE_HOST;
 	return any_port(rule, facts->port) ? RULE_MATCH : RULE_PORT;
 }

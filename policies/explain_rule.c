@@ -228,6 +228,15 @@ static int add_conditions(const struct policy_rule *rule, struct buf *out)
 
 /* ---- the rule ---- */
 
+static int add_paths(const struct policy_rule *rule, struct buf *out)
+{
+	if (rule->paths.count == 0)
+		return 0;
+	if (buf_add_str(out, ", paths ") < 0)
+		return -1;
+	return explain_list(out, &rule->paths);
+}
+
 static int add_where(const struct policy_rule *rule, struct buf *out)
 {
 	if (rule->methods.count == 0 ? buf_add_str(out, "any method") < 0
@@ -238,15 +247,14 @@ static int add_where(const struct policy_rule *rule, struct buf *out)
 	if (rule->hosts.count == 0 ? buf_add_str(out, "every host") < 0
 				   : explain_list(out, &rule->hosts) < 0)
 		return -1;
+	if (rule->port_count && rule->ports[0] == PORT_ANY)
+		return buf_add_str(out, " any port") < 0 ? -1
+							 : add_paths(rule, out);
 	for (size_t i = 0; i < rule->port_count && i < LISTED_MAX; i++)
 		if (buf_add_format(out, "%s%u", i == 0 ? " port " : ", ",
 				   (unsigned)rule->ports[i]) < 0)
 			return -1;
-	if (rule->paths.count == 0)
-		return 0;
-	if (buf_add_str(out, ", paths ") < 0)
-		return -1;
-	return explain_list(out, &rule->paths);
+	return add_paths(rule, out);
 }
 
 int explain_rule(const struct policy_rule *rule, struct buf *out)

@@ -5,6 +5,7 @@
 #include <libpsl.h>
 
 #include "common/cleanup.h"
+#include "policies/host_range.h"
 
 #define LABEL_MAX_LEN 63
 
@@ -118,7 +119,7 @@ static bool is_address(struct bytes host)
 		at--;
 	if (at < host.len && (at == 0 || host.data[at - 1] == '.'))
 		return true;
-	return bytes_find(host, ':', 0) >= 0;
+	return bytes_find(host, ':', 0) >= 0 || host_is_range(host);
 }
 
 bool host_matches(struct bytes pattern, struct bytes host)
@@ -126,7 +127,9 @@ bool host_matches(struct bytes pattern, struct bytes host)
 	if (pattern.len == 0 || host.len == 0)
 		return false;
 	if (pattern.data[0] != '*')
-		return bytes_equal(pattern, host);
+		return bytes_equal(pattern, host) ||
+		       (host_is_range(pattern) &&
+			host_range_covers(pattern, host));
 	if (pattern.len == 1)
 		return !is_address(host);
 	pattern = bytes_slice(pattern, 1, pattern.len);

@@ -22,7 +22,8 @@ enum host_kind host_canonical(struct bytes host,
 			      char out[HOST_NAME_MAX_LEN + 1]);
 
 /* Does pattern ("a.b": exact, "*.a.b": any name below, not a.b itself,
- * "*": any name but no address) match the canonical host? */
+ * "*": any name but no address; a range of addresses: host_range.h) match
+ * the canonical host? */
 bool host_matches(struct bytes pattern, struct bytes host);
 
 /* Check a pattern of a policy and give its canonical form in arena: IDN to

@@ -107,11 +107,14 @@ struct policy_rate {
 	struct policy_quota requests, upload, download; /* upload...: bytes */
 };
 
+#define PORT_ANY 0 /* where a port stands: every one */
+
 /* One entry of network.rules. An empty list matches everything. */
 struct policy_rule {
 	struct bytes name;	     /* given, or "rules[3]", "npm/rules[0]" */
-	struct policy_strings hosts; /* "a.b", "*.a.b", an address */
-	const uint16_t *ports;	     /* empty: 443 and 80 */
+	struct policy_strings hosts; /* "a.b", "*.a.b", an address, a range */
+	bool has_range;		     /* of addresses, among the hosts */
+	const uint16_t *ports;	     /* empty: 443 and 80; or PORT_ANY alone */
 	size_t port_count;
 	struct policy_strings methods;
 	struct policy_strings paths; /* globs on the normalised path */

@@ -4,8 +4,9 @@
 #include <stdlib.h>
 
 #include "policies/host.h"
+#include "policies/host_range.h"
 
-enum entry_kind { ANY_HOST, ANY_NAME, EXACT, SUFFIX };
+enum entry_kind { ANY_HOST, ANY_NAME, ANY_RANGE, EXACT, SUFFIX };
 
 struct rule_index_entry {
 	enum entry_kind kind;
@@ -43,6 +44,8 @@ static struct rule_index_entry entry_of(struct bytes pattern, uint32_t rule)
 {
 	struct rule_index_entry entry = {EXACT, rule, pattern};
 
+	if (host_is_range(pattern))
+		return (struct rule_index_entry){ANY_RANGE, rule, {NULL, 0}};
 	if (pattern.data[0] != '*')
 		return entry;
 	entry.kind = pattern.len == 1 ? ANY_NAME : SUFFIX;
@@ -175,6 +178,8 @@ void candidates_init(struct candidates *candidates, const struct policy *policy,
 	add_run(candidates, ANY_HOST, empty);
 	if (host_matches(any, host))
 		add_run(candidates, ANY_NAME, empty);
+	else
+		add_run(candidates, ANY_RANGE, empty);
 	add_run(candidates, EXACT, host);
 	for (ptrdiff_t dot = bytes_find(host, '.', 1); dot >= 0;
 	     dot = bytes_find(host, '.', (size_t)dot + 1))

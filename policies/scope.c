@@ -96,7 +96,8 @@ static bool any_host(const struct scope_host *hosts, size_t count,
 		     struct bytes host, uint16_t port)
 {
 	for (size_t i = 0; i < count; i++)
-		if (hosts[i].port == port &&
+		if (port != 0 &&
+		    (hosts[i].port == port || hosts[i].port == PORT_ANY) &&
 		    host_matches(hosts[i].pattern, host))
 			return true;
 	return false;

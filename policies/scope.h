@@ -18,7 +18,7 @@
 
 struct scope_host {
 	struct bytes pattern;
-	uint16_t port;
+	uint16_t port; /* PORT_ANY: each */
 };
 
 struct scope_text {

@@ -2,6 +2,7 @@
 
 #include "policies/compile.h"
 #include "policies/decide.h"
+#include "policies/host_range.h"
 #include "policies/ref.h"
 
 /* Pairs of entries that are compared. */
@@ -9,13 +10,14 @@
 
 /* ---- hosts ---- */
 
-/* Where the pattern is one host, the guardrail's own word decides. */
+/* Where the pattern is one host and port, the guardrail's own word decides. */
 static bool is_denied(const struct policy *guardrail,
 		      const struct scope_host *host)
 {
 	const struct target_facts facts = {host->pattern, host->port};
 
 	return host->pattern.len && host->pattern.data[0] != '*' &&
+	       !host_is_range(host->pattern) && host->port != PORT_ANY &&
 	       decide_target(guardrail, &facts, NULL).kind == VERDICT_DENY;
 }
 
@@ -23,7 +25,8 @@ static bool is_denied(const struct policy *guardrail,
 static bool meet_hosts(const struct scope_host *one,
 		       const struct scope_host *two, struct scope_host *both)
 {
-	if (one->port != two->port)
+	if (one->port != two->port && one->port != PORT_ANY &&
+	    two->port != PORT_ANY)
 		return false;
 	if (pattern_covers(two->pattern, one->pattern))
 		*both = *one;
@@ -31,6 +34,7 @@ static bool meet_hosts(const struct scope_host *one,
 		*both = *two;
 	else
 		return false;
+	both->port = one->port == PORT_ANY ? two->port : one->port;
 	return true;
 }
 

@@ -7,7 +7,8 @@
  *
  *	egress.c	 a channel, the policy, its change
  *	egress_model.c	 policy text to rules and bindings, and back
- *	egress_policy.c	 /policy, /healthz
+ *	egress_target.c	 a target, and its rule in a policy
+ *	egress_routes.c	 /policy, /healthz
  *	egress_vault.c	 /credential-vault
  *	egress_bindings.c  what a binding may be, and what it is in a policy
  */
@@ -48,8 +49,17 @@ char *egress_model_write(const struct egress_model *model);
 int egress_model_add(struct egress_model *model, json_t *rules);
 /* The rule that decides about a host or pattern; -1: none names it. */
 int egress_model_rule_for(const struct egress_model *model, const char *host);
-/* Why a target cannot be one: NULL, or one line. */
+
+/* ---- egress_target.c ---- */
+
+/* Why a target, or a rule with one, cannot be one: NULL, or one line. */
 const char *egress_target_fault(const char *target);
+const char *egress_rule_fault(const char *action, const char *target);
+/* As a rule of a policy; what defaultAction: allow is there; and the policy's
+ * `network` with such rules (taken). NULL: memory is out. */
+json_t *egress_target_rule(const char *target, const char *action);
+json_t *egress_default_rule(void);
+json_t *egress_network(json_t *rules);
 
 /* ---- egress_bindings.c ---- */
 

@@ -34,7 +34,8 @@ static int read_rule(struct egress_model *model, const json_t *rule)
 
 	if (json_object_get(rule, "paths"))
 		return 0;
-	if (json_array_size(hosts) != 1 || !target || !*action)
+	if (!target || !*action ||
+	    (json_array_size(hosts) != 1 && strcmp(target, "*") != 0))
 		return -1;
 	return json_array_append_new(
 		model->rules,
@@ -112,16 +113,15 @@ static json_t *write_rules(const struct egress_model *model)
 	{
 		if (egress_policy_rules(model, (int)i, rules) < 0 ||
 		    json_array_append_new(
-			    rules, json_pack("{s:[s], s:s}", "hosts",
-					     text_of(rule, "target"), "action",
-					     text_of(rule, "action"))) < 0) {
+			    rules,
+			    egress_target_rule(text_of(rule, "target"),
+					       text_of(rule, "action"))) < 0) {
 			json_decref(rules);
 			return NULL;
 		}
 	}
 	if (model->allows &&
-	    json_array_append_new(rules, json_pack("{s:[s], s:s}", "hosts", "*",
-						   "action", "allow")) < 0) {
+	    json_array_append_new(rules, egress_default_rule()) < 0) {
 		json_decref(rules);
 		return NULL;
 	}
@@ -143,14 +143,13 @@ static char *join(char *policy, char *vault)
 char *egress_model_write(const struct egress_model *model)
 {
 	json_t *rules = write_rules(model);
-	json_t *network = json_pack("{s:s}", "default", "deny");
 	json_t *root =
 		json_pack("{s:s, s:s}", "version", "1", "name", POLICY_NAME);
 	char *policy, *vault;
 
-	if (json_array_size(rules) > 0)
-		(void)json_object_set(network, "rules", rules);
-	(void)json_object_set_new(root, "network", network);
+	if (rules)
+		(void)json_object_set_new(root, "network",
+					  egress_network(json_incref(rules)));
 	if (model->vault &&
 	    json_array_size(json_object_get(model->vault, "bindings")) > 0)
 		(void)json_object_set_new(
@@ -166,26 +165,6 @@ char *egress_model_write(const struct egress_model *model)
 }
 
 /* ---- rules ---- */
-
-const char *egress_target_fault(const char *target)
-{
-	size_t len = strlen(target);
-
-	if (len == 0 || len > EGRESS_TARGET_MAX)
-		return "a target has 1 to 253 characters";
-	if (strchr(target, '/'))
-		return "ranges of addresses are no targets here: a policy's "
-		       "network.addresses has them";
-	for (size_t i = 0; i < len; i++)
-		if (!((target[i] >= 'a' && target[i] <= 'z') ||
-		      (target[i] >= 'A' && target[i] <= 'Z') ||
-		      (target[i] >= '0' && target[i] <= '9') ||
-		      strchr("-.:*_", target[i])))
-			return "a target is a host name, *.name or an address";
-	return strcmp(target, "*") == 0
-		       ? "a target is no bare *: say defaultAction"
-		       : NULL;
-}
 
 static bool has_target(const json_t *rules, const char *target)
 {

@@ -62,7 +62,7 @@ static json_t *read_rules(struct egress_task *task, const json_t *list)
 		const char *fault = "a rule is {action: allow|deny, target}";
 
 		if (is_action(action) && target && json_object_size(item) == 2)
-			fault = egress_target_fault(target);
+			fault = egress_rule_fault(action, target);
 		if (fault) {
 			json_decref(rules);
 			(void)fail(task, fault);

@@ -30,7 +30,7 @@ int spec_read(struct arena *arena, const struct api_config *config,
 	      struct sandbox_request *request, struct spec_fault *fault);
 
 /* networkPolicy as the text of a policy, in arena: its rules in order on
- * ports 80 and 443, then its defaultAction. 0, or -1 with *fault. */
+ * every port, then its defaultAction. 0, or -1 with *fault. */
 int spec_network(struct arena *arena, const json_t *network,
 		 struct bytes *policy, struct spec_fault *fault);
 

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "common/cleanup.h"
+#include "sandbox-host/api/egress.h"
 #include "sandbox-host/api/spec.h"
 
 #define LABEL_MAX    63
@@ -9,7 +10,6 @@
 #define RESERVED     "opensandbox.io/"
 #define DIGITS_MAX   15
 #define THOUSAND     1000
-#define TARGET_MAX   253
 #define POLICY_NAME  "opensandbox"
 #define RULE_MEMBERS 2
 
@@ -145,26 +145,9 @@ int spec_label(struct bytes key, struct bytes value, struct spec_fault *fault)
 
 /* Whether the name is one that a rule may have is the policy's to say; here
  * only what could be read as something else is refused. */
-static bool is_target(const char *text)
-{
-	size_t len = strlen(text);
-
-	if (len == 0 || len > TARGET_MAX)
-		return false;
-	for (size_t i = 0; i < len; i++)
-		if (!is_alnum((uint8_t)text[i]) && !strchr("-.:*_", text[i]))
-			return false;
-	return true;
-}
-
 static bool is_action(const char *text)
 {
 	return text && (!strcmp(text, "allow") || !strcmp(text, "deny"));
-}
-
-static json_t *rule_for(const char *target, const char *action)
-{
-	return json_pack("{s:[s], s:s}", "hosts", target, "action", action);
 }
 
 static int read_rule(const json_t *item, json_t *rules,
@@ -172,17 +155,18 @@ static int read_rule(const json_t *item, json_t *rules,
 {
 	const char *action = json_string_value(json_object_get(item, "action"));
 	const char *target = json_string_value(json_object_get(item, "target"));
+	const char *why;
 
 	if (!is_action(action) || !target ||
 	    json_object_size(item) != RULE_MEMBERS)
 		return spec_refuse(fault, 422,
 				   "networkPolicy.egress: a rule is "
 				   "{action: allow|deny, target: ...}");
-	if (!is_target(target))
-		return spec_refuse(fault, 400,
-				   "networkPolicy.egress: a target is a host "
-				   "name, *.name or an address");
-	return json_array_append_new(rules, rule_for(target, action)) < 0
+	why = egress_rule_fault(action, target);
+	if (why)
+		return spec_refuse(fault, 400, "networkPolicy.egress: %s", why);
+	return json_array_append_new(rules,
+				     egress_target_rule(target, action)) < 0
 		       ? spec_refuse(fault, 500, "no memory")
 		       : 0;
 }
@@ -234,7 +218,7 @@ static int read_network(const json_t *network, json_t *rules,
 	if (read_rules(network, rules, fault) < 0)
 		return -1;
 	if (action && !strcmp(action, "allow") &&
-	    json_array_append_new(rules, rule_for("*", "allow")) < 0)
+	    json_array_append_new(rules, egress_default_rule()) < 0)
 		return spec_refuse(fault, 500, "no memory");
 	return 0;
 }
@@ -248,16 +232,12 @@ int spec_network(struct arena *arena, const json_t *network,
 	int result = read_network(network, rules, fault);
 
 	/* JSON is YAML, and leaves nothing to quoting. */
-	if (result == 0 && json_array_size(rules) > 0)
-		root = json_pack("{s:s, s:s, s:{s:s, s:O}}", "version", "1",
-				 "name", POLICY_NAME, "network", "default",
-				 "deny", "rules", rules);
-	else if (result == 0)
-		root = json_pack("{s:s, s:s, s:{s:s}}", "version", "1", "name",
-				 POLICY_NAME, "network", "default", "deny");
-	json_decref(rules);
-	if (result < 0)
+	if (result < 0) {
+		json_decref(rules);
 		return -1;
+	}
+	root = json_pack("{s:s, s:s, s:o}", "version", "1", "name", POLICY_NAME,
+			 "network", egress_network(rules));
 	text = root ? json_dumps(root, JSON_COMPACT) : NULL;
 	json_decref(root);
 	*policy =

@@ -107,6 +107,10 @@ def test_new_rules_go_first_and_the_first_of_a_target_counts(call):
     ("POST", b'{"defaultAction": "maybe"}', 400),
     ("PATCH", b"[]", 400), ("PATCH", b"{}", 400), ("PATCH", b"", 400),
     ("PATCH", json.dumps(rules(("allow", "10.0.0.0/8"))).encode(), 400),
+    ("PATCH", json.dumps(rules(("allow", "169.254.169.254"))).encode(), 400),
+    ("PATCH", json.dumps(rules(("allow", "fd00::/8"))).encode(), 400),
+    ("PATCH", json.dumps(rules(("deny", "198.51.100.1/24"))).encode(), 400),
+    ("PATCH", json.dumps(rules(("deny", "a.example/24"))).encode(), 400),
     ("PATCH", json.dumps(rules(("allow", "a b"))).encode(), 400),
     ("PATCH", json.dumps(rules(("allow", "*"))).encode(), 400),
     ("PATCH", json.dumps(rules(("allow", "*.com"))).encode(), 400),
@@ -367,6 +371,37 @@ def test_what_runs_inside_feels_a_change_at_once(api, call, box):
     assert "address_forbidden" in said()
     assert call("DELETE", "/policy", ["plain.example"]).status == 200
     assert "host_not_allowed" in said()
+
+
+def test_ranges_of_addresses_and_every_port(api, call, box):
+    """Documentation's addresses are allowed by a rule, and refused only when
+    they would be dialled: nothing leaves this host."""
+    def said(url):
+        answer = api.inside("POST", box, "/command", {
+            "command": f"curl -sS -m 20 {url}"})
+        return answer.body.decode()
+    assert call("PUT", "/policy", {}).status == 200
+    for url in ("http://198.51.100.7/", "http://plain.example:8081/"):
+        assert "host_not_allowed" in said(url)
+    ranges = rules(("deny", "198.51.100.128/25"), ("allow", "198.51.100.0/24"),
+                   ("allow", "2001:db8::/32"), ("allow", "plain.example"))
+    assert call("PUT", "/policy", {"egress": ranges}).status == 200
+    assert policy_of(call)["policy"]["egress"] == ranges
+    for url in ("http://198.51.100.7/", "http://198.51.100.7:8081/",
+                "http://[2001:db8::1]:8081/", "http://plain.example:8081/"):
+        assert "address_forbidden" in said(url)
+    assert "denied_by_rule" in said("http://198.51.100.129:8081/")
+    assert "host_not_allowed" in said("http://203.0.113.1/")
+    assert call("PUT", "/policy", {"defaultAction": "allow", "egress": rules(
+        ("deny", "198.51.100.0/24"))}).status == 200
+    shown = policy_of(call)
+    assert (shown["policy"]["defaultAction"],
+            shown["policy"]["egress"]) == (
+                "allow", rules(("deny", "198.51.100.0/24")))
+    assert "denied_by_rule" in said("http://198.51.100.7/")
+    assert "address_forbidden" in said("http://203.0.113.1:8081/")
+    assert call("DELETE", "/policy", ["198.51.100.0/24"]).status == 200
+    assert policy_of(call)["mode"] == "allow_all"
 
 
 def test_a_vault_of_more_values_than_the_gateway_takes_in_a_second(call):

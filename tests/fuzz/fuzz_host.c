@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "policies/host.h"
+#include "policies/host_range.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
@@ -48,6 +49,22 @@ static void check_pattern(struct bytes in)
 	arena_release(&arena);
 }
 
+static void check_range(struct bytes in)
+{
+	struct arena arena;
+	struct bytes range, again;
+	struct err err;
+
+	arena_init(&arena, 65536);
+	if (host_range_pattern(&arena, in, &range, &err) == 0) {
+		assert(host_range_pattern(&arena, range, &again, &err) == 0);
+		assert(bytes_equal(range, again));
+		assert(host_range_covers(range, range));
+		assert(!host_matches(bytes_str("*"), range));
+	}
+	arena_release(&arena);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	struct bytes in = bytes_from(data, len);
@@ -55,7 +72,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
 	check_canonical(in);
 	check_pattern(in);
+	check_range(in);
 	if (bytes_split(&in, '\n', &pattern) && host_matches(pattern, in))
-		assert(pattern.data[0] == '*' || bytes_equal(pattern, in));
+		assert(pattern.data[0] == '*' || bytes_equal(pattern, in) ||
+		       host_range_covers(pattern, in));
 	return 0;
 }

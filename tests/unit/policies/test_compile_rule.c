@@ -37,6 +37,23 @@ static const struct row {
 	{ALLOW("headers: {'a b': x}"), "this is no header's name"},
 	{ALLOW("headers: {Host: x}"), "rules do not see this header"},
 	{ALLOW("headers: {x-it: a, X-IT: b}"), "stands here twice"},
+	/* ports, ranges */
+	{ALLOW("ports: any"), NULL},
+	{ALLOW("ports: all"), "this must be a list"},
+	{ALLOW("ports: [any]"), "must be a number"},
+	{ALLOW("ports: [0]"), "a number from 1 to"},
+	{RULE("{hosts: [10.2.0.0/16], action: allow}"), NULL},
+	{RULE("{hosts: [10.2.0.1/16], action: allow}"),
+	 "the bits after the prefix must be zero"},
+	{RULE("{hosts: [a.example/16], action: allow}"), "is not a range"},
+	{"version: 1\nnetwork: {rules: [{hosts: [a.example], ports: any, "
+	 "action: allow, credential: c}]}\ncredentials: [{name: c, secret: s, "
+	 "attach: bearer, hosts: [a.example]}]\n",
+	 "a credential goes to ports that are named"},
+	{"version: 1\nnetwork: {rules: [{hosts: [a.example], action: allow, "
+	 "credential: c}]}\ncredentials: [{name: c, secret: s, attach: bearer, "
+	 "hosts: [a.example, 10.0.0.0/8]}]\n",
+	 "is not a host name or address"},
 	/* rates */
 	{ALLOW("rate: {requests: 600/1m, upload: 200MiB/1h, download: 1B/1d}"),
 	 NULL},

@@ -11,22 +11,17 @@ static const char *const hosts[] = {
 	"x.example.net", "*",
 	"10.0.0.1",	 "2001:db8::1",
 	"z.example",	 "a.b.c.d.e.f.g.example.net",
+	"10.0.0.0/30",	 "2001:db8::/32",
 };
 
 static const char *const asked[] = {
-	"a.example",
-	"b.a.example",
-	"c.b.a.example",
-	"d.c.b.a.example",
-	"x.example.net",
-	"y.example.net",
-	"example.net",
-	"nobody.example",
-	"10.0.0.1",
-	"10.0.0.2",
-	"2001:db8::1",
-	"z.example",
-	"a.b.c.d.e.f.g.example.net",
+	"a.example",	 "b.a.example",
+	"c.b.a.example", "d.c.b.a.example",
+	"x.example.net", "y.example.net",
+	"example.net",	 "nobody.example",
+	"10.0.0.1",	 "10.0.0.2",
+	"10.0.0.4",	 "2001:db8::1",
+	"z.example",	 "a.b.c.d.e.f.g.example.net",
 };
 
 /* The same numbers in each run. */
@@ -53,7 +48,7 @@ static void add_rule(struct buf *text)
 		buf_add_format(text, ", methods: [%s]",
 			       draw(2) ? "GET" : "POST");
 	if (draw(4) == 0)
-		buf_add_str(text, ", ports: [8443]");
+		buf_add_str(text, draw(2) ? ", ports: [8443]" : ", ports: any");
 	buf_add_str(text, "}\n");
 }
 

@@ -122,11 +122,17 @@ static void a_network_policy_becomes_a_policy_of_ours(void **state)
 	static const char *const table[][2] = {
 		{"{}", "\"network\":{\"default\":\"deny\"}"},
 		{"{\"defaultAction\":\"allow\"}",
-		 "\"rules\":[{\"hosts\":[\"*\"],\"action\":\"allow\"}]"},
+		 "\"rules\":[{\"hosts\":[\"*\",\"0.0.0.0/0\",\"::/0\"],"
+		 "\"ports\":\"any\",\"action\":\"allow\"}]"},
 		{"{\"egress\":[{\"action\":\"deny\",\"target\":\"a.example.com"
 		 "\"},{\"action\":\"allow\",\"target\":\"*.example.com\"}]}",
-		 "\"rules\":[{\"hosts\":[\"a.example.com\"],\"action\":\"deny\""
-		 "},{\"hosts\":[\"*.example.com\"],\"action\":\"allow\"}]"},
+		 "\"rules\":[{\"hosts\":[\"a.example.com\"],\"ports\":\"any\","
+		 "\"action\":\"deny\"},{\"hosts\":[\"*.example.com\"],"
+		 "\"ports\":\"any\",\"action\":\"allow\"}]"},
+		{"{\"egress\":[{\"action\":\"deny\",\"target\":\"192.0.2.0/24"
+		 "\"},{\"action\":\"allow\",\"target\":\"8.8.8.0/24\"}]}",
+		 "\"addresses\":{\"deny\":[\"private\",\"link-local\","
+		 "\"metadata\",\"loopback\",\"192.0.2.0/24\"]}"},
 	};
 
 	(void)state;
@@ -232,6 +238,10 @@ static void every_refusal_has_a_status_and_words(void **state)
 		"[{\"action\":\"allow\",\"target\":\"a\\\"b\"}]}}",
 		"{\"image\":{\"uri\":\"host\"},\"networkPolicy\":{\"egress\":"
 		"[{\"action\":\"allow\",\"target\":\"a\",\"x\":1}]}}",
+		"{\"image\":{\"uri\":\"host\"},\"networkPolicy\":{\"egress\":"
+		"[{\"action\":\"allow\",\"target\":\"10.0.0.0/8\"}]}}",
+		"{\"image\":{\"uri\":\"host\"},\"networkPolicy\":{\"egress\":"
+		"[{\"action\":\"deny\",\"target\":\"10.0.0.1/8\"}]}}",
 	};
 
 	(void)state;
