@@ -126,8 +126,9 @@ static void check_limits(struct finding *finding)
 			: HEALTH_WEAKER;
 	(void)snprintf(finding->text, sizeof(finding->text),
 		       "cgroup v%d: limits.memory: %s, limits.processes: %s, "
-		       "limits.cpu: %s; limits.files, limits.disk: rlimits and "
-		       "sizes of private file systems",
+		       "limits.cpu: %s; limits.files: rlimits; limits.disk: "
+		       "rlimits, sizes of private file systems, a watch of "
+		       "what else is written",
 		       cgroup_is_v2(&cgroup_host) ? 2 : 1,
 		       holder(limits.has_memory, "rlimits (each process)"),
 		       holder(limits.has_processes, "rlimits"),

@@ -6,6 +6,7 @@
 
 #include <signal.h>
 
+#include "sandbox-host/disk.h"
 #include "sandbox-host/identity.h"
 #include "sandbox-host/limits.h"
 #include "sandbox-host/notify.h"
@@ -28,6 +29,7 @@ struct sandbox {
 	int root;    /* "/" inside, until the reporter has it; -1 */
 	int changes; /* the lock on the changes of an overlay; -1 */
 	uint64_t time_ms, start_ms;
+	struct disk_watch disk;
 	int signals; /* signalfd from sandbox_go() on; -1 */
 	sigset_t old_mask;
 };

@@ -22,5 +22,8 @@
  * list fail with EPERM, no program can be exec'ed, no namespace or mount
  * made. Sanitized builds keep their system calls. 0, or -1. */
 int outside_confine(struct err *err);
+/* The same for one who only looks at what files there are, as root of a user
+ * namespace or of the host: nothing else of its rights stays. 0, or -1. */
+int outside_confine_look(struct err *err);
 
 #endif

@@ -96,6 +96,12 @@ static int equip(struct sandbox *sandbox, struct err *err)
 
 	if (rc == 0)
 		rc = limits_enter(&sandbox->limits, sandbox->pid, err);
+	if (rc == 0 && sandbox->disk.bytes_max &&
+	    !sandbox->plan.identity.is_privileged) {
+		/* Later nobody may look at process 1. */
+		sandbox->disk.users = open_user_namespace(sandbox->pid, err);
+		rc = sandbox->disk.users < 0 ? -1 : 0;
+	}
 	if (rc == 0)
 		rc = open_trees(sandbox, trees, &count, err);
 	if (rc == 0)
@@ -229,6 +235,12 @@ struct sandbox *sandbox_start(const struct sandbox_spec *spec, struct err *err)
 	sandbox->identity.lock = -1;
 	sandbox->notify = (struct notify){.fd = -1, .root = -1};
 	sandbox->time_ms = spec->limits.time_ms;
+	sandbox->disk = (struct disk_watch){
+		.bytes_max = spec->limits.disk_bytes,
+		.has_workspace = spec->workspace_mode == SANDBOX_WRITE,
+		.users = -1,
+		.fd = -1,
+	};
 	terminal_open(&sandbox->terminal, -1);
 	report_open(&sandbox->report, spec->on_event, spec->owner);
 	sandbox->report.ignore = spec->ignore;
@@ -256,7 +268,8 @@ int sandbox_go(struct sandbox *sandbox, struct err *err)
 	assert(sandbox->notify.fd < 0 && root >= 0);
 	sandbox_say_notes(sandbox);
 	/* Before the command can be ready for any. */
-	if (supervise_begin(sandbox, err) < 0)
+	if (disk_watch_begin(&sandbox->disk, &sandbox->plan, err) < 0 ||
+	    supervise_begin(sandbox, err) < 0)
 		return -1;
 	sent = control_send(sandbox->control, &message, NULL, 0, err);
 	/* What failed inside is said there, also when nobody hears us. */
@@ -300,6 +313,7 @@ void sandbox_free(struct sandbox *sandbox)
 		return;
 	/* Calls that wait for an answer get one: there is nobody left. */
 	notify_close(&sandbox->notify);
+	disk_watch_end(&sandbox->disk);
 	end(sandbox);
 	terminal_close(&sandbox->terminal);
 	supervise_end(sandbox);

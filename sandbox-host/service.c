@@ -33,7 +33,17 @@ int service_begin(struct sandbox *sandbox, struct err *err)
 	/* Full: somebody inside keeps process 1 busy; we do not wait. */
 	if (fcntl(sandbox->control, F_SETFL, O_NONBLOCK) < 0)
 		return err_system(err, "service: prepare");
-	return 0;
+	return disk_watch_begin(&sandbox->disk, &sandbox->plan, err);
+}
+
+int service_disk_fd(const struct sandbox *sandbox)
+{
+	return sandbox->disk.fd;
+}
+
+void service_take_disk(struct sandbox *sandbox, struct err *words)
+{
+	disk_watch_take(&sandbox->disk, &sandbox->report, words);
 }
 
 int service_control_fd(const struct sandbox *sandbox)

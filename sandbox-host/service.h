@@ -45,6 +45,10 @@ int service_begin(struct sandbox *sandbox, struct err *err);
 int service_control_fd(const struct sandbox *sandbox);
 /* -1 once nobody inside can be reported of any more. */
 int service_notify_fd(const struct sandbox *sandbox);
+/* Readable once limits.disk is used up: take why, and end the sandbox. -1:
+ * nothing is watched. */
+int service_disk_fd(const struct sandbox *sandbox);
+void service_take_disk(struct sandbox *sandbox, struct err *words);
 /* Take the next word. */
 void service_hear(struct sandbox *sandbox, struct service_word *word);
 /* Answer one system call that waits; false when there will be no more. */

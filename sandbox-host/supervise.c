@@ -23,6 +23,7 @@ enum slot {
 	SLOT_SIGNALS,
 	SLOT_TERMINAL,
 	SLOT_INPUT,
+	SLOT_DISK,
 	SLOT_MAX
 };
 
@@ -103,6 +104,17 @@ static int check_time(struct watch *watch)
 	return -1;
 }
 
+static void serve_disk(struct watch *watch)
+{
+	struct sandbox *sandbox = watch->sandbox;
+	struct err words;
+
+	disk_watch_take(&sandbox->disk, &sandbox->report, &words);
+	watch->has_status = true;
+	watch->exit_code = 128 + SIGKILL;
+	(void)syscall(SYS_pidfd_send_signal, sandbox->pidfd, SIGKILL, NULL, 0);
+}
+
 static void turn(struct watch *watch)
 {
 	struct sandbox *sandbox = watch->sandbox;
@@ -111,6 +123,7 @@ static void turn(struct watch *watch)
 		[SLOT_CONTROL] = {.fd = sandbox->control, .events = POLLIN},
 		[SLOT_NOTIFY] = {.fd = sandbox->notify.fd, .events = POLLIN},
 		[SLOT_SIGNALS] = {.fd = sandbox->signals, .events = POLLIN},
+		[SLOT_DISK] = {.fd = sandbox->disk.fd, .events = POLLIN},
 	};
 
 	terminal_poll(&sandbox->terminal, &fds[SLOT_TERMINAL]);
@@ -125,6 +138,8 @@ static void turn(struct watch *watch)
 	terminal_serve(&sandbox->terminal, &fds[SLOT_TERMINAL]);
 	if (fds[SLOT_CONTROL].revents)
 		serve_control(watch);
+	if (fds[SLOT_DISK].revents)
+		serve_disk(watch);
 }
 
 int supervise_begin(struct sandbox *sandbox, struct err *err)

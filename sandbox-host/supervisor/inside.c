@@ -92,6 +92,35 @@ static void on_notify(int fd, bool readable, bool writable, void *owner)
 	supervisor->notify = NULL;
 }
 
+static void on_disk(int fd, bool readable, bool writable, void *owner)
+{
+	struct supervisor *supervisor = owner;
+	struct err words;
+
+	(void)fd;
+	(void)readable;
+	(void)writable;
+	io_watch_free(supervisor->disk);
+	supervisor->disk = NULL;
+	service_take_disk(supervisor->sandbox, &words);
+	life_end(supervisor, HOST_TERMINATED, "resource_limit", words.text);
+}
+
+/* Is there something to be watched? 0, or -1. */
+static int watch_disk(struct supervisor *supervisor, struct err *err)
+{
+	int fd = service_disk_fd(supervisor->sandbox);
+
+	if (fd < 0)
+		return 0;
+	supervisor->disk =
+		io_watch_new(supervisor->loop, fd, on_disk, supervisor);
+	if (!supervisor->disk)
+		return err_set(err, ERR_TOO_LARGE, "no memory");
+	io_watch_set(supervisor->disk, true, false);
+	return 0;
+}
+
 int inside_begin(struct supervisor *supervisor, struct err *err)
 {
 	supervisor->control = io_watch_new(
@@ -104,7 +133,7 @@ int inside_begin(struct supervisor *supervisor, struct err *err)
 		return err_set(err, ERR_TOO_LARGE, "no memory");
 	io_watch_set(supervisor->control, true, false);
 	io_watch_set(supervisor->notify, true, false);
-	return 0;
+	return watch_disk(supervisor, err);
 }
 
 void inside_end(struct supervisor *supervisor)
@@ -113,6 +142,9 @@ void inside_end(struct supervisor *supervisor)
 		io_watch_free(supervisor->control);
 	if (supervisor->notify)
 		io_watch_free(supervisor->notify);
+	if (supervisor->disk)
+		io_watch_free(supervisor->disk);
 	supervisor->control = NULL;
 	supervisor->notify = NULL;
+	supervisor->disk = NULL;
 }

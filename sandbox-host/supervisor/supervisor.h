@@ -137,7 +137,7 @@ struct supervisor {
 	struct io_listener *listener;
 
 	/* inside */
-	struct io_watch *control, *notify;
+	struct io_watch *control, *notify, *disk;
 	struct waiting *waiting;
 	size_t waiting_count;
 	uint32_t last_serial;

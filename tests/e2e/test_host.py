@@ -222,6 +222,20 @@ def test_a_limit_that_was_reached_is_among_them(host, tmp_path):
     assert event["rule"] == "limits.disk" and "limits.disk" in event["try"]
 
 
+def test_a_sandbox_that_fills_its_disk_is_ended_by_name(host, tmp_path):
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("version: 1\nlimits: {disk: 8MiB}\n"
+                      "filesystem: {workspace: {mode: overlay}}\n")
+    box = host.create("--policy", policy)
+    host.exec(box, "sh", "-c", "while :; do n=$((n+1)); "
+              "head -c 1048576 /dev/zero > f$n || exit 1; done")
+    wait_until(lambda: host.state(box) == "Terminated")
+    assert host.show(box)["reason"] == "resource_limit"
+    assert "limits.disk" in host.show(box)["message"]
+    assert not list(host.workspace.glob("f*"))
+    host.run("discard", box)
+
+
 # Over files of any user, and memory (sandbox-host/outside.c).
 KEPT = sum(1 << number for number in (0, 1, 2, 3, 4, 19))
 

@@ -239,6 +239,16 @@ def test_what_is_written_ends_with_the_sandbox(host, image):
     wait_until(lambda: not (host.works / f"{one}.root").exists())
 
 
+def test_what_is_written_over_an_image_counts_as_disk(host, tmp_path):
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("version: 1\nlimits: {disk: 8MiB}\n")
+    box = create(host, "--image", "small", "--policy", policy)
+    sh(host, box, "while :; do n=$((n+1)); dd if=/dev/zero of=/opt/f$n "
+                  "bs=1048576 count=1 || exit 1; done")
+    wait_until(lambda: host.state(box) == "Terminated")
+    assert host.show(box)["reason"] == "resource_limit"
+
+
 def test_a_read_only_image_takes_nothing(host):
     box = create(host, "--image", "fixed")
     done = sh(host, box, "cat /etc/of-the-image; echo x > /etc/x; "

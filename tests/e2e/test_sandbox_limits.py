@@ -93,6 +93,47 @@ def test_a_file_larger_than_the_limit_is_said(box):
     assert (box.workspace / "big").stat().st_size == 4 * MIB
 
 
+WITHOUT_END = """
+mkdir -p "$0"; n=0
+while :; do n=$((n+1)); head -c 1048576 /dev/zero > "$0/f$n" || exit 1; done
+"""
+ENDED = "it was ended by resource_limit (limits.disk)"
+
+
+@pytest.mark.parametrize("where", ["workspace", "changes"])
+def test_many_files_together_end_what_writes_them(box, where):
+    """Each of them is small: no rlimit minds."""
+    changes = box.root / "changes"
+    options = ["--disk", str(8 * MIB)]
+    if where == "changes":
+        options += ["--changes", str(changes)]
+    result = box.run("/bin/sh", "-c", WITHOUT_END, "many", options=options)
+    assert result.returncode == 128 + 9, result.stderr
+    assert ENDED in result.stderr and "write less" in result.stderr
+    assert (box.workspace / "many").exists() == (where == "workspace")
+
+
+@pytest.mark.parametrize("where", ["workspace", "changes"])
+def test_what_stays_below_the_limit_or_was_there_before_ends_nothing(box,
+                                                                     where):
+    box.write("before").write_bytes(bytes(20 * MIB))
+    options = ["--disk", str(16 * MIB)]
+    if where == "changes":
+        options += ["--changes", str(box.root / "changes")]
+    # Longer than a look and the pause after it.
+    result = box.sh("head -c 8388608 /dev/zero > more; sleep 1; echo done",
+                    options=options)
+    assert (result.stdout, result.stderr) == ("done\n", "")
+
+
+def test_a_directory_that_its_user_closed_is_looked_into(box):
+    script = "mkdir closed; cd closed; chmod 300 ." + WITHOUT_END
+    result = box.run("/bin/sh", "-c", script, "many",
+                     options=["--disk", str(8 * MIB)])
+    (box.workspace / "closed").chmod(0o700)
+    assert result.returncode == 128 + 9 and ENDED in result.stderr
+
+
 def test_open_files_are_bounded(box):
     script = """
 import os
