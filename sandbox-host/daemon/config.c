@@ -74,6 +74,7 @@ int host_config_defaults(struct host_config *config, struct err *err)
 		.path = default_store(&config->arena),
 		.snapshots_max = HOST_SNAPSHOTS_DEFAULT,
 		.snapshot_bytes = HOST_SNAPSHOT_BYTES_DEFAULT,
+		.image_bytes = HOST_IMAGE_BYTES_DEFAULT,
 	};
 	return config->run && config->workspaces && config->store.path
 		       ? 0
@@ -149,6 +150,8 @@ static void read_limits(struct reader *reader, const struct text_node *node,
 		{"snapshots", config_read_snapshots,
 		 offsetof(struct host_config, store)},
 		{"snapshot_bytes", config_read_snapshot_bytes,
+		 offsetof(struct host_config, store)},
+		{"image_bytes", config_read_image_bytes,
 		 offsetof(struct host_config, store)},
 	};
 

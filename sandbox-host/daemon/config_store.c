@@ -283,3 +283,13 @@ void config_read_snapshot_bytes(struct reader *reader,
 	if (reader_size(reader, node, &value))
 		store_of(target, offset)->snapshot_bytes = value;
 }
+
+void config_read_image_bytes(struct reader *reader,
+			     const struct text_node *node, void *target,
+			     size_t offset)
+{
+	uint64_t value;
+
+	if (reader_size(reader, node, &value))
+		store_of(target, offset)->image_bytes = value;
+}

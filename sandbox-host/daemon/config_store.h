@@ -14,6 +14,7 @@
 #define HOST_SNAPSHOTS_DEFAULT	    100
 #define HOST_SNAPSHOTS_MAX	    1000
 #define HOST_SNAPSHOT_BYTES_DEFAULT (10ull << 30)
+#define HOST_IMAGE_BYTES_DEFAULT    (16ull << 30)
 
 /* Where an image comes from, by what its source looks like. */
 enum image_kind {
@@ -46,6 +47,7 @@ struct host_store_config {
 	size_t pool_count;
 	size_t snapshots_max;
 	uint64_t snapshot_bytes; /* of all of them */
+	uint64_t image_bytes;	 /* of each one: packed, and unpacked */
 };
 
 /* Read functions (policies/reader.h); offset leads to the store's. */
@@ -60,6 +62,9 @@ void config_read_snapshots(struct reader *reader, const struct text_node *node,
 void config_read_snapshot_bytes(struct reader *reader,
 				const struct text_node *node, void *target,
 				size_t offset);
+void config_read_image_bytes(struct reader *reader,
+			     const struct text_node *node, void *target,
+			     size_t offset);
 /* Does every pool name an image that there is? */
 void config_check_pools(struct reader *reader, const struct text_node *root,
 			const struct host_store_config *store);

@@ -243,7 +243,7 @@ static int start(struct pull *pull, struct err *err)
 	const struct host_image_config *image = pull->image;
 	bool is_tar = image->kind == IMAGE_PATH;
 	struct job job = {.what = is_tar ? "unpack" : "pull",
-			  .bytes_max = JOB_BYTES_MAX,
+			  .bytes_max = pull->daemon->config.store.image_bytes,
 			  .words = {image->source},
 			  .word_count = is_tar ? 0 : 1,
 			  .fd_count = 2,

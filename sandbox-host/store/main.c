@@ -134,7 +134,7 @@ static int do_pull(struct work *work, struct err *err)
 		return -1;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_system(err, "give up rights");
-	return oci_pull(work->argv[0], work->digest, err);
+	return oci_pull(work->argv[0], &work->budget, work->digest, err);
 }
 
 static int work_on(struct work *work, struct err *err)

@@ -1,59 +1,161 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/usage.h"
 #include "sandbox-host/store/store.h"
 
-#define INDEX_MAX  (1024 * 1024)
-#define SAID_MAX   2048
-#define PULL_MAX_S "1800"
+#define PACKED	      "oci"
+#define UNPACKED      "bundle"
+#define LOOK_MS	      100
+#define SAID_MAX      2048
+#define PULL_MAX_S    "1800"
+#define MANIFEST_MAX  (4 << 20)
+#define PULL_DATA_MAX (2ull << 30) /* memory of each program */
 
-/* The end of what it says on stderr; it has no other output. */
-static int run(const char *const *words, struct err *err)
+/* What a program writes below the current directory, and how much it may. */
+struct work {
+	const char *const *words;
+	const char *tree; /* what it makes */
+	const char *what; /* "packed" */
+	const struct store_budget *budget;
+};
+
+static int too_large(const struct work *work, struct err *err)
 {
-	char said[SAID_MAX + 1], last[SAID_MAX + 1] = "";
+	return err_set(err, ERR_TOO_LARGE,
+		       "%s, the image is larger than limits.image_bytes of "
+		       "host.yaml: %llu",
+		       work->what, (unsigned long long)work->budget->bytes);
+}
+
+/* 0, or -1: it is too much by now. */
+static int look(const struct work *work, struct err *err)
+{
+	auto_fd int tree = open(work->tree, O_RDONLY | O_DIRECTORY |
+						    O_NOFOLLOW | O_CLOEXEC);
+	struct usage usage = {0};
+
+	if (tree < 0)
+		return errno == ENOENT ? 0
+				       : err_system(err, "look at the image");
+	if (usage_add(tree, &usage, err) < 0)
+		return -1;
+	if (usage.bytes > work->budget->bytes)
+		return too_large(work, err);
+	if (usage.entries > work->budget->entries)
+		return err_set(err, ERR_TOO_LARGE,
+			       "the image has more than %llu files",
+			       (unsigned long long)work->budget->entries);
+	return 0;
+}
+
+/* `timeout` is a group of its own with what it starts, and ends with us. */
+_Noreturn static void become(const struct work *work, int output)
+{
+	const struct rlimit most = {work->budget->bytes, work->budget->bytes};
+	const struct rlimit memory = {PULL_DATA_MAX, PULL_DATA_MAX};
+
+	if (setpgid(0, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGTERM) < 0 ||
+	    setrlimit(RLIMIT_FSIZE, &most) < 0 ||
+	    setrlimit(RLIMIT_DATA, &memory) < 0 ||
+	    dup2(output, STDOUT_FILENO) < 0 || dup2(output, STDERR_FILENO) < 0)
+		_exit(126);
+	(void)execvp(work->words[0], (char *const *)(uintptr_t)work->words);
+	_exit(127);
+}
+
+/* Until it has closed its output; the end of that is in last. 0, or -1: it
+ * wrote too much. */
+static int follow(const struct work *work, int output, char last[SAID_MAX + 1],
+		  struct err *err)
+{
+	struct pollfd said = {.fd = output, .events = POLLIN};
+	uint64_t pause_ms = LOOK_MS, start;
+	ssize_t len = 1;
+
+	while (len > 0) {
+		char text[SAID_MAX + 1];
+
+		if (poll(&said, 1, (int)pause_ms) > 0) {
+			len = read(output, text, SAID_MAX);
+			if (len > 0) {
+				text[len] = '\0';
+				memcpy(last, text, (size_t)len + 1);
+			}
+			continue;
+		}
+		start = clock_monotonic_ms();
+		if (look(work, err) < 0)
+			return -1;
+		pause_ms = LOOK_MS + 4 * (clock_monotonic_ms() - start);
+	}
+	return 0;
+}
+
+/* How it ended; err is of what was written. */
+static int judge(const struct work *work, int status, const char *last,
+		 struct err *err)
+{
+	const char *name = work->words[2];
+
+	if (look(work, err) < 0)
+		return -1;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return 0;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+		return err_set(err, ERR_UNSUPPORTED,
+			       "there is no %s: apt-get install skopeo umoci",
+			       name);
+	/* What the rlimit refuses is as large as it may be. */
+	if (strstr(last, strerror(EFBIG)) || strstr(last, "file too large"))
+		return too_large(work, err);
+	return err_set(err, ERR_INVALID, "%s: %.300s", name, last);
+}
+
+/* It has no other output than stderr. */
+static int run(const struct work *work, struct err *err)
+{
+	char last[SAID_MAX + 1] = "";
 	auto_fd int mine = -1;
-	int ends[2], status = 0;
-	ssize_t len;
+	int ends[2], status = 0, result;
 	pid_t pid;
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_system(err, "make a pipe");
 	mine = ends[0];
 	pid = fork();
-	if (pid == 0) {
-		if (dup2(ends[1], STDOUT_FILENO) < 0 ||
-		    dup2(ends[1], STDERR_FILENO) < 0)
-			_exit(126);
-		(void)execvp(words[0], (char *const *)(uintptr_t)words);
-		_exit(127);
-	}
+	if (pid == 0)
+		become(work, ends[1]);
 	(void)close(ends[1]);
-	while (pid > 0 && (len = read(mine, said, SAID_MAX)) > 0) {
-		said[len] = '\0';
-		memcpy(last, said, (size_t)len + 1);
+	if (pid < 0)
+		return err_system(err, "run %s", work->words[2]);
+	result = follow(work, mine, last, err);
+	if (result < 0) {
+		(void)kill(-pid, SIGKILL);
+		(void)kill(pid, SIGKILL);
 	}
-	if (pid < 0 || waitpid(pid, &status, 0) < 0)
-		return err_system(err, "run %s", words[2]);
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-		return 0;
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-		return err_set(err, ERR_UNSUPPORTED,
-			       "there is no %s: apt-get install skopeo umoci",
-			       words[2]);
-	return err_set(err, ERR_INVALID, "%s: %.300s", words[2], last);
+	if (waitpid(pid, &status, 0) < 0)
+		return err_system(err, "run %s", work->words[2]);
+	return result < 0 ? -1 : judge(work, status, last, err);
 }
 
 static int read_digest(char digest[80], struct err *err)
 {
-	json_t *index =
-		json_load_file("oci/index.json", JSON_REJECT_DUPLICATES, NULL);
+	json_t *index = json_load_file(PACKED "/index.json",
+				       JSON_REJECT_DUPLICATES, NULL);
 	json_t *list = json_object_get(index, "manifests");
 	const char *text = json_string_value(
 		json_object_get(json_array_get(list, 0), "digest"));
@@ -70,9 +172,26 @@ static int read_digest(char digest[80], struct err *err)
 				 "what skopeo wrote has no digest");
 }
 
+static int check_manifest(const char *digest, struct err *err)
+{
+	char path[128];
+	struct stat info;
+
+	(void)snprintf(path, sizeof(path), PACKED "/blobs/sha256/%s",
+		       digest + strlen("sha256:"));
+	if (stat(path, &info) < 0)
+		return err_system(err, "look at the image's manifest");
+	return info.st_size <= MANIFEST_MAX
+		       ? 0
+		       : err_set(err, ERR_TOO_LARGE,
+				 "the image's manifest has more than %d bytes",
+				 MANIFEST_MAX);
+}
+
 /* Both are told where everything of theirs goes: nothing of the host's user
  * is theirs. */
-int oci_pull(const char *source, char digest[80], struct err *err)
+int oci_pull(const char *source, const struct store_budget *budget,
+	     char digest[80], struct err *err)
 {
 	const char *const copy[] = {"timeout",
 				    PULL_MAX_S,
@@ -82,21 +201,23 @@ int oci_pull(const char *source, char digest[80], struct err *err)
 				    "--quiet",
 				    "--preserve-digests",
 				    source,
-				    "oci:oci:image",
+				    "oci:" PACKED ":image",
 				    NULL};
-	const char *const unpack[] = {"timeout",   PULL_MAX_S,	 "umoci",
-				      "unpack",	   "--rootless", "--image",
-				      "oci:image", "bundle",	 NULL};
+	const char *const unpack[] = {"timeout",       PULL_MAX_S,   "umoci",
+				      "unpack",	       "--rootless", "--image",
+				      PACKED ":image", UNPACKED,     NULL};
+	const struct work copying = {copy, PACKED, "packed", budget};
+	const struct work unpacking = {unpack, UNPACKED, "unpacked", budget};
 	auto_fd int root = -1;
 
 	if (clearenv() != 0 || setenv("PATH", "/usr/bin:/bin", 1) < 0 ||
 	    setenv("HOME", ".", 1) < 0 || setenv("TMPDIR", ".", 1) < 0 ||
 	    setenv("XDG_RUNTIME_DIR", ".", 1) < 0)
 		return err_set(err, ERR_TOO_LARGE, "no memory");
-	if (run(copy, err) < 0 || read_digest(digest, err) < 0 ||
-	    run(unpack, err) < 0)
+	if (run(&copying, err) < 0 || read_digest(digest, err) < 0 ||
+	    check_manifest(digest, err) < 0 || run(&unpacking, err) < 0)
 		return -1;
-	if (rename("bundle/rootfs", "root") < 0)
+	if (rename(UNPACKED "/rootfs", "root") < 0)
 		return err_system(err, "take the image's root");
 	root = open("root", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return root < 0 ? err_system(err, "open the image's root")

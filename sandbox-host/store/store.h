@@ -45,8 +45,10 @@ int copy_tree(int from, int into, bool is_layer, struct store_budget *budget,
 int copy_clean(int tree, struct err *err);
 
 /* Pull an OCI image (skopeo's words) and unpack it to "root" in the current
- * directory, which is used for all that is needed meanwhile. digest: "sha256:"
- * and digits of its manifest. 0, or -1. */
-int oci_pull(const char *source, char digest[80], struct err *err);
+ * directory, which is used for all that is needed meanwhile: at most budget
+ * packed, and as much unpacked (looked at while it is written, so a moment's
+ * writing more). digest: "sha256:" and digits of its manifest. 0, or -1. */
+int oci_pull(const char *source, const struct store_budget *budget,
+	     char digest[80], struct err *err);
 
 #endif

@@ -139,11 +139,9 @@ def tars(image, tmp_path_factory):
     return {path.name: path for path in root.iterdir()}
 
 
-@pytest.fixture(scope="module")
-def layout(tars, tmp_path_factory):
-    """An OCI image with the good tar as its one layer: (skopeo's words,
+def make_layout(root, layer, **more):
+    """An OCI image with one layer, a tar that gzip made: (skopeo's words,
     digest of its manifest)."""
-    root = tmp_path_factory.mktemp("oci")
     blobs = root / "blobs/sha256"
     blobs.mkdir(parents=True)
 
@@ -152,7 +150,6 @@ def layout(tars, tmp_path_factory):
         (blobs / digest).write_bytes(data)
         return {"digest": f"sha256:{digest}", "size": len(data)}
 
-    layer = tars["good"].read_bytes()
     plain = hashlib.sha256(gzip.decompress(layer)).hexdigest()
     config = put(json.dumps(
         {"architecture": "amd64", "os": "linux", "config": {},
@@ -163,7 +160,7 @@ def layout(tars, tmp_path_factory):
         {"schemaVersion": 2, "mediaType": f"{kind}.manifest.v1+json",
          "config": {"mediaType": f"{kind}.config.v1+json", **config},
          "layers": [{"mediaType": f"{kind}.layer.v1.tar+gzip",
-                     **put(layer)}]}).encode())
+                     **put(layer)}], **more}).encode())
     (root / "oci-layout").write_text('{"imageLayoutVersion": "1.0.0"}')
     (root / "index.json").write_text(json.dumps(
         {"schemaVersion": 2, "manifests": [
@@ -178,8 +175,45 @@ def layout(tars, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def host(gateway, image, linked, roots, tars, layout, tmp_path_factory):
-    images = {name: str(path) for name, path in tars.items()}
+def layout(tars, tmp_path_factory):
+    return make_layout(tmp_path_factory.mktemp("oci"),
+                       tars["good"].read_bytes())
+
+
+def packed(**files):
+    """A layer with these, as it is sent."""
+    tar = Hostile()
+    for name, text in files.items():
+        tar.add(name, text=text)
+    return gzip.compress(tar.bytes(), compresslevel=1)
+
+
+MIB = 1 << 20
+IMAGE_MAX = 16 * MIB  # of host.yaml below
+
+
+@pytest.fixture(scope="module")
+def too_large(tmp_path_factory):
+    """{name: skopeo's words} of images that are larger than they may be: in
+    one file and in many, unpacked alone and as they are fetched, and of one
+    whose manifest is."""
+    root = tmp_path_factory.mktemp("large")
+    zeros = bytes(IMAGE_MAX + MIB)
+    pieces = {f"f{n}": bytes(MIB) for n in range(IMAGE_MAX // MIB + 2)}
+    made = {
+        "bomb": make_layout(root / "bomb", packed(file=zeros)),
+        "bomb-of-many": make_layout(root / "many", packed(**pieces)),
+        "heavy": make_layout(root / "heavy",
+                             packed(file=os.urandom(IMAGE_MAX + MIB))),
+        "manifest": make_layout(root / "manifest", packed(x=b"x"),
+                                annotations={"x": "x" * 6 * MIB})}
+    return {name: words for name, (words, _) in made.items()}
+
+
+@pytest.fixture(scope="module")
+def host(gateway, image, linked, roots, tars, layout, too_large,
+         tmp_path_factory):
+    images = {name: str(path) for name, path in tars.items()} | too_large
     images["good"] = {"source": str(tars["good"]), "digest":
                       "sha256:" + hashlib.sha256(
                           tars["good"].read_bytes()).hexdigest()}
@@ -193,7 +227,8 @@ def host(gateway, image, linked, roots, tars, layout, tmp_path_factory):
                "oci-none": "oci:/nonexistent:it"}
     host = Host(gateway, tmp_path_factory.mktemp("host"), images=images,
                 volumes=[str(roots)],
-                limits={"snapshots": 5, "snapshot_bytes": "8MiB"}).start()
+                limits={"snapshots": 5, "snapshot_bytes": "8MiB",
+                        "image_bytes": "16MiB"}).start()
     yield host
     host.stop()
     host.check()
@@ -326,6 +361,19 @@ def test_a_hostile_tar_is_refused(host, name):
     words = REFUSED[name][1] if name in REFUSED else ""
     assert done.returncode == 1 and words in done.stderr, done.stderr
     assert not (host.dir / "store/images" / name).exists()
+
+
+@pytest.mark.parametrize("name,words", [
+    ("bomb", "unpacked, the image is larger than limits.image_bytes"),
+    ("bomb-of-many", "unpacked, the image is larger than limits.image_bytes"),
+    ("heavy", "packed, the image is larger than limits.image_bytes"),
+    ("manifest", "manifest has more than 4194304 bytes")])
+def test_an_image_that_is_too_large_is_refused(host, name, words):
+    """The image "oci" is its twin: the same, but smaller."""
+    done = pull(host, name)
+    assert done.returncode == 1 and words in done.stderr, done.stderr
+    assert not (host.dir / "store/images" / name).exists()
+    wait_until(lambda: not list((host.dir / "store/tmp").iterdir()))
 
 
 def test_what_is_odd_in_a_tar_does_no_harm(host):
