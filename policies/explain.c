@@ -324,8 +324,7 @@ static int add_limits(const struct policy *policy, struct buf *out)
 		return 0;
 	if (buf_add_str(out, "\n## Limits\n\n") < 0 ||
 	    add_bytes(out, "Memory", limits->memory_bytes) < 0 ||
-	    add_bytes(out, "Disk", limits->disk_bytes) <
-		    0 ||
+	    add_bytes(out, "Disk", limits->disk_bytes) < 0 ||
 	    add_count(out, "Processes", limits->processes) < 0 ||
 	    add_count(out, "Open files of a process", limits->files) < 0)
 		return -1;
