@@ -73,28 +73,22 @@ static bool read_head(struct web_conn *conn)
 	struct buf *in = io_in(conn->io);
 	struct bytes proxy_authorization;
 	struct http_fault fault;
-	size_t head_len = 0;
 
-	switch (guard_scan(&conn->guard, buf_view(in), &head_len)) {
+	switch (head_take_request(&conn->arena, &conn->guard, in,
+				  &conn->request, &proxy_authorization,
+				  &fault)) {
 	case GUARD_MORE:
 		if (buf_len(in) > 0 && !conn->has_begun)
 			io_deadline(conn->io, WEB_HEAD_MS);
 		conn->has_begun = buf_len(in) > 0;
 		return false;
 	case GUARD_INVALID:
-		refuse_fault(conn, conn->guard.fault.reason);
+		refuse_fault(conn, fault.reason);
 		return false;
 	case GUARD_COMPLETE:
 	default:
 		break;
 	}
-	if (head_request(&conn->arena, &conn->guard,
-			 bytes_slice(buf_view(in), 0, head_len), &conn->request,
-			 &proxy_authorization, &fault) < 0) {
-		refuse_fault(conn, fault.reason);
-		return false;
-	}
-	buf_consume(in, head_len);
 	conn->is_body_over = conn->request.framing == FRAMING_NONE ||
 			     (conn->request.framing == FRAMING_LENGTH &&
 			      conn->request.body_len == 0);
@@ -166,34 +160,6 @@ static void request_done(struct web_conn *conn)
 
 /* ---- answers ---- */
 
-/* RFC 9110's words for what we send. */
-static const char *reason_of(unsigned status)
-{
-	static const struct {
-		unsigned status;
-		const char *reason;
-	} reasons[] = {
-		{200, "OK"},
-		{202, "Accepted"},
-		{204, "No Content"},
-		{400, "Bad Request"},
-		{401, "Unauthorized"},
-		{403, "Forbidden"},
-		{404, "Not Found"},
-		{405, "Method Not Allowed"},
-		{406, "Not Acceptable"},
-		{408, "Request Timeout"},
-		{413, "Content Too Large"},
-		{415, "Unsupported Media Type"},
-		{429, "Too Many Requests"},
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
-		if (reasons[i].status == status)
-			return reasons[i].reason;
-	return "Internal Server Error";
-}
-
 struct head {
 	unsigned status;
 	const char *type; /* or NULL */
@@ -208,7 +174,7 @@ static int add_head(struct web_conn *conn, struct buf *out,
 	struct field items[5];
 	struct response response = {
 		.status = head->status,
-		.reason = bytes_str(reason_of(head->status)),
+		.reason = write_reason(head->status),
 		.fields = {items, 0, ARRAY_SIZE(items)},
 		.framing = head->framing,
 		.body_len = head->len,

@@ -2,12 +2,11 @@
 
 #include "cli/mcp/server.h"
 #include "cli/mcp/web_parts.h"
+#include "gateway/http/write.h"
 
 #define TYPE_JSON   "application/json"
 #define TYPE_EVENTS "text/event-stream"
 #define PATH	    "/mcp"
-
-static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
 
 static struct bytes field_of(const struct web_conn *conn, const char *name)
 {
@@ -113,7 +112,7 @@ static void begin_post(struct web_conn *conn)
 		   request->body_len > WEB_BODY_MAX) {
 		refuse(conn, 413, "the body is larger than 4 MiB");
 	} else if (request->expects_continue && !conn->is_body_over &&
-		   io_write(conn->io, bytes_str(go_on)) < 0) {
+		   io_write(conn->io, bytes_str(WRITE_CONTINUE)) < 0) {
 		web_conn_close(conn);
 	} else {
 		conn->state = WEB_BODY;

@@ -10,37 +10,6 @@
 
 #define DETAIL_MAX 512
 
-/* RFC 9110's words for what we send. */
-static const char *reason_of(unsigned status)
-{
-	static const struct {
-		unsigned status;
-		const char *reason;
-	} reasons[] = {
-		{200, "OK"},
-		{201, "Created"},
-		{204, "No Content"},
-		{400, "Bad Request"},
-		{403, "Forbidden"},
-		{404, "Not Found"},
-		{405, "Method Not Allowed"},
-		{408, "Request Timeout"},
-		{409, "Conflict"},
-		{413, "Content Too Large"},
-		{422, "Unprocessable Content"},
-		{429, "Too Many Requests"},
-		{431, "Request Header Fields Too Large"},
-		{500, "Internal Server Error"},
-		{503, "Service Unavailable"},
-		{504, "Gateway Timeout"},
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
-		if (reasons[i].status == status)
-			return reasons[i].reason;
-	return "Error";
-}
-
 /* ---- whole answers ---- */
 
 static int write_answer(struct buf *out, struct conn *conn, unsigned status,
@@ -52,7 +21,7 @@ static int write_answer(struct buf *out, struct conn *conn, unsigned status,
 	};
 	const struct response response = {
 		.status = status,
-		.reason = bytes_str(reason_of(status)),
+		.reason = write_reason(status),
 		.fields = {items, type ? 2 : 0, ARRAY_SIZE(items)},
 		.framing = type ? FRAMING_LENGTH : FRAMING_NONE,
 		.body_len = body.len,
@@ -117,9 +86,11 @@ static json_t *text_of(const char *text)
 
 static json_t *problem_of(unsigned status, const char *detail)
 {
-	return json_pack("{s:s, s:s, s:i, s:o}", "type", "about:blank", "title",
-			 reason_of(status), "status", (int)status, "detail",
-			 text_of(detail));
+	struct bytes title = write_reason(status);
+
+	return json_pack("{s:s, s:s%, s:i, s:o}", "type", "about:blank",
+			 "title", title.data, title.len, "status", (int)status,
+			 "detail", text_of(detail));
 }
 
 void conn_refuse(struct conn *conn, unsigned status, const char *format, ...)

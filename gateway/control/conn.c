@@ -10,10 +10,9 @@
 #include "gateway/control/attach.h"
 #include "gateway/control/session_check.h"
 #include "gateway/http/head.h"
+#include "gateway/http/write.h"
 
 #define ARENA_MAX (HEAD_ARENA_BYTES + CONN_BODY_MAX)
-
-static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
 
 static const struct io_limits limits = {
 	.in_max = 64 * 1024,
@@ -206,7 +205,7 @@ static void begin_body(struct conn *conn)
 	}
 	body_decoder_init(&conn->decoder, request->framing, request->body_len);
 	if (request->expects_continue && request->framing != FRAMING_NONE &&
-	    io_write(conn->io, bytes_str(go_on)) < 0)
+	    io_write(conn->io, bytes_str(WRITE_CONTINUE)) < 0)
 		conn_close(conn);
 }
 
@@ -216,28 +215,22 @@ static bool read_head(struct conn *conn)
 	struct buf *in = io_in(conn->io);
 	struct bytes proxy_authorization;
 	struct http_fault fault;
-	size_t head_len = 0;
 
-	switch (guard_scan(&conn->guard, buf_view(in), &head_len)) {
+	switch (head_take_request(&conn->arena, &conn->guard, in,
+				  &conn->request, &proxy_authorization,
+				  &fault)) {
 	case GUARD_MORE:
 		if (buf_len(in) > 0 && !conn->has_begun)
 			io_deadline(conn->io, CONN_HEAD_MS);
 		conn->has_begun = buf_len(in) > 0;
 		return false;
 	case GUARD_INVALID:
-		refuse_fault(conn, &conn->guard.fault);
+		refuse_fault(conn, &fault);
 		return false;
 	case GUARD_COMPLETE:
 	default:
 		break;
 	}
-	if (head_request(&conn->arena, &conn->guard,
-			 bytes_slice(buf_view(in), 0, head_len), &conn->request,
-			 &proxy_authorization, &fault) < 0) {
-		refuse_fault(conn, &fault);
-		return false;
-	}
-	buf_consume(in, head_len);
 	if (may_begin(conn))
 		begin_body(conn);
 	return true;

@@ -13,8 +13,7 @@ void conn_continue(struct conn *conn)
 	if (!conn->request.expects_continue || conn->body_done)
 		return;
 	conn->request.expects_continue = false;
-	(void)io_write(conn->client,
-		       bytes_str("HTTP/1.1 100 Continue\r\n\r\n"));
+	(void)io_write(conn->client, bytes_str(WRITE_CONTINUE));
 }
 
 /* One slice, or the body's end, through filter_up to sink. */

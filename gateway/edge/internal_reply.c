@@ -6,36 +6,12 @@
 
 #define PROBLEM_TYPE "application/problem+json"
 
-static const char *title_of(unsigned status)
-{
-	switch (status) {
-	case 200:
-		return "OK";
-	case 201:
-		return "Created";
-	case 400:
-		return "Bad Request";
-	case 403:
-		return "Forbidden";
-	case 404:
-		return "Not Found";
-	case 405:
-		return "Method Not Allowed";
-	case 409:
-		return "Conflict";
-	case 429:
-		return "Too Many Requests";
-	default:
-		return "Service Unavailable";
-	}
-}
-
 static int write_head(struct conn *conn, struct buf *out, unsigned status,
 		      const struct fields *fields, size_t body_len)
 {
 	const struct response response = {
 		.status = status,
-		.reason = bytes_str(title_of(status)),
+		.reason = write_reason(status),
 		.fields = *fields,
 		.framing = FRAMING_LENGTH,
 		.body_len = body_len,
@@ -92,9 +68,11 @@ static enum step reply_json(struct conn *conn, unsigned status,
 
 static json_t *problem_of(unsigned status, const char *detail)
 {
-	return json_pack("{s:s, s:s, s:i, s:s}", "type", "about:blank", "title",
-			 title_of(status), "status", (int)status, "detail",
-			 detail);
+	struct bytes title = write_reason(status);
+
+	return json_pack("{s:s, s:s%, s:i, s:s}", "type", "about:blank",
+			 "title", title.data, title.len, "status", (int)status,
+			 "detail", detail);
 }
 
 enum step internal_problem(struct conn *conn, unsigned status,

@@ -241,6 +241,25 @@ int head_request(struct arena *arena, const struct guard *guard,
 	return check_services(request, &guard->facts, &parsed, fault);
 }
 
+enum guard_result head_take_request(struct arena *arena, struct guard *guard,
+				    struct buf *in, struct request *request,
+				    struct bytes *proxy_authorization,
+				    struct http_fault *fault)
+{
+	size_t len = 0;
+	enum guard_result result = guard_scan(guard, buf_view(in), &len);
+
+	if (result == GUARD_INVALID)
+		*fault = guard->fault;
+	if (result != GUARD_COMPLETE)
+		return result;
+	if (head_request(arena, guard, bytes_slice(buf_view(in), 0, len),
+			 request, proxy_authorization, fault) < 0)
+		return GUARD_INVALID;
+	buf_consume(in, len);
+	return GUARD_COMPLETE;
+}
+
 static bool has_no_body(const struct response *response,
 			struct bytes request_method)
 {

@@ -11,6 +11,7 @@
 #define GATEWAY_HTTP_HEAD_H
 
 #include "common/arena.h"
+#include "common/buf.h"
 #include "gateway/http/guard.h"
 
 /* What one head takes of an arena at most. */
@@ -44,6 +45,16 @@ bool head_method_is_known(struct bytes method);
 int head_request(struct arena *arena, const struct guard *guard,
 		 struct bytes head, struct request *request,
 		 struct bytes *proxy_authorization, struct http_fault *fault);
+
+/*
+ * guard_scan() and head_request() of the request that stands first in `in`,
+ * which is taken off it. GUARD_MORE: it is not whole yet, come again when
+ * bytes were added; GUARD_INVALID: *fault says why.
+ */
+enum guard_result head_take_request(struct arena *arena, struct guard *guard,
+				    struct buf *in, struct request *request,
+				    struct bytes *proxy_authorization,
+				    struct http_fault *fault);
 
 /*
  * Parse a response to a request with that method. 0, or -1 with *fault

@@ -190,3 +190,44 @@ int write_response(struct buf *out, const struct response *response,
 		return -1;
 	return write_end(out);
 }
+
+struct bytes write_reason(unsigned status)
+{
+	static const struct {
+		unsigned status;
+		const char *reason;
+	} reasons[] = {
+		{101, "Switching Protocols"},
+		{200, "OK"},
+		{201, "Created"},
+		{202, "Accepted"},
+		{204, "No Content"},
+		{206, "Partial Content"},
+		{400, "Bad Request"},
+		{401, "Unauthorized"},
+		{403, "Forbidden"},
+		{404, "Not Found"},
+		{405, "Method Not Allowed"},
+		{406, "Not Acceptable"},
+		{408, "Request Timeout"},
+		{409, "Conflict"},
+		{412, "Precondition Failed"},
+		{413, "Content Too Large"},
+		{415, "Unsupported Media Type"},
+		{416, "Range Not Satisfiable"},
+		{422, "Unprocessable Content"},
+		{426, "Upgrade Required"},
+		{429, "Too Many Requests"},
+		{431, "Request Header Fields Too Large"},
+		{500, "Internal Server Error"},
+		{501, "Not Implemented"},
+		{502, "Bad Gateway"},
+		{503, "Service Unavailable"},
+		{504, "Gateway Timeout"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
+		if (reasons[i].status == status)
+			return bytes_str(reasons[i].reason);
+	return bytes_str("Status");
+}

@@ -29,6 +29,12 @@ int write_framing(struct buf *out, enum framing framing, uint64_t body_len);
 /* The empty line. */
 int write_end(struct buf *out);
 
+/* RFC 9110 10.1.1: go on with the body. */
+#define WRITE_CONTINUE "HTTP/1.1 100 Continue\r\n\r\n"
+
+/* RFC 9110 15's words for a status that we send; "Status" for another. */
+struct bytes write_reason(unsigned status);
+
 /* A whole request head in origin-form for an upstream: normalised path,
  * Host from target, request->fields, framing ("Content-Length: 0" for a
  * POST, PUT or PATCH without body). Never a CONNECT. */

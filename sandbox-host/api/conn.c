@@ -96,28 +96,22 @@ static bool read_head(struct conn *conn)
 	struct buf *in = io_in(conn->io);
 	struct bytes proxy_authorization;
 	struct http_fault fault;
-	size_t head_len = 0;
 
-	switch (guard_scan(&conn->guard, buf_view(in), &head_len)) {
+	switch (head_take_request(&conn->arena, &conn->guard, in,
+				  &conn->request, &proxy_authorization,
+				  &fault)) {
 	case GUARD_MORE:
 		if (buf_len(in) > 0 && !conn->has_begun)
 			io_deadline(conn->io, CONN_HEAD_MS);
 		conn->has_begun = buf_len(in) > 0;
 		return false;
 	case GUARD_INVALID:
-		refuse_fault(conn, &conn->guard.fault);
+		refuse_fault(conn, &fault);
 		return false;
 	case GUARD_COMPLETE:
 	default:
 		break;
 	}
-	if (head_request(&conn->arena, &conn->guard,
-			 bytes_slice(buf_view(in), 0, head_len), &conn->request,
-			 &proxy_authorization, &fault) < 0) {
-		refuse_fault(conn, &fault);
-		return false;
-	}
-	buf_consume(in, head_len);
 	conn_begin(conn);
 	return true;
 }

@@ -10,46 +10,6 @@
 
 #define TYPE_JSON "application/json"
 
-/* RFC 9110's words for what we send. */
-static const char *reason_of(unsigned status)
-{
-	static const struct {
-		unsigned status;
-		const char *reason;
-	} reasons[] = {
-		{101, "Switching Protocols"},
-		{200, "OK"},
-		{201, "Created"},
-		{202, "Accepted"},
-		{204, "No Content"},
-		{206, "Partial Content"},
-		{400, "Bad Request"},
-		{401, "Unauthorized"},
-		{403, "Forbidden"},
-		{404, "Not Found"},
-		{405, "Method Not Allowed"},
-		{408, "Request Timeout"},
-		{409, "Conflict"},
-		{412, "Precondition Failed"},
-		{413, "Content Too Large"},
-		{416, "Range Not Satisfiable"},
-		{422, "Unprocessable Content"},
-		{426, "Upgrade Required"},
-		{429, "Too Many Requests"},
-		{431, "Request Header Fields Too Large"},
-		{500, "Internal Server Error"},
-		{501, "Not Implemented"},
-		{502, "Bad Gateway"},
-		{503, "Service Unavailable"},
-		{504, "Gateway Timeout"},
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
-		if (reasons[i].status == status)
-			return reasons[i].reason;
-	return "Status";
-}
-
 /* ---- the head ---- */
 
 void exchange_add_field(struct exchange *exchange, const char *name,
@@ -78,7 +38,7 @@ int reply_head(struct buf *out, const struct exchange *exchange,
 	struct field items[EXCHANGE_FIELDS_MAX + 2];
 	struct response response = {
 		.status = head->status,
-		.reason = bytes_str(reason_of(head->status)),
+		.reason = write_reason(head->status),
 		.fields = {items, 0, ARRAY_SIZE(items)},
 		.framing = head->framing,
 		.body_len = head->len,

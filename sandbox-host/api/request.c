@@ -1,11 +1,10 @@
 #include "common/log.h"
+#include "gateway/http/write.h"
 #include "sandbox-host/api/auth.h"
 #include "sandbox-host/api/conn.h"
 #include "sandbox-host/api/decode.h"
 
 #define REQUEST_ID_MAX (sizeof(((struct exchange *)NULL)->request_id) - 1)
-
-static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
 
 void conn_refuse(struct conn *conn, unsigned status, const char *code,
 		 const char *message)
@@ -127,7 +126,7 @@ void conn_begin(struct conn *conn)
 		return;
 	body_decoder_init(&conn->decoder, request->framing, request->body_len);
 	if (request->expects_continue && !conn->is_body_over &&
-	    io_write(conn->io, bytes_str(go_on)) < 0) {
+	    io_write(conn->io, bytes_str(WRITE_CONTINUE)) < 0) {
 		conn_close(conn);
 		return;
 	}

@@ -338,6 +338,67 @@ static void head_refuses_options_that_reach_past_the_hop(void **state)
 	check_twins(hops, ARRAY_SIZE(hops), NULL);
 }
 
+static void a_head_is_taken_off_the_input_once_it_is_whole(void **state)
+{
+	static const char text[] = "GET /a HTTP/1.1\r\nHost: h\r\n\r\n";
+	auto_type(buf_release) struct buf in;
+	auto_type(arena_release) struct arena arena;
+	struct bytes proxy_authorization;
+	struct request request;
+	struct http_fault fault;
+	struct guard guard;
+
+	(void)state;
+	arena_init(&arena, HEAD_ARENA_BYTES);
+	buf_init(&in, 256);
+	guard_init(&guard, GUARD_REQUEST);
+	for (size_t i = 0; i < sizeof(text) - 2; i++) {
+		assert_int_equal(buf_add(&in, bytes_from(text + i, 1)), 0);
+		assert_int_equal(
+			head_take_request(&arena, &guard, &in, &request,
+					  &proxy_authorization, &fault),
+			GUARD_MORE);
+	}
+	assert_int_equal(buf_add_str(&in, "\nnext"), 0);
+	assert_int_equal(head_take_request(&arena, &guard, &in, &request,
+					   &proxy_authorization, &fault),
+			 GUARD_COMPLETE);
+	assert_true(bytes_is(request.path, "/a"));
+	assert_true(bytes_is(buf_view(&in), "next"));
+}
+
+/* What the guard refuses, and what the parser does. */
+static void a_head_that_is_refused_stays_where_it_is(void **state)
+{
+	static const char *const texts[] = {
+		"GET /a HTTP/1.1\r\nHost: h\n\r\n",
+		"TRACE /a HTTP/1.1\r\nHost: h\r\n\r\n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		auto_type(buf_release) struct buf in;
+		auto_type(arena_release) struct arena arena;
+		struct bytes proxy_authorization;
+		struct request request;
+		struct http_fault fault = {0};
+		struct guard guard;
+
+		arena_init(&arena, HEAD_ARENA_BYTES);
+		buf_init(&in, 256);
+		guard_init(&guard, GUARD_REQUEST);
+		assert_int_equal(buf_add_str(&in, texts[i]), 0);
+		assert_int_equal(
+			head_take_request(&arena, &guard, &in, &request,
+					  &proxy_authorization, &fault),
+			GUARD_INVALID);
+		assert_int_equal(fault.constraint,
+				 i ? CONSTRAINT_method_unknown
+				   : CONSTRAINT_request_malformed);
+		assert_true(bytes_is(buf_view(&in), texts[i]));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -346,6 +407,9 @@ int main(void)
 		cmocka_unit_test(head_refuses_start_lines_that_are_not_strict),
 		cmocka_unit_test(head_refuses_hosts_that_do_not_agree),
 		cmocka_unit_test(head_refuses_options_that_reach_past_the_hop),
+		cmocka_unit_test(
+			a_head_is_taken_off_the_input_once_it_is_whole),
+		cmocka_unit_test(a_head_that_is_refused_stays_where_it_is),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
