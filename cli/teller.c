@@ -160,11 +160,13 @@ static bool on_line(struct bytes line, void *owner)
 	return true;
 }
 
-static void listen_to(struct listener *listener, const char *what, int until)
+/* 0 when all was heard that `what` has. */
+static int listen_to(struct listener *listener, const char *what, int until)
 {
 	struct client client;
 	char path[PATH_BYTES];
 	struct err err;
+	int heard;
 
 	(void)snprintf(path, sizeof(path),
 		       "/v1/%s?session=%s%s&after=%" JSON_INTEGER_FORMAT, what,
@@ -172,10 +174,11 @@ static void listen_to(struct listener *listener, const char *what, int until)
 		       listener->events.fd >= 0 ? "" : "&denied=1",
 		       listener->sequence);
 	if (client_open_within(&client, TELLER_CONNECT_MS, &err) < 0)
-		return;
+		return -1;
 	client.until = until;
-	(void)client_follow(&client, path, on_line, listener, &err);
+	heard = client_follow(&client, path, on_line, listener, &err);
 	client_close(&client);
+	return heard;
 }
 
 /* The control that knew that the run holds the session may be gone. */
@@ -202,7 +205,7 @@ static void follow(struct listener *listener)
 		json_int_t before = listener->sequence;
 		uint64_t since = clock_monotonic_ms();
 
-		listen_to(listener, "events", listener->stop);
+		(void)listen_to(listener, "events", listener->stop);
 		if (listener->sequence != before ||
 		    clock_monotonic_ms() - since > TELLER_RETRY_MAX_MS)
 			pause_ms = TELLER_RETRY_MS;
@@ -212,6 +215,20 @@ static void follow(struct listener *listener)
 		if (pause_ms > TELLER_RETRY_MAX_MS)
 			pause_ms = TELLER_RETRY_MAX_MS;
 		hold(listener);
+	}
+}
+
+/* What was stored when the command had ended. Control may be away, or too
+ * busy for it just then. */
+static void tell_rest(struct listener *listener)
+{
+	const struct timespec pause = {.tv_nsec = TELLER_RETRY_MS * 1000000};
+	uint64_t until = clock_monotonic_ms() + TELLER_REST_MS;
+
+	while (listen_to(listener, "audit", -1) < 0) {
+		if (clock_monotonic_ms() > until || is_orphaned(listener->stop))
+			return;
+		(void)nanosleep(&pause, NULL);
 	}
 }
 
@@ -286,7 +303,7 @@ _Noreturn static void tell_all(struct listener *listener, pid_t run)
 		sandbox_sweep(run);
 		end_session(listener->session);
 	} else {
-		listen_to(listener, "audit", -1);
+		tell_rest(listener);
 	}
 	_exit(0);
 }

@@ -19,6 +19,7 @@
  * command has ended. */
 #define TELLER_STALLED_MS   2000
 #define TELLER_LAST_MS	    10000 /* for all of what is left to tell */
+#define TELLER_REST_MS	    2000  /* for asking what that is */
 #define TELLER_CONNECT_MS   1000
 #define TELLER_RETRY_MS	    50 /* control is away: first pause */
 #define TELLER_RETRY_MAX_MS 2000
