@@ -68,116 +68,6 @@ bool isolated_refuse(struct exchange *exchange, const char *what)
 	return false;
 }
 
-/* What would open more of the sandbox, or another user's. */
-static bool check_absent(struct exchange *exchange, const json_t *body)
-{
-	static const char *const names[] = {"extra_writable", "binds",
-					    "env_passthrough", "uid", "gid"};
-	struct bytes uid_mode = {0};
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		const json_t *value = json_object_get(body, names[i]);
-
-		if (!value || json_is_null(value) ||
-		    (json_is_array(value) && json_array_size(value) == 0))
-			continue;
-		exchange_fail(exchange, 501, "NOT_SUPPORTED",
-			      "%s is not supported: an isolated session has "
-			      "the user, variables and files of its sandbox",
-			      names[i]);
-		return false;
-	}
-	if (!execd_text(exchange, body, "uid_mode", false, &uid_mode))
-		return false;
-	if (uid_mode.len == 0 || bytes_is(uid_mode, "setpriv"))
-		return true;
-	exchange_fail(exchange, 501, "NOT_SUPPORTED",
-		      "uid_mode is always \"setpriv\"");
-	return false;
-}
-
-static bool take_mode(struct exchange *exchange, const json_t *workspace,
-		      uint8_t *mode)
-{
-	static const struct {
-		const char *name;
-		enum request_mode mode;
-	} table[] = {
-		{"rw", REQUEST_MODE_WRITE},
-		{"overlay", REQUEST_MODE_OVERLAY},
-		{"ro", REQUEST_MODE_READ},
-	};
-	struct bytes name = bytes_str("overlay");
-
-	if (!execd_text(exchange, workspace, "mode", false, &name))
-		return false;
-	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
-		if (bytes_is(name, table[i].name)) {
-			*mode = (uint8_t)table[i].mode;
-			return true;
-		}
-	return isolated_refuse(
-		exchange,
-		"workspace.mode must be \"rw\", \"overlay\" or \"ro\"");
-}
-
-/* What is wanted, while its sandbox is being made; of the request's arena. */
-struct wish {
-	struct host_isolate asked;
-	struct bytes profile;
-	uint64_t idle_s;
-	uint64_t reach_changes; /* when it was asked for */
-};
-
-static bool take_workspace(struct exchange *exchange, const json_t *body,
-			   struct host_isolate *wanted)
-{
-	const json_t *workspace = json_object_get(body, "workspace");
-
-	if (!json_is_object(workspace))
-		return isolated_refuse(exchange, "workspace must be an object");
-	if (!execd_text(exchange, workspace, "path", true,
-			&wanted->workspace) ||
-	    !take_mode(exchange, workspace, &wanted->mode))
-		return false;
-	while (wanted->workspace.len > 1 &&
-	       wanted->workspace.data[wanted->workspace.len - 1] == '/')
-		wanted->workspace.len--;
-	if (wanted->workspace.data[0] == '/' &&
-	    wanted->workspace.len <= REQUEST_PATH_MAX)
-		return true;
-	return isolated_refuse(exchange,
-			       "workspace.path must be an absolute path");
-}
-
-static bool take_profile(struct exchange *exchange, const json_t *body,
-			 struct bytes *profile)
-{
-	*profile = bytes_str("strict");
-	if (!execd_text(exchange, body, "profile", false, profile))
-		return false;
-	return bytes_is(*profile, "strict") || bytes_is(*profile, "balanced") ||
-	       isolated_refuse(exchange,
-			       "profile must be \"strict\" or \"balanced\"");
-}
-
-static bool take_wish(struct exchange *exchange, const json_t *body,
-		      struct wish *wish)
-{
-	bool has_network = false;
-
-	wish->idle_s = ISOLATED_IDLE_S;
-	if (!take_workspace(exchange, body, &wish->asked) ||
-	    !take_profile(exchange, body, &wish->profile) ||
-	    !execd_flag(exchange, body, "share_net", &has_network) ||
-	    !execd_number(exchange, body, "idle_timeout_seconds",
-			  ISOLATED_IDLE_MAX_S, &wish->idle_s))
-		return false;
-	wish->asked.id = exchange->sandbox;
-	wish->asked.is_offline = !has_network;
-	return check_absent(exchange, body);
-}
-
 static bool has_room(struct exchange *exchange, const struct execd *execd)
 {
 	const struct isolated *isolated;
@@ -193,25 +83,8 @@ static bool has_room(struct exchange *exchange, const struct execd *execd)
 	return false;
 }
 
-static const char *mode_name(uint8_t mode)
-{
-	if (mode == REQUEST_MODE_OVERLAY)
-		return "overlay";
-	return mode == REQUEST_MODE_WRITE ? "rw" : "ro";
-}
-
-static json_t *made_with(const struct wish *wish)
-{
-	return json_pack("{s:o, s:{s:o, s:s}, s:b, s:s, s:I}", "profile",
-			 shown_text(wish->profile), "workspace", "path",
-			 shown_text(wish->asked.workspace), "mode",
-			 mode_name(wish->asked.mode), "share_net",
-			 !wish->asked.is_offline, "uid_mode", "setpriv",
-			 "idle_timeout_seconds", (json_int_t)wish->idle_s);
-}
-
 static struct isolated *add(struct exchange *exchange, struct bytes id,
-			    const struct wish *wish)
+			    const struct isolated_wish *wish)
 {
 	struct execd *execd = exchange->api->execd;
 	struct isolated *isolated = calloc(1, sizeof(*isolated));
@@ -223,7 +96,8 @@ static struct isolated *add(struct exchange *exchange, struct bytes id,
 		return NULL;
 	}
 	isolated->execd = execd;
-	isolated->made_with = made_with(wish);
+	isolated->made_with = json_loadb((const char *)wish->echo.data,
+					 wish->echo.len, 0, NULL);
 	isolated->has_network = !wish->asked.is_offline;
 	isolated->created_ms = clock_wall_ms();
 	isolated->used_ms = clock_monotonic_ms();
@@ -239,7 +113,7 @@ static struct isolated *add(struct exchange *exchange, struct bytes id,
 static void on_made(struct exchange *exchange, const void *message, int *fd)
 {
 	const struct host_sandbox *sandbox = message;
-	const struct wish *wish = exchange->task;
+	const struct isolated_wish *wish = exchange->task;
 	struct isolated *isolated;
 	json_t *all;
 
@@ -266,7 +140,7 @@ static void on_made(struct exchange *exchange, const void *message, int *fd)
 	exchange_reply_json(exchange, 201, all);
 }
 
-static void make(struct exchange *exchange, struct wish *wish)
+static void make(struct exchange *exchange, struct isolated_wish *wish)
 {
 	const struct exchange_question question = {
 		.type = MSG_HOST_ISOLATE,
@@ -283,7 +157,7 @@ static void make(struct exchange *exchange, struct wish *wish)
 static void post_session(struct exchange *exchange)
 {
 	struct execd *execd = execd_of(exchange);
-	struct wish *wish;
+	struct isolated_wish *wish;
 	json_t *body;
 
 	if (!execd || !has_room(exchange, execd) ||
@@ -292,7 +166,7 @@ static void post_session(struct exchange *exchange)
 	wish = arena_alloc(exchange->arena, sizeof(*wish));
 	if (!wish)
 		exchange_fail_memory(exchange);
-	else if (take_wish(exchange, body, wish))
+	else if (isolated_take_wish(exchange, body, wish))
 		make(exchange, wish);
 	json_decref(body);
 }

@@ -7,6 +7,7 @@
 #define SANDBOX_HOST_API_EXECD_ISOLATED_H
 
 #include "sandbox-host/api/execd_session.h"
+#include "sandbox-host/flow/messages_isolated.h"
 
 #define ISOLATED_IDLE_S	    (30 * 60) /* where nothing else is said */
 #define ISOLATED_IDLE_MAX_S (24 * 3600)
@@ -36,6 +37,21 @@ void isolated_end_networked(struct api *api, struct bytes sandbox);
 
 /* 400, with what. Returns false. */
 bool isolated_refuse(struct exchange *exchange, const char *what);
+
+/* ---- execd_isolated_wish.c ---- */
+
+/* What is wanted, while its sandbox is being made; of the request's arena. */
+struct isolated_wish {
+	struct host_isolate asked;
+	struct bytes profile;
+	uint64_t idle_s;
+	uint64_t reach_changes; /* when it was asked for */
+	struct bytes echo;	/* JSON: as a client is told */
+};
+
+/* Read it from a body (zeroed before). False: the request is answered. */
+bool isolated_take_wish(struct exchange *exchange, const json_t *body,
+			struct isolated_wish *wish);
 
 /* ---- execd_isolated_run.c ---- */
 

@@ -119,16 +119,11 @@ static void on_outcome(struct rpc_outcome *outcome, void *owner)
 void isolate_begin(struct entry *entry, const struct host_isolate *wanted,
 		   struct rpc_ticket ticket)
 {
-	const struct supervisor_isolate asked = {
-		.workspace = wanted->workspace,
-		.mode = wanted->mode,
-		.is_offline = wanted->is_offline,
-		.image = entry->sandbox.image,
-	};
+	struct host_isolate asked = *wanted;
 	struct isolation *isolation = calloc(1, sizeof(*isolation));
 	const struct rpc_call call = {
 		.type = MSG_SUPERVISOR_ISOLATE,
-		.schema = &supervisor_isolate_schema,
+		.schema = &host_isolate_schema,
 		.message = &asked,
 		.fd = -1,
 		.reply_schema = &wire_empty_schema,
@@ -138,6 +133,7 @@ void isolate_begin(struct entry *entry, const struct host_isolate *wanted,
 	};
 	struct err err;
 
+	asked.image = entry->sandbox.image;
 	if (!isolation) {
 		rpc_refuse(ticket, HOST_REFUSED_FULL, "no memory");
 		return;

@@ -63,7 +63,7 @@ enum host_msg_type {
 	MSG_SUPERVISOR_CONNECT,	      /* host_port -> empty + fd */
 	MSG_SUPERVISOR_PORT,	      /* host_port -> host_address */
 	MSG_SUPERVISOR_METRICS = 345, /* empty -> host_metrics */
-	MSG_SUPERVISOR_ISOLATE,	      /* supervisor_isolate -> empty + fd:
+	MSG_SUPERVISOR_ISOLATE,	      /* host_isolate -> empty + fd:
 					 sandbox_request */
 	/* a supervisor -> sallyport-host, notifications */
 	MSG_SUPERVISOR_STATE = 338, /* supervisor_state: it became that */

@@ -4,24 +4,36 @@
 
 #define LIST_ARENA_MAX (4 * REQUEST_BYTES_MAX)
 
+static const struct wire_field bind_fields[] = {
+	WIRE_BYTES(struct isolate_bind, source, ISOLATED_PATH_MAX),
+	WIRE_BYTES(struct isolate_bind, target, ISOLATED_PATH_MAX),
+	WIRE_BOOL(struct isolate_bind, is_read_only),
+};
+static const struct wire_schema bind_schema =
+	WIRE_SCHEMA("isolate-bind", struct isolate_bind, bind_fields);
+
+static const struct wire_field key_fields[] = {
+	WIRE_BYTES(struct text_item, text, ISOLATED_KEY_MAX),
+};
+static const struct wire_schema key_schema =
+	WIRE_SCHEMA("isolate-key", struct text_item, key_fields);
+
 static const struct wire_field host_isolate_fields[] = {
 	WIRE_TEXT(struct host_isolate, id, 32),
 	WIRE_BYTES(struct host_isolate, workspace, REQUEST_PATH_MAX),
 	WIRE_ENUM(struct host_isolate, mode, REQUEST_MODE_MAX),
 	WIRE_BOOL(struct host_isolate, is_offline),
+	WIRE_LIST(struct host_isolate, binds, ISOLATED_BINDS_MAX, &bind_schema),
+	WIRE_ENUM(struct host_isolate, env, ISOLATE_ENV_MAX),
+	WIRE_LIST(struct host_isolate, keys, ISOLATED_KEYS_MAX, &key_schema),
+	WIRE_BOOL(struct host_isolate, has_uid),
+	WIRE_BOOL(struct host_isolate, has_gid),
+	WIRE_U32(struct host_isolate, uid),
+	WIRE_U32(struct host_isolate, gid),
+	WIRE_TEXT(struct host_isolate, image, REQUEST_NAME_MAX),
 };
 const struct wire_schema host_isolate_schema =
 	WIRE_SCHEMA("host-isolate", struct host_isolate, host_isolate_fields);
-
-static const struct wire_field supervisor_isolate_fields[] = {
-	WIRE_BYTES(struct supervisor_isolate, workspace, REQUEST_PATH_MAX),
-	WIRE_ENUM(struct supervisor_isolate, mode, REQUEST_MODE_MAX),
-	WIRE_BOOL(struct supervisor_isolate, is_offline),
-	WIRE_TEXT(struct supervisor_isolate, image, REQUEST_NAME_MAX),
-};
-const struct wire_schema supervisor_isolate_schema =
-	WIRE_SCHEMA("supervisor-isolate", struct supervisor_isolate,
-		    supervisor_isolate_fields);
 
 static const struct wire_field change_item_fields[] = {
 	WIRE_BYTES(struct change_item, path, REQUEST_PATH_MAX),

@@ -20,21 +20,44 @@
 #define CHANGES_TOLD_MAX  32 /* of a commit's outcomes */
 #define CHANGES_TOLD_PATH 512
 
+#define ISOLATED_BINDS_MAX 16
+#define ISOLATED_PATH_MAX  1023 /* of a bind */
+#define ISOLATED_KEYS_MAX  64	/* of variables */
+#define ISOLATED_KEY_MAX   127
+
+/* What of the sandbox's volumes the session sees elsewhere, too. Absolute
+ * paths inside. */
+struct isolate_bind {
+	struct bytes source, target;
+	bool is_read_only;
+};
+
+/* Which of the variables that the sandbox was given the session has. */
+enum isolate_env {
+	ISOLATE_ENV_ALL,
+	ISOLATE_ENV_ALLOW, /* those of keys */
+	ISOLATE_ENV_DENY,  /* all but those of keys */
+	ISOLATE_ENV_MAX
+};
+
+/* From the API to the daemon, and from there to the sandbox's supervisor. */
 struct host_isolate {
 	struct bytes id;	/* of the sandbox beside which it is made */
 	struct bytes workspace; /* that one's, as it is named inside */
 	uint8_t mode;		/* enum request_mode, but not that of policy */
 	bool is_offline;
+	const struct isolate_bind *binds;
+	size_t binds_count;
+	uint8_t env; /* enum isolate_env */
+	const struct text_item *keys;
+	size_t keys_count;
+	/* The user that it must have, which is the sandbox's own anyway. */
+	bool has_uid, has_gid;
+	uint32_t uid, gid;
+	struct bytes image; /* the daemon's to say: what its root is; empty:
+			       the host's own */
 };
 extern const struct wire_schema host_isolate_schema;
-
-struct supervisor_isolate {
-	struct bytes workspace;
-	uint8_t mode;
-	bool is_offline;
-	struct bytes image; /* that its root is; empty: the host's own */
-};
-extern const struct wire_schema supervisor_isolate_schema;
 
 /* In the order of enum overlay_kind and enum overlay_type. */
 enum change_kind {

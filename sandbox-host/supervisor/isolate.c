@@ -11,6 +11,7 @@
 
 #define CONTROL_WAIT_MS 1000
 #define PATH_BYTES	160
+#define SEAL_ARENA_MAX	(256 * 1024)
 
 static const enum policy_workspace_mode modes[REQUEST_MODE_MAX] = {
 	[REQUEST_MODE_WRITE] = WORKSPACE_WRITE,
@@ -60,8 +61,8 @@ static int read_policy(const struct supervisor *supervisor, struct reply *reply,
 }
 
 static int seal(const struct supervisor *supervisor,
-		const struct supervisor_isolate *asked, struct bytes policy,
-		struct err *err)
+		const struct host_isolate *asked, struct bytes policy,
+		struct arena *arena, struct err *err)
 {
 	const struct text_pair of = {
 		.name = bytes_str(ISOLATED_OF_KEY),
@@ -69,6 +70,8 @@ static int seal(const struct supervisor *supervisor,
 	};
 	struct sandbox_request request = supervisor->request;
 
+	if (isolate_narrow(supervisor, asked, arena, &request, err) < 0)
+		return -1;
 	request.name = (struct bytes){0};
 	request.policy = policy;
 	request.workspace = bytes_str(supervisor->workspace);
@@ -87,8 +90,7 @@ static int seal(const struct supervisor *supervisor,
 }
 
 static bool check(struct supervisor *supervisor,
-		  const struct supervisor_isolate *asked,
-		  struct rpc_ticket ticket)
+		  const struct host_isolate *asked, struct rpc_ticket ticket)
 {
 	const struct sandbox_request wanted = {.mode = asked->mode};
 	/* To be asked, not to be changed. */
@@ -108,21 +110,24 @@ static bool check(struct supervisor *supervisor,
 						  : HOST_REFUSED_UNSUPPORTED,
 			   "%s", err.text);
 	else
-		return true;
+		return isolate_check_user(supervisor, asked, ticket) &&
+		       isolate_check_binds(supervisor, asked, ticket);
 	return false;
 }
 
 void isolate_answer(struct rpc_ticket ticket, const void *message, int *fd,
 		    void *owner)
 {
-	const struct supervisor_isolate *asked = message;
+	const struct host_isolate *asked = message;
 	struct supervisor *supervisor = owner;
 	const struct wire_empty empty = {0};
 	auto_type(reply_release) struct reply reply;
+	auto_type(arena_release) struct arena arena;
 	auto_fd int sealed = -1;
 	struct err err;
 
 	(void)fd;
+	arena_init(&arena, SEAL_ARENA_MAX);
 	reply = (struct reply){0};
 	if (!check(supervisor, asked, ticket))
 		return;
@@ -131,7 +136,7 @@ void isolate_answer(struct rpc_ticket ticket, const void *message, int *fd,
 		return;
 	}
 	sealed = seal(supervisor, asked,
-		      bytes_str(json_text(reply.json, "policy")), &err);
+		      bytes_str(json_text(reply.json, "policy")), &arena, &err);
 	if (sealed < 0)
 		rpc_refuse(ticket, HOST_REFUSED, "%s", err.text);
 	else

@@ -70,6 +70,21 @@ void isolate_answer(struct rpc_ticket ticket, const void *message, int *fd,
 int isolate_set_mode(struct policy *policy,
 		     const struct sandbox_request *request, struct err *err);
 
+/* ---- isolate_wish.c ---- */
+
+/* Can it have that user, and those binds? False: refused. */
+bool isolate_check_user(const struct supervisor *supervisor,
+			const struct host_isolate *asked,
+			struct rpc_ticket ticket);
+bool isolate_check_binds(const struct supervisor *supervisor,
+			 const struct host_isolate *asked,
+			 struct rpc_ticket ticket);
+/* Make of the sandbox's own request, with the volumes and variables that were
+ * asked for; what is new lives in arena. 0, or -1. */
+int isolate_narrow(const struct supervisor *supervisor,
+		   const struct host_isolate *asked, struct arena *arena,
+		   struct sandbox_request *request, struct err *err);
+
 /* ---- changes.c ---- */
 
 /* A channel of MSG_CHANGES_*; its other end. -1 with *err. */

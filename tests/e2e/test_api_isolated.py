@@ -24,7 +24,8 @@ const got = {};
 const can = await box.isolation.capabilities();
 got.can = [can.available, can.commit_supported, can.diff_supported];
 const one = await box.isolation.create({
-  workspace: { path, mode: "overlay" }, idle_timeout_seconds: 900 });
+  workspace: { path, mode: "overlay" }, idle_timeout_seconds: 900,
+  env_passthrough: { mode: "deny", keys: ["NONE"] } });
 await one.run("cd /usr; A=kept");
 const run = await one.run("echo $A $B; pwd; cat " + path + "/base; exit 3",
                           { envs: { B: "it's" } });
@@ -36,7 +37,8 @@ got.outside = (await box.commands.run("ls " + path)).logs.stdout
   .map(l => l.text);
 const state = await one.get();
 got.state = [state.status, state.workspace, state.share_net,
-             state.idle_timeout_seconds, state.profile];
+             state.idle_timeout_seconds, state.profile,
+             state.env_passthrough];
 got.list = (await box.isolation.list()).map(
   s => [s.session_id === one.sessionId, s.status]);
 const again = await box.isolation.attach(one.sessionId);
@@ -53,8 +55,14 @@ console.log(JSON.stringify(got));
 
 
 @pytest.fixture(scope="module")
-def host(gateway, tmp_path_factory):
-    host = Api(gateway, tmp_path_factory.mktemp("iso")).start()
+def volumes(tmp_path_factory):
+    return tmp_path_factory.mktemp("volumes")
+
+
+@pytest.fixture(scope="module")
+def host(gateway, volumes, tmp_path_factory):
+    host = Api(gateway, tmp_path_factory.mktemp("iso"),
+               volumes=[str(volumes)]).start()
     yield host
     host.stop()
     host.check()
@@ -109,7 +117,7 @@ def test_the_sdk_uses_isolated_sessions(host, iso, tmp_path):
         "run": [3, ["kept it's", "/usr", "old"]],
         "late": -1, "read": "inside", "outside": ["base"],
         "state": ["active", {"path": iso.path, "mode": "overlay"}, False,
-                  900, "strict"],
+                  900, "strict", {"mode": "deny", "keys": ["NONE"]}],
         "list": [[True, "active"]], "again": ["kept"], "left": 0,
         "gone": 404, "once": [0, ["old"]],
     }
@@ -282,10 +290,22 @@ def test_nobody_says_that_a_sandbox_is_one(host, iso, session):
     ({"idle_timeout_seconds": -1}, 400),
     ({"idle_timeout_seconds": 1 << 40}, 400),
     ({"binds": [{"source": "/etc"}]}, 501),
+    ({"binds": [{"source": "relative"}]}, 400),
+    ({"binds": [{"source": "/mnt/../etc"}]}, 400),
+    ({"binds": [{"dest": "/mnt"}]}, 400),
+    ({"binds": {"source": "/mnt"}}, 400),
+    ({"binds": 17 * [{"source": "/mnt"}]}, 400),
     ({"extra_writable": ["/etc"]}, 501),
-    ({"uid": 0}, 501),
+    ({"extra_writable": ["/tmp"]}, 501),
+    ({"extra_writable": [1]}, 400),
+    ({"uid": 54321}, 501),
+    ({"uid": -1}, 400),
+    ({"gid": 0}, 400),
     ({"uid_mode": "userns"}, 501),
-    ({"env_passthrough": {"mode": "allow"}}, 501),
+    ({"uid_mode": "root"}, 400),
+    ({"env_passthrough": {"mode": "some"}}, 400),
+    ({"env_passthrough": {"keys": [""]}}, 400),
+    ({"env_passthrough": []}, 400),
 ], ids=str)
 def test_what_can_not_be_is_refused(iso, body, status):
     wanted = {"workspace": {"path": iso.path, "mode": "overlay"}} if body \
@@ -381,6 +401,76 @@ def test_they_are_bounded_when_many_are_asked_for_at_once(host):
     for thread in threads:
         thread.join()
     assert sorted(got) == 8 * [201] + 4 * [429]
+    host.call("DELETE", f"/v1/sandboxes/{iso.box}")
+
+
+# ---- what of its sandbox it sees ----
+
+def test_binds_show_volumes_elsewhere_and_never_more(host, volumes):
+    for name in ("shown/deep", "hidden"):
+        (volumes / name).mkdir(parents=True)
+    (volumes / "shown/deep/file").write_text("shared\n")
+    (volumes / "hidden/file").write_text("secret\n")
+    # A link in what may be written leads out of it.
+    (volumes / "shown/out").symlink_to("../hidden")
+    (volumes / "shown/abs").symlink_to(volumes / "hidden")
+    box = host.make(volumes=[
+        {"name": "w", "mountPath": "/data/w", "subPath": "shown",
+         "host": {"path": str(volumes)}},
+        {"name": "r", "mountPath": "/data/r", "subPath": "shown",
+         "host": {"path": str(volumes)}, "readOnly": True}])
+    iso = Isolated(host, box)
+    binds = [{"source": "/data/w/deep", "dest": "/data/there"},
+             {"source": "/data/w/deep/", "dest": "/data/read",
+              "readonly": True},
+             {"source": "/data/r/deep", "readonly": True}]
+    made = iso.create(binds=binds, extra_writable=["/data/w"])
+    session = made["session_id"]
+    assert made["binds"] == binds and made["extra_writable"] == ["/data/w"]
+    assert iso.ask("GET", session)["binds"] == binds
+    code, lines, _ = iso.run(
+        session, "cat /data/there/file /data/read/file /data/r/deep/file; "
+        "echo new > /data/there/made; echo no > /data/read/made2; "
+        "echo no > /data/r/deep/made3; ls /data/w/deep")
+    assert lines == 3 * ["shared"] + ["file", "made"]
+    assert sorted(os.listdir(volumes / "shown/deep")) == ["file", "made"]
+    iso.close(session)
+    # The same one, to read alone; then what it may not have at all.
+    session = iso.open(binds=[{"source": "/data/w", "readonly": True}])
+    assert iso.run(session, "echo no > /data/w/made4")[0] != 0
+    iso.close(session)
+    for more, status in (
+            ({"extra_writable": ["/data/r"]}, 403),
+            ({"binds": [{"source": "/data/r/deep", "dest": "/data/x"}]}, 403),
+            ({"binds": [{"source": "/data/w2", "dest": "/data/x"}]}, 501),
+            ({"binds": [{"source": iso.path, "dest": "/data/x"}]}, 501)):
+        assert iso.create(status=status, **more)["message"]
+    for link in ("out", "abs", "none"):
+        status, _, text = iso.execd.ask("POST", "/v1/isolated/session", {
+            "workspace": {"path": iso.path}, "binds": [
+                {"source": f"/data/w/{link}", "dest": "/data/x"}]})
+        assert status >= 400, (link, text)
+    assert iso.execd.json("GET", "/v1/isolated/sessions") == {"sessions": []}
+    assert host.call("DELETE", f"/v1/sandboxes/{box}").status == 204
+
+
+def test_it_has_the_variables_that_pass_and_its_sandboxes_user(host):
+    iso = Isolated(host, host.make(env={"ONE": "1", "TWO": "2"}))
+    uid, gid = map(int, iso.execd.run("id -u; id -g")[1])
+    for passes, left in ((None, ["1 2"]),
+                         ({"mode": "allow", "keys": ["TWO"]}, ["- 2"]),
+                         ({"mode": "allow"}, ["- -"]),
+                         ({"mode": "deny", "keys": ["TWO"]}, ["1 -"]),
+                         ({"mode": "deny"}, ["1 2"])):
+        session = iso.open("ro", env_passthrough=passes, uid=uid, gid=gid)
+        shown = iso.ask("GET", session)
+        assert (shown["uid"], shown["gid"]) == (uid, gid)
+        assert shown.get("env_passthrough") == passes
+        assert iso.run(session, "echo ${ONE--} ${TWO--}; id -u; "
+                                "test -n \"$HTTPS_PROXY\"")[:2] == (
+            0, left + [str(uid)])
+        iso.close(session)
+    assert str(uid) in iso.create(uid=uid + 1, status=501)["message"]
     host.call("DELETE", f"/v1/sandboxes/{iso.box}")
 
 

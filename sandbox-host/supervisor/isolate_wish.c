@@ -1,0 +1,212 @@
+/*
+ * What an isolated session was asked for beside its workspace: which volumes
+ * it sees elsewhere, which variables it has, whose user it is. It gets no more
+ * than the sandbox beside which it stands.
+ */
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/cleanup.h"
+#include "sandbox-host/identity.h"
+#include "sandbox-host/supervisor/parts.h"
+
+#define SHOWN_PATH_MAX 200
+
+/* ---- its user ---- */
+
+bool isolate_check_user(const struct supervisor *supervisor,
+			const struct host_isolate *asked,
+			struct rpc_ticket ticket)
+{
+	struct plan_identity inside;
+	struct stat workspace;
+
+	if (!asked->has_uid && !asked->has_gid)
+		return true;
+	if (stat(supervisor->workspace, &workspace) < 0) {
+		rpc_refuse(ticket, HOST_REFUSED, "look at the workspace");
+		return false;
+	}
+	identity_choose(&inside, &workspace);
+	if ((!asked->has_uid || asked->uid == inside.uid) &&
+	    (!asked->has_gid || asked->gid == inside.gid))
+		return true;
+	rpc_refuse(ticket, HOST_REFUSED_UNSUPPORTED,
+		   "uid and gid: a sandbox has one user, which is %u:%u inside",
+		   (unsigned)inside.uid, (unsigned)inside.gid);
+	return false;
+}
+
+/* ---- binds ---- */
+
+/* What of path is below the directory; false: it is not in it. */
+static bool take_below(struct bytes path, struct bytes directory,
+		       struct bytes *rest)
+{
+	while (directory.len > 0 && directory.data[directory.len - 1] == '/')
+		directory.len--;
+	if (!bytes_starts_with(path, directory) ||
+	    (path.len > directory.len && path.data[directory.len] != '/'))
+		return false;
+	*rest = bytes_slice(path, directory.len, path.len);
+	while (rest->len > 0 && rest->data[0] == '/')
+		*rest = bytes_slice(*rest, 1, rest->len);
+	return true;
+}
+
+/* The volume that shows path inside, the deepest one; NULL: none does. */
+static const struct volume_request *
+volume_of(const struct sandbox_request *request, struct bytes path,
+	  struct bytes *rest)
+{
+	const struct volume_request *found = NULL;
+
+	for (size_t i = 0; i < request->volumes_count; i++) {
+		const struct volume_request *volume = &request->volumes[i];
+		struct bytes below;
+
+		if ((found && volume->target.len < found->target.len) ||
+		    !take_below(path, volume->target, &below))
+			continue;
+		found = volume;
+		*rest = below;
+	}
+	return found;
+}
+
+static bool check_bind(const struct sandbox_request *request,
+		       const struct isolate_bind *bind,
+		       struct rpc_ticket ticket)
+{
+	struct bytes rest;
+	const struct volume_request *volume =
+		volume_of(request, bind->source, &rest);
+	struct bytes shown = bytes_slice(bind->source, 0, SHOWN_PATH_MAX);
+
+	if (!volume)
+		rpc_refuse(ticket, HOST_REFUSED_UNSUPPORTED,
+			   "%.*s is in no volume of the sandbox: of its files "
+			   "an isolated session shares volumes and the "
+			   "workspace alone",
+			   BYTES_ARGS(shown));
+	else if (volume->is_read_only && !bind->is_read_only)
+		rpc_refuse(ticket, HOST_REFUSED_FORBIDDEN,
+			   "%.*s is in a volume that the sandbox may only read",
+			   BYTES_ARGS(shown));
+	else
+		return true;
+	return false;
+}
+
+bool isolate_check_binds(const struct supervisor *supervisor,
+			 const struct host_isolate *asked,
+			 struct rpc_ticket ticket)
+{
+	const struct sandbox_request *request = &supervisor->request;
+
+	for (size_t i = 0; i < asked->binds_count; i++)
+		if (!check_bind(request, &asked->binds[i], ticket))
+			return false;
+	if (request->volumes_count + asked->binds_count <= REQUEST_VOLUMES_MAX)
+		return true;
+	rpc_refuse(ticket, HOST_REFUSED_INVALID,
+		   "volumes and binds are at most %d", REQUEST_VOLUMES_MAX);
+	return false;
+}
+
+/* A link that somebody put into a volume leads out of no more than what that
+ * volume shows: what it shows is the source of the new one. */
+static int add_bind(const struct sandbox_request *from,
+		    const struct isolate_bind *bind, struct arena *arena,
+		    struct volume_request *volumes, size_t *count)
+{
+	struct bytes rest = {0};
+	const struct volume_request *volume =
+		volume_of(from, bind->source, &rest);
+	const char *source;
+
+	for (size_t i = 0; i < *count; i++)
+		if (bytes_equal(volumes[i].target, bind->target) &&
+		    bytes_equal(bind->source, bind->target)) {
+			volumes[i].is_read_only |= bind->is_read_only;
+			return 0;
+		}
+	source = arena_format(arena, "%.*s%s%.*s", BYTES_ARGS(volume->source),
+			      volume->sub_path.len ? "/" : "",
+			      BYTES_ARGS(volume->sub_path));
+	if (!source)
+		return -1;
+	volumes[(*count)++] = (struct volume_request){
+		.source = bytes_str(source),
+		.sub_path = rest,
+		.target = bind->target,
+		.is_read_only = bind->is_read_only,
+	};
+	return 0;
+}
+
+static int add_binds(const struct supervisor *supervisor,
+		     const struct host_isolate *asked, struct arena *arena,
+		     struct sandbox_request *request)
+{
+	const struct sandbox_request *from = &supervisor->request;
+	size_t count = from->volumes_count;
+	struct volume_request *volumes = arena_array(
+		arena, count + asked->binds_count + 1, sizeof(*volumes));
+
+	if (!volumes)
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		volumes[i] = from->volumes[i];
+	for (size_t i = 0; i < asked->binds_count; i++)
+		if (add_bind(from, &asked->binds[i], arena, volumes, &count) <
+		    0)
+			return -1;
+	request->volumes = volumes;
+	request->volumes_count = count;
+	return 0;
+}
+
+/* ---- variables ---- */
+
+static bool is_key(const struct host_isolate *asked, struct bytes variable)
+{
+	struct bytes name;
+
+	(void)bytes_split(&variable, '=', &name);
+	for (size_t i = 0; i < asked->keys_count; i++)
+		if (bytes_equal(asked->keys[i].text, name))
+			return true;
+	return false;
+}
+
+static int keep_variables(const struct host_isolate *asked, struct arena *arena,
+			  struct sandbox_request *request)
+{
+	struct text_item *env =
+		arena_array(arena, request->env_count + 1, sizeof(*env));
+	size_t count = 0;
+
+	if (!env)
+		return -1;
+	for (size_t i = 0; i < request->env_count; i++)
+		if (is_key(asked, request->env[i].text) ==
+		    (asked->env == ISOLATE_ENV_ALLOW))
+			env[count++] = request->env[i];
+	request->env = env;
+	request->env_count = count;
+	return 0;
+}
+
+int isolate_narrow(const struct supervisor *supervisor,
+		   const struct host_isolate *asked, struct arena *arena,
+		   struct sandbox_request *request, struct err *err)
+{
+	int result = 0;
+
+	if (asked->binds_count > 0)
+		result = add_binds(supervisor, asked, arena, request);
+	if (result == 0 && asked->env != ISOLATE_ENV_ALL)
+		result = keep_variables(asked, arena, request);
+	return result < 0 ? err_set(err, ERR_TOO_LARGE, "no memory") : 0;
+}
