@@ -31,7 +31,7 @@ def policy(forge, repo):
 
 class Sides:
     """repo is reached directly, ours by the session; share() gives ours the
-    branches that repo has then."""
+    branches that repo has then, and both the same packs."""
 
     def __init__(self, stack, address, branch):
         from forge import Forge, git_env
@@ -63,6 +63,9 @@ class Sides:
                         self.directory / "copy"], check=True, env=self.env)
         self.ours.git("fetch", "-q", str(self.directory / "copy"),
                       "+refs/heads/*:refs/heads/*")
+        # The same packs, each with its bitmap: it saves upload-pack 0.1 s.
+        for repo in (self.repo, self.ours):
+            repo.git("repack", "-q", "-a", "-d")
 
 
 def make(stack, address, branch):
