@@ -1,10 +1,15 @@
 #include "sandbox-host/api/auth.h"
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "sandbox-host/api/conn.h"
 
 #define KEY_MAX	   256
 #define HMAC_BLOCK 64 /* of SHA-256 */
+
+#define SECONDS_DIGITS 20
+#define PORT_DIGITS    5
+#define THOUSAND       1000
 
 static const char *const place_names[ROUTE_PLACE_MAX] = {
 	[ROUTES_LIFECYCLE] = "lifecycle",
@@ -99,20 +104,63 @@ static struct bytes only(const struct fields *fields, const char *name)
 		       : bytes_from(NULL, 0);
 }
 
+/* ---- signed routes ---- */
+
+void auth_proof(const struct api_config *config, enum route_place place,
+		struct bytes sandbox, uint64_t port, uint64_t until_s,
+		char out[AUTH_PROOF_SIZE])
+{
+	uint8_t digest[DIGEST_LEN];
+	char text[HOST_ID_MAX + 96], hex[AUTH_TOKEN_SIZE];
+	int len = snprintf(text, sizeof(text), "signed/%s/%llu/%llu/%.*s",
+			   place_names[place], (unsigned long long)port,
+			   (unsigned long long)until_s, BYTES_ARGS(sandbox));
+
+	assert(len > 0 && (size_t)len < sizeof(text));
+	hmac(config->token_key, bytes_from(text, (size_t)len), digest);
+	bytes_to_hex(bytes_from(digest, sizeof(digest)), hex);
+	(void)snprintf(out, AUTH_PROOF_SIZE, "%llu-%s",
+		       (unsigned long long)until_s, hex);
+}
+
+static bool is_proof(const struct api_config *config,
+		     const struct route_match *match)
+{
+	char proof[AUTH_PROOF_SIZE];
+	struct bytes rest = match->proof, number;
+	uint64_t until_s, port = 0;
+
+	if (match->sandbox.len == 0 || match->sandbox.len > HOST_ID_MAX ||
+	    !bytes_split(&rest, '-', &number) ||
+	    bytes_to_u64(number, SECONDS_DIGITS, &until_s) < 0 ||
+	    (match->place == ROUTES_PROXY &&
+	     (match->piece_count == 0 ||
+	      bytes_to_u64(match->pieces[0], PORT_DIGITS, &port) < 0)))
+		return false;
+	auth_proof(config, match->place, match->sandbox, port, until_s, proof);
+	return bytes_equal_constant_time(bytes_str(proof), match->proof) &&
+	       clock_wall_ms() / THOUSAND < until_s;
+}
+
 bool auth_check(const struct api_config *config, struct exchange *exchange,
-		enum route_place place, enum route_may may)
+		const struct route_match *match)
 {
 	struct fields *fields = &exchange->conn->request.fields;
+	enum route_may may = match->route ? match->route->may : ROUTE_KEY;
 	struct bytes key = only(fields, "OPEN-SANDBOX-API-KEY");
-	struct bytes token = only(fields, auth_field(place));
+	struct bytes token = only(fields, auth_field(match->place));
 	struct bytes ours = only(fields, "X-SALLYPORT-TOKEN");
 
 	for (size_t i = 0; i < ARRAY_SIZE(own_fields); i++)
 		fields_remove(fields, own_fields[i]);
+	if (match->proof.len > 0) {
+		fields_remove(fields, "Referer");
+		return match->route && is_proof(config, match);
+	}
 	if (may == ROUTE_OPEN)
 		return true;
-	if (place == ROUTES_LIFECYCLE)
+	if (match->place == ROUTES_LIFECYCLE)
 		return may == ROUTE_KEY && is_key(config, key);
-	return is_token(config, place, exchange->sandbox,
+	return is_token(config, match->place, exchange->sandbox,
 			token.len ? token : ours);
 }

@@ -9,6 +9,7 @@
 
 #include "common/digest.h"
 #include "sandbox-host/api/exchange.h"
+#include "sandbox-host/api/route.h"
 #include "sandbox-host/flow/api_config.h"
 
 #define AUTH_TOKEN_SIZE (2 * DIGEST_LEN + 1)
@@ -16,11 +17,17 @@
 /* The token of a sandbox for endpoints of that kind, in hex. */
 void auth_token(const struct api_config *config, enum route_place place,
 		struct bytes sandbox, char out[AUTH_TOKEN_SIZE]);
+#define AUTH_PROOF_SIZE (AUTH_TOKEN_SIZE + 24)
+/* What stands in the path of a signed route to that endpoint, and to no other
+ * port (0: of execd and egress), until a time: "SECONDS-HEX". */
+void auth_proof(const struct api_config *config, enum route_place place,
+		struct bytes sandbox, uint64_t port, uint64_t until_s,
+		char out[AUTH_PROOF_SIZE]);
 /* The field that a client sends it in. */
 const char *auth_field(enum route_place place);
 /* May who sent the request do it? Credentials are taken out of its fields:
- * none ever reaches a sandbox. */
+ * none ever reaches a sandbox. Nor does a Referer with a signed route in it. */
 bool auth_check(const struct api_config *config, struct exchange *exchange,
-		enum route_place place, enum route_may may);
+		const struct route_match *match);
 
 #endif

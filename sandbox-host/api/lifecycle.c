@@ -80,6 +80,14 @@ static void resume(struct exchange *exchange)
 	lifecycle_ask(exchange, MSG_HOST_RESUME, on_accepted);
 }
 
+/* As OpenSandbox says it wherever it runs without Kubernetes. */
+static void refuse_pools(struct exchange *exchange)
+{
+	exchange_fail(exchange, 501, "NOT_SUPPORTED",
+		      "pools are the operator's (host.yaml, `pool`): one is "
+		      "used wherever it fits");
+}
+
 const struct route lifecycle_routes[] = {
 	{"GET", "/health", ROUTE_OPEN, 0, ROUTE_WHOLE, show_health},
 	{"POST", "/sandboxes", ROUTE_KEY, BODY_CREATE, ROUTE_WHOLE,
@@ -102,6 +110,8 @@ const struct route lifecycle_routes[] = {
 	 lifecycle_logs},
 	{"GET", "/sandboxes/{}/diagnostics/events", ROUTE_KEY, 0, ROUTE_WHOLE,
 	 lifecycle_events},
+	{"*", "/pools", ROUTE_KEY, BODY_SMALL, ROUTE_WHOLE, refuse_pools},
+	{"*", "/pools/{}", ROUTE_KEY, BODY_SMALL, ROUTE_WHOLE, refuse_pools},
 	{"POST", "/metrics/events", ROUTE_KEY, BODY_SMALL, ROUTE_WHOLE,
 	 lifecycle_metrics},
 	{0},

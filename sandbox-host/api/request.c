@@ -54,13 +54,12 @@ static bool find_route(struct conn *conn)
 		return false;
 	}
 	/* Who has no key is not told what there is. */
-	if (!auth_check(&conn->api->config, exchange, match.place,
-			match.route ? match.route->may : ROUTE_KEY)) {
+	if (!auth_check(&conn->api->config, exchange, &match)) {
 		conn_refuse(conn, 401, "UNAUTHORIZED",
 			    match.place == ROUTES_LIFECYCLE
 				    ? "OPEN-SANDBOX-API-KEY is missing or wrong"
-				    : "the sandbox's token is missing or "
-				      "wrong");
+				    : "the sandbox's token is missing, wrong "
+				      "or over");
 		return false;
 	}
 	if (!match.route) {

@@ -92,7 +92,8 @@ static void find_in(const struct route *routes, struct bytes method,
 }
 
 /* Is it below the endpoint of a sandbox? */
-static enum route_place find_place(struct bytes *path, struct bytes *sandbox)
+static enum route_place find_place(struct bytes *path,
+				   struct route_match *match)
 {
 	static const struct {
 		const char *word;
@@ -102,16 +103,19 @@ static enum route_place find_place(struct bytes *path, struct bytes *sandbox)
 		{"egress", ROUTES_EGRESS},
 		{"proxy", ROUTES_PROXY},
 	};
-	struct bytes rest = *path, id;
+	struct bytes rest = *path, id, proof = {0};
 
 	if (!take_word(&rest, "sandboxes") || !take_piece(&rest, &id) ||
 	    id.len == 0)
+		return ROUTES_LIFECYCLE;
+	if (take_word(&rest, "signed") && !take_piece(&rest, &proof))
 		return ROUTES_LIFECYCLE;
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		if (!take_word(&rest, words[i].word))
 			continue;
 		*path = rest;
-		*sandbox = id;
+		match->sandbox = id;
+		match->proof = proof;
 		return words[i].place;
 	}
 	return ROUTES_LIFECYCLE;
@@ -122,7 +126,7 @@ void route_find(const struct route_table *tables, struct bytes method,
 {
 	*match = (struct route_match){0};
 	(void)take_word(&path, "v1");
-	match->place = find_place(&path, &match->sandbox);
+	match->place = find_place(&path, match);
 	for (; tables->routes && !match->route; tables++)
 		if (tables->place == match->place)
 			find_in(tables->routes, method, path, match);

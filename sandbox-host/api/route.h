@@ -7,7 +7,8 @@
  * "/" and "/v1/"; the others below the endpoint of a sandbox,
  * "/sandboxes/ID/execd", ".../egress", ".../proxy", which the pattern leaves
  * out: execd's "/command" is served at "/sandboxes/ID/execd/command", and its
- * exchange->sandbox is ID. Of two patterns the first one matches.
+ * exchange->sandbox is ID. The same stand below "/sandboxes/ID/signed/PROOF/".
+ * Of two patterns the first one matches.
  */
 #ifndef SANDBOX_HOST_API_ROUTE_H
 #define SANDBOX_HOST_API_ROUTE_H
@@ -63,7 +64,8 @@ extern const struct route_table route_tables[];
 struct route_match {
 	const struct route *route; /* NULL: see allow */
 	enum route_place place;
-	struct bytes sandbox;		       /* id; empty: none */
+	struct bytes sandbox; /* id; empty: none */
+	struct bytes proof; /* of a signed route (auth.h); empty: it is none */
 	struct bytes pieces[ROUTE_PIECES_MAX]; /* encoded */
 	size_t piece_count;
 	struct bytes rest;

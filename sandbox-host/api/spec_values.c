@@ -162,7 +162,9 @@ static int read_rule(const json_t *item, json_t *rules,
 		return spec_refuse(fault, 422,
 				   "networkPolicy.egress: a rule is "
 				   "{action: allow|deny, target: ...}");
-	why = egress_rule_fault(action, target);
+	/* Here it may stand as the last rule, in place of defaultAction. */
+	why = strcmp(target, "*") != 0 ? egress_rule_fault(action, target)
+				       : NULL;
 	if (why)
 		return spec_refuse(fault, 400, "networkPolicy.egress: %s", why);
 	return json_array_append_new(rules,

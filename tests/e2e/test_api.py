@@ -7,6 +7,7 @@ import pathlib
 import re
 import signal
 import socket
+import time
 import urllib.parse
 
 import openapi
@@ -575,6 +576,62 @@ def test_a_websocket_reaches_a_port_inside(api, mirror):
         assert stream.recv(1) == b""
 
 
+def signed(api, box, port, seconds=600):
+    answer = api.call("GET", f"/v1/sandboxes/{box}/endpoints/{port}"
+                      f"?expires={int(time.time()) + seconds}")
+    assert (answer.status, answer.json["headers"]) == (200, {})
+    host, slash, path = answer.json["endpoint"].partition("/")
+    return slash + path
+
+
+def test_a_signed_route_needs_no_header_and_opens_nothing_else(
+        api, box, mirror):
+    path = signed(api, box, 8124)
+    answer = api.call("POST", path + "/a?b", b"xyz", key=None, headers={
+        "Referer": f"http://127.0.0.1{path}/page", "X-Own": "1"})
+    assert answer.status == 200
+    seen = answer.json
+    assert (seen["method"], seen["path"], seen["size"]) == ("POST", "/a?b", 3)
+    assert seen["headers"]["x-own"] == "1"
+    assert "signed" not in json.dumps(seen)
+    proof = path.split("/")[4]
+    until, _, mark = proof.partition("-")
+    for other in (path.replace("/8124", "/8125"),
+                  path.replace("/8124", "/44772"),
+                  path.replace("/proxy/8124", "/execd/ping"),
+                  path.replace(box, api.make()),
+                  path.replace(until, str(int(until) + 9)),
+                  path.replace(mark, mark[:-1] + "x"),
+                  path.replace(proof, until), path.replace(proof, "-")):
+        assert api.call("GET", other, key=None).status == 401, other
+    # Nor does a token open one whose proof is wrong.
+    assert api.call("GET", path.replace(mark, "00"), key=None,
+                    headers=mirror[1]).status == 401
+    execd = signed(api, box, 44772)
+    assert api.call("GET", execd + "/ping", key=None).status == 200
+    assert api.call("GET", signed(api, box, 18080) + "/policy",
+                    key=None).status == 200
+
+
+@pytest.mark.parametrize("query", [
+    "expires=1", "expires=x", "expires=", "expires=-5",
+    "expires=99999999999999999999", "expires=1e12",
+    "expires=9999999999&use_server_proxy=true"])
+def test_a_signed_route_has_a_time_to_come(api, box, query):
+    answer = api.call("GET", f"/v1/sandboxes/{box}/endpoints/80?{query}")
+    assert answer.status == 400 and answer.json["message"], answer
+
+
+@pytest.mark.parametrize("method, path", [
+    ("GET", "/pools"), ("POST", "/pools"), ("GET", "/v1/pools/a"),
+    ("PUT", "/pools/a"), ("DELETE", "/pools/a")])
+def test_pools_are_the_operators(api, method, path):
+    body = {} if method in ("POST", "PUT") else None
+    assert api.call(method, path, body, key=None).status == 401
+    answer = api.call(method, path, body)
+    assert (answer.status, answer.json["code"]) == (501, "NOT_SUPPORTED")
+
+
 def test_what_answers_wrongly_inside_is_told(api, box):
     api.ok("exec", "--detach", box, "--", "python3", "-c", LIAR)
     path, token = api.endpoint(box, 8125)
@@ -702,6 +759,9 @@ const made = await Sandbox.create({
 const info = await made.getInfo();
 const endpoint = await made.getEndpoint(8124);
 const healthy = await made.isHealthy();
+const signed = await made.getSignedEndpoint(
+  44772, Math.floor(Date.now() / 1000) + 600);
+const pong = (await fetch(`http://${signed.endpoint}/ping`)).status;
 await made.pause();
 const paused = await made.getInfo();
 const again = await made.resume();
@@ -711,10 +771,10 @@ const other = await Sandbox.connect({
 const state = (await other.getInfo()).status.state;
 await other.kill();
 const ended = (await again.getInfo()).status.state;
-console.log(JSON.stringify({ id: made.id, info, endpoint, healthy,
+console.log(JSON.stringify({ id: made.id, info, endpoint, healthy, pong,
   paused: paused.status.state, state, ended }));
 """)
-    assert said["healthy"] is True
+    assert said["healthy"] is True and said["pong"] == 200
     assert said["info"]["metadata"] == {"by": "create"}
     assert said["info"]["image"] == {"uri": "host"}
     assert (said["paused"], said["state"], said["ended"]) == (

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "sandbox-host/api/auth.h"
 #include "sandbox-host/api/conn.h"
 
@@ -32,6 +33,9 @@ static bool check(const struct sent *sent, size_t count, enum route_place place,
 	struct field items[8];
 	struct conn conn = {.request.fields = {items, 0, ARRAY_SIZE(items)}};
 	struct exchange exchange = {.conn = &conn, .sandbox = bytes_str(BOX)};
+	const struct route route = {.may = may};
+	const struct route_match match = {
+		.route = &route, .place = place, .sandbox = bytes_str(BOX)};
 	bool may_go;
 
 	for (size_t i = 0; i < count; i++)
@@ -39,7 +43,7 @@ static bool check(const struct sent *sent, size_t count, enum route_place place,
 					    bytes_str(sent[i].name),
 					    bytes_str(sent[i].value)),
 				 0);
-	may_go = auth_check(&config, &exchange, place, may);
+	may_go = auth_check(&config, &exchange, &match);
 	for (size_t i = 0; i < conn.request.fields.count; i++)
 		assert_true(bytes_is(items[i].name, "Kept"));
 	return may_go;
@@ -107,12 +111,64 @@ static void a_token_is_an_hmac(void **state)
 				   "de461ade49a704fdb5101");
 }
 
+static bool opens(const char *proof, enum route_place place,
+		  const char *sandbox, const char *port)
+{
+	struct field items[8];
+	struct conn conn = {.request.fields = {items, 0, ARRAY_SIZE(items)}};
+	struct exchange exchange = {.conn = &conn,
+				    .sandbox = bytes_str(sandbox)};
+	const struct route route = {.may = ROUTE_TOKEN};
+	const struct route_match match = {
+		.route = &route,
+		.place = place,
+		.sandbox = bytes_str(sandbox),
+		.proof = bytes_str(proof),
+		.pieces = {bytes_str(port)},
+		.piece_count = place == ROUTES_PROXY,
+	};
+	bool may_go;
+
+	assert_int_equal(fields_add(&conn.request.fields, bytes_str("referer"),
+				    bytes_str("http://x/signed/1-a/")),
+			 0);
+	may_go = auth_check(&config, &exchange, &match);
+	assert_int_equal(conn.request.fields.count, 0);
+	return may_go;
+}
+
+static void a_signed_route_opens_one_port_until_its_time(void **state)
+{
+	uint64_t now_s = clock_wall_ms() / 1000;
+	char proof[AUTH_PROOF_SIZE], other[AUTH_PROOF_SIZE];
+
+	(void)state;
+	auth_proof(&config, ROUTES_PROXY, bytes_str(BOX), 80, now_s + 3600,
+		   proof);
+	assert_true(opens(proof, ROUTES_PROXY, BOX, "80"));
+	assert_false(opens(proof, ROUTES_PROXY, BOX, "81"));
+	assert_false(opens(proof, ROUTES_PROXY, "sb-b", "80"));
+	assert_false(opens(proof, ROUTES_EXECD, BOX, "0"));
+	assert_false(opens("1-", ROUTES_PROXY, BOX, "80"));
+	/* Another time with the same proof, and one that is over. */
+	(void)snprintf(other, sizeof(other), "%llu%s",
+		       (unsigned long long)now_s + 7200, strchr(proof, '-'));
+	assert_false(opens(other, ROUTES_PROXY, BOX, "80"));
+	auth_proof(&config, ROUTES_PROXY, bytes_str(BOX), 80, now_s - 1, other);
+	assert_false(opens(other, ROUTES_PROXY, BOX, "80"));
+	auth_proof(&config, ROUTES_EXECD, bytes_str(BOX), 0, now_s + 3600,
+		   other);
+	assert_true(opens(other, ROUTES_EXECD, BOX, ""));
+	assert_false(opens(other, ROUTES_EGRESS, BOX, ""));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_a_key_opens_the_lifecycle),
 		cmocka_unit_test(a_token_opens_one_kind_of_one_sandbox),
 		cmocka_unit_test(a_token_is_an_hmac),
+		cmocka_unit_test(a_signed_route_opens_one_port_until_its_time),
 	};
 
 	digest_sha256(bytes_str("k"), bytes_from(NULL, 0), hash);
