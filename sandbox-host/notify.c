@@ -93,12 +93,13 @@ static const char *const verbs[] = {
 };
 
 /* One path of one call, while it is judged. */
-struct question {
-	pid_t pid;
+struct notify_question {
 	const struct notify_path *row;
 	const __u64 *args;
 	uint64_t flags; /* open's */
+	struct place_view view;
 	struct place place;
+	char path[PATH_MAX]; /* as the program wrote it */
 };
 
 static bool is_valid(const struct notify *notify)
@@ -118,7 +119,7 @@ static const struct reason hidden = {"hidden", RULE_HIDE};
 static const struct reason a_socket = {"a socket of the host", RULE_SOCKETS};
 static const struct reason not_mounted = {"not mounted", RULE_SOCKETS};
 
-static void say(struct notify *notify, const struct question *question,
+static void say(struct notify *notify, const struct notify_question *question,
 		const struct reason *reason)
 {
 	if (is_valid(notify))
@@ -128,7 +129,7 @@ static void say(struct notify *notify, const struct question *question,
 			    reason->word);
 }
 
-static bool is_making(const struct question *question)
+static bool is_making(const struct notify_question *question)
 {
 	switch (question->row->act) {
 	case ACT_OPEN:
@@ -149,7 +150,7 @@ static bool is_making(const struct question *question)
 }
 
 /* Would the call change what is there, or the directory it is in? */
-static bool is_changing(const struct question *question)
+static bool is_changing(const struct notify_question *question)
 {
 	const struct place *place = &question->place;
 	bool writes = (question->flags & O_ACCMODE) != O_RDONLY ||
@@ -179,7 +180,7 @@ static bool is_changing(const struct question *question)
 }
 
 static bool is_guarded(const struct notify *notify,
-		       const struct question *question)
+		       const struct notify_question *question)
 {
 	const char *path = question->place.path;
 	enum act act = question->row->act;
@@ -193,7 +194,7 @@ static bool is_guarded(const struct notify *notify,
 }
 
 static bool is_veiled(const struct notify *notify,
-		      const struct question *question)
+		      const struct notify_question *question)
 {
 	const struct place *place = &question->place;
 
@@ -201,7 +202,8 @@ static bool is_veiled(const struct notify *notify,
 			   place->exists && S_ISDIR(place->mode));
 }
 
-static void say_hidden(struct notify *notify, const struct question *question)
+static void say_hidden(struct notify *notify,
+		       const struct notify_question *question)
 {
 	bool is_read = question->row->act == ACT_OPEN && !is_changing(question);
 
@@ -214,7 +216,8 @@ static void say_hidden(struct notify *notify, const struct question *question)
 
 /* Judge a path that was found. What to answer: 0 to let the kernel decide,
  * or a negative errno. */
-static int judge_write(struct notify *notify, const struct question *question)
+static int judge_write(struct notify *notify,
+		       const struct notify_question *question)
 {
 	const struct place *place = &question->place;
 
@@ -235,7 +238,8 @@ static int judge_write(struct notify *notify, const struct question *question)
 	return ANSWER_GO_ON;
 }
 
-static int judge_connect(struct notify *notify, const struct question *question)
+static int judge_connect(struct notify *notify,
+			 const struct notify_question *question)
 {
 	const struct place *place = &question->place;
 
@@ -265,7 +269,7 @@ static int read_address(pid_t pid, const __u64 *args, char out[PATH_MAX])
 	return 0;
 }
 
-static void read_flags(struct question *question)
+static void read_flags(struct notify_question *question)
 {
 	if (question->row->act == ACT_CREATE)
 		question->flags = O_CREAT | O_WRONLY | O_TRUNC;
@@ -273,7 +277,7 @@ static void read_flags(struct question *question)
 		question->flags = question->args[question->row->flags];
 }
 
-static bool follows(const struct question *question)
+static bool follows(const struct notify_question *question)
 {
 	enum act act = question->row->act;
 	uint64_t flags = question->flags;
@@ -289,8 +293,8 @@ static bool follows(const struct question *question)
 }
 
 /* A host's socket that is not inside: say so, and let it be missing. */
-static void say_not_mounted(struct notify *notify, struct question *question,
-			    const char *path)
+static void say_not_mounted(struct notify *notify,
+			    struct notify_question *question, const char *path)
 {
 	struct stat st;
 
@@ -301,15 +305,16 @@ static void say_not_mounted(struct notify *notify, struct question *question,
 	say(notify, question, &not_mounted);
 }
 
-static int judge(struct notify *notify, struct question *question)
+static int judge(struct notify *notify, struct notify_question *question)
 {
 	const struct notify_path *row = question->row;
-	char path[PATH_MAX];
+	char *path = question->path;
 	int dir = row->dir == NONE ? AT_FDCWD : (int)question->args[row->dir];
-	int rc = row->act == ACT_CONNECT
-			 ? read_address(question->pid, question->args, path)
-			 : place_read_string(question->pid,
-					     question->args[row->path], path);
+	int rc =
+		row->act == ACT_CONNECT
+			? read_address(question->view.pid, question->args, path)
+			: place_read_string(question->view.pid,
+					    question->args[row->path], path);
 
 	if (rc == 1)
 		return ANSWER_GO_ON;
@@ -317,15 +322,16 @@ static int judge(struct notify *notify, struct question *question)
 	if (rc == -ENOENT)
 		return ANSWER_GO_ON;
 	if (rc < 0)
-		return notify_is_own(notify, question->pid) ? ANSWER_GO_ON : rc;
+		return notify_is_own(notify, question->view.pid) ? ANSWER_GO_ON
+								 : rc;
 	read_flags(question);
 	/* Nothing else of such a file's other name is ours to judge. */
 	if (row->act == ACT_NAME && !notify->plan->watches_reads)
 		return ANSWER_GO_ON;
 	if (!strcmp(path, "/dev/null"))
 		return ANSWER_GO_ON;
-	rc = place_find(&question->place, notify->root, question->pid, dir,
-			path, follows(question));
+	rc = place_find(&question->place, &question->view, dir, path,
+			follows(question));
 	if (rc < 0 || (row->act == ACT_CONNECT && !question->place.exists))
 		say_not_mounted(notify, question, path);
 	if (rc < 0)
@@ -398,28 +404,37 @@ static bool makes_set_id(const struct seccomp_data *data)
 	return mode & (S_ISUID | S_ISGID);
 }
 
+/* Judge its paths one after the other, up to a refusal. */
+static int judge_paths(struct notify *notify, bool *is_known)
+{
+	const struct seccomp_data *data = &notify->request->data;
+	struct notify_question *question = notify->question;
+	int rc = ANSWER_GO_ON;
+
+	place_begin(&question->view, notify->root, (pid_t)notify->request->pid);
+	question->args = data->args;
+	for (size_t i = 0; rc == 0 && i < ARRAY_SIZE(paths); i++) {
+		if (paths[i].call != data->nr)
+			continue;
+		*is_known = true;
+		question->row = &paths[i];
+		question->flags = 0;
+		rc = judge(notify, question);
+	}
+	return rc;
+}
+
 static int decide(struct notify *notify)
 {
 	const struct seccomp_data *data = &notify->request->data;
 	bool is_known = false;
-	int rc = ANSWER_GO_ON;
+	int rc;
 
 	if (makes_set_id(data))
 		return refuse(notify, RULE_SET_ID, "no set-id bits");
 	if (data->nr == __NR_socket)
 		return refuse_socket(notify);
-	for (size_t i = 0; rc == 0 && i < ARRAY_SIZE(paths); i++) {
-		struct question question = {
-			.pid = (pid_t)notify->request->pid,
-			.row = &paths[i],
-			.args = data->args,
-		};
-
-		if (paths[i].call != data->nr)
-			continue;
-		is_known = true;
-		rc = judge(notify, &question);
-	}
+	rc = judge_paths(notify, &is_known);
 	return is_known
 		       ? rc
 		       : refuse(notify, RULE_SYSCALLS, "not open to a sandbox");
@@ -465,7 +480,8 @@ int notify_open(struct notify *notify, int fd, int root,
 				      : sizeof(*notify->answer);
 	notify->request = calloc(1, notify->request_size);
 	notify->answer = calloc(1, notify->answer_size);
-	if (!notify->request || !notify->answer ||
+	notify->question = calloc(1, sizeof(*notify->question));
+	if (!notify->request || !notify->answer || !notify->question ||
 	    guard_open(&notify->guard, plan, err) < 0) {
 		notify_close(notify);
 		return err_set(err, ERR_TOO_LARGE, "notify: no memory");
@@ -483,5 +499,6 @@ void notify_close(struct notify *notify)
 	guard_close(&notify->guard);
 	free(notify->request);
 	free(notify->answer);
+	free(notify->question);
 	*notify = (struct notify){.fd = -1, .root = -1};
 }

@@ -27,6 +27,7 @@
 
 struct seccomp_notif;
 struct seccomp_notif_resp;
+struct notify_question;
 
 struct notify {
 	int fd;
@@ -36,6 +37,7 @@ struct notify {
 	struct report *report;
 	struct seccomp_notif *request;
 	struct seccomp_notif_resp *answer;
+	struct notify_question *question;
 	size_t request_size, answer_size;
 	pid_t own[NOTIFY_OWN_MAX]; /* inside; 0: a free place */
 };

@@ -13,8 +13,9 @@
 
 #include "common/cleanup.h"
 
-#define LINKS_MAX 40
-#define PAGE	  4096
+#define LINKS_MAX  40
+#define PAGE	   4096
+#define SHORT_PATH 256 /* most are shorter; one page, most often */
 
 ssize_t place_read_memory(pid_t pid, uint64_t address, void *out, size_t len)
 {
@@ -33,8 +34,10 @@ ssize_t place_read_memory(pid_t pid, uint64_t address, void *out, size_t len)
 
 int place_read_string(pid_t pid, uint64_t address, char out[PATH_MAX])
 {
-	ssize_t len = place_read_memory(pid, address, out, PATH_MAX);
+	ssize_t len = place_read_memory(pid, address, out, SHORT_PATH);
 
+	if (len == SHORT_PATH && !memchr(out, '\0', SHORT_PATH))
+		len = place_read_memory(pid, address, out, PATH_MAX);
 	if (len <= 0)
 		return len < 0 && errno != EFAULT ? -EACCES : -EFAULT;
 	if (!memchr(out, '\0', (size_t)len))
@@ -54,16 +57,18 @@ static int read_link(const char *link, char out[PATH_MAX])
 	return 0;
 }
 
-/* Put base and name together, in place of what is in path. */
+/* Put base and name together, in place of what is in path; one of them may be
+ * what is there: all of it is the base, its end is the name. */
 static int join(char path[PATH_MAX], const char *base, const char *name)
 {
-	char text[PATH_MAX];
-	int len = snprintf(text, sizeof(text), "%s/%s",
-			   strcmp(base, "/") ? base : "", name);
+	size_t len = strcmp(base, "/") ? strlen(base) : 0;
+	size_t rest = strlen(name);
 
-	if (len < 0 || len >= PATH_MAX)
+	if (len + 1 + rest >= PATH_MAX)
 		return -ENAMETOOLONG;
-	memcpy(path, text, (size_t)len + 1);
+	memmove(path + len + 1, name, rest + 1);
+	memmove(path, base, len);
+	path[len] = '/';
 	return 0;
 }
 
@@ -81,13 +86,20 @@ static int read_base(pid_t pid, int dir, char out[PATH_MAX])
 	return out[0] == '/' ? 0 : -ENOTDIR;
 }
 
-static int open_below(int root, const char *path, uint64_t flags)
+static int open_path(int root, const char *path, uint64_t flags,
+		     uint64_t resolve)
 {
 	struct open_how how = {
 		.flags = flags | O_PATH | O_CLOEXEC,
-		.resolve = RESOLVE_IN_ROOT,
+		.resolve = RESOLVE_IN_ROOT | resolve,
 	};
-	int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+
+	return (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+}
+
+static int open_below(int root, const char *path, uint64_t flags)
+{
+	int fd = open_path(root, path, flags, 0);
 
 	if (fd >= 0)
 		return fd;
@@ -246,30 +258,99 @@ static int find_step(struct place *place, int root, char path[PATH_MAX],
 	return rc < 0 ? rc : 1;
 }
 
-int place_find(struct place *place, int root, pid_t pid, int dir,
+/* Is it absolute and of names alone, as the kernel would print it? */
+static bool is_plain(const char *path)
+{
+	while (*path == '/') {
+		size_t len = strcspn(path + 1, "/");
+
+		if (len == 0 || (len == 1 && path[1] == '.') ||
+		    (len == 2 && path[1] == '.' && path[2] == '.'))
+			return false;
+		path += 1 + len;
+	}
+	return *path == '\0';
+}
+
+/* The directory that a path which does not exist would be in. */
+static int find_parent(struct place *place, int root, char path[PATH_MAX])
+{
+	char *slash = strrchr(path, '/');
+	auto_fd int dir = -1;
+
+	*slash = '\0';
+	dir = open_path(root, slash == path ? "/" : path, O_DIRECTORY,
+			RESOLVE_NO_SYMLINKS);
+	*slash = '/';
+	return dir < 0 ? 1 : fill(place, dir, false);
+}
+
+/* The most frequent kind, with the fewest calls: a path of names alone with
+ * no link on its way is the real one. 0: place is known; 1: it is of another
+ * kind, or is to be explained. */
+static int find_plain(struct place *place, int root, char path[PATH_MAX],
+		      bool follow)
+{
+	auto_fd int fd = -1;
+	int rc;
+
+	if (!is_plain(path))
+		return 1;
+	fd = open_path(root, path, O_NOFOLLOW, RESOLVE_NO_SYMLINKS);
+	if (fd >= 0)
+		rc = fill(place, fd, true);
+	else
+		rc = errno == ENOENT ? find_parent(place, root, path) : 1;
+	if (rc != 0 || (follow && place->exists && S_ISLNK(place->mode)))
+		return 1;
+	memcpy(place->path, path, strlen(path) + 1);
+	return 0;
+}
+
+/* Begin the way: put what path is relative to before it. */
+static int begin_way(struct place_view *view, int dir, const char *path)
+{
+	int rc = 0;
+
+	if (path[0] == '/') {
+		memcpy(view->at, path, strlen(path) + 1);
+		return 0;
+	}
+	if (dir != AT_FDCWD) {
+		rc = read_base(view->pid, dir, view->at);
+		return rc < 0 ? rc : join(view->at, view->at, path);
+	}
+	if (!view->cwd[0])
+		rc = read_base(view->pid, dir, view->cwd);
+	if (rc < 0)
+		view->cwd[0] = '\0';
+	return rc < 0 ? rc : join(view->at, view->cwd, path);
+}
+
+void place_begin(struct place_view *view, int root, pid_t pid)
+{
+	view->root = root;
+	view->pid = pid;
+	view->cwd[0] = '\0';
+}
+
+int place_find(struct place *place, struct place_view *view, int dir,
 	       const char *path, bool follow)
 {
-	char at[PATH_MAX];
-	char base[PATH_MAX];
-	int rc = 1;
+	int rc = begin_way(view, dir, path);
 
-	*place = (struct place){.exists = false};
-	if (path[0] == '/') {
-		memcpy(at, path, strlen(path) + 1);
-	} else {
-		rc = read_base(pid, dir, base);
-		if (rc == 0)
-			rc = join(at, base, path);
-		if (rc < 0)
-			return rc;
-	}
+	place->path[0] = '\0';
+	place->exists = place->is_read_only = place->is_handle = false;
+	place->mode = 0;
+	if (rc < 0 || find_plain(place, view->root, view->at, follow) == 0)
+		return rc;
 	for (unsigned links = 0; links < LINKS_MAX; links++) {
-		rc = expand_self(place, pid, at);
+		rc = expand_self(place, view->pid, view->at);
 		if (rc < 0 || (rc == 0 && place->path[0]))
 			return rc;
 		if (rc == 1)
 			continue;
-		rc = find_step(place, root, at, follow);
+		rc = find_step(place, view->root, view->at, follow);
 		if (rc != 1)
 			return rc;
 		place->path[0] = '\0';

@@ -25,10 +25,21 @@ ssize_t place_read_memory(pid_t pid, uint64_t address, void *out, size_t len);
 /* Copy a terminated string. 0, or a negative errno. */
 int place_read_string(pid_t pid, uint64_t address, char out[PATH_MAX]);
 
-/* Follow path, relative to descriptor dir (or AT_FDCWD) of thread pid.
+/* What a program sees while one of its calls is judged: place_begin(), then
+ * place_find() for each of the call's paths. Large, and only what is used of
+ * it is ever written: keep one. */
+struct place_view {
+	int root;	    /* "/" inside, O_PATH; borrowed */
+	pid_t pid;	    /* the thread */
+	char cwd[PATH_MAX]; /* its working directory; "": not asked yet */
+	char at[PATH_MAX];  /* the way, while it is followed */
+};
+
+void place_begin(struct place_view *view, int root, pid_t pid);
+/* Follow path, relative to descriptor dir (or AT_FDCWD) of the view's thread.
  * follow: the last component too. 0, or a negative errno as the call itself
  * would give it. */
-int place_find(struct place *place, int root, pid_t pid, int dir,
+int place_find(struct place *place, struct place_view *view, int dir,
 	       const char *path, bool follow);
 
 #endif
