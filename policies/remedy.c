@@ -51,6 +51,9 @@ static const char *const by_constraint[CONSTRAINT_MAX] = {
 	[CONSTRAINT_git_dumb_http] = "use a git that speaks smart HTTP",
 	[CONSTRAINT_limit_rate] = "wait, and ask less often",
 	[CONSTRAINT_limit_connections] = "close connections first",
+	[CONSTRAINT_tls_client_failed] =
+		"trust the session's roots; a client that pins its "
+		"certificate needs the host in `network.tls.tunnel`",
 	[CONSTRAINT_lease_expired] = "renew the session before it ends",
 };
 

@@ -139,6 +139,8 @@ static void on_client(struct io *io, enum io_event event, void *owner)
 		break;
 	case IO_FAILED:
 		log_debug("client: %s", io_error(io)->text);
+		if (conn->state == AT_TLS)
+			conn_record_alert(conn, io_error(io));
 		conn_close(conn);
 		break;
 	case IO_RELEASED:

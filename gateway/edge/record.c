@@ -1,3 +1,6 @@
+#include <stdio.h>
+#include <string.h>
+
 #include "gateway/edge/approval.h"
 
 /* What every record of a connection says. */
@@ -60,6 +63,23 @@ void conn_record_fault(struct conn *conn, const struct http_fault *fault)
 	record.constraint = (uint16_t)fault->constraint;
 	record.rule = bytes_str("gateway");
 	record.detail = bytes_str(fault->reason);
+	(void)edge_record(conn->edge, &record);
+}
+
+void conn_record_alert(struct conn *conn, const struct err *alert)
+{
+	struct record record = base_record(conn, RECORD_CONNECTION);
+	char detail[ERR_TEXT_MAX + 64];
+
+	if (conn->target_verdict.kind != VERDICT_ALLOW ||
+	    !strstr(alert->text, "alert"))
+		return;
+	(void)snprintf(detail, sizeof(detail),
+		       "the client does not take the gateway's certificate: %s",
+		       alert->text);
+	record.constraint = CONSTRAINT_tls_client_failed;
+	record.rule = conn->target_verdict.rule;
+	record.detail = bytes_str(detail);
 	(void)edge_record(conn->edge, &record);
 }
 

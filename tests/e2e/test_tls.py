@@ -160,6 +160,35 @@ def test_old_tls_is_refused(web, origin):
     assert session.curl(origin.url("/echo")).status == 200
 
 
+@pytest.mark.parametrize("pins", [True, False])
+def test_a_client_that_takes_no_certificate_of_ours_is_on_record(
+        web, origin, pki, tmp_path, pins):
+    """It knows its server's own root, as one that pins does."""
+    session = web("good.example")
+    (tmp_path / "ca.pem").write_text(pki[1])
+    plain = session.connect()
+    plain.sendall(f"CONNECT good.example:{origin.port} HTTP/1.1\r\n"
+                  f"Host: good.example:{origin.port}\r\n\r\n".encode())
+    read_head(plain)
+    context = ssl.create_default_context(
+        cafile=tmp_path / "ca.pem" if pins else session.ca)
+    if pins:
+        with pytest.raises(ssl.SSLCertVerificationError):
+            context.wrap_socket(plain, server_hostname="good.example")
+        row = session.row("connection", allowed=False)
+        assert row["constraint"] == "tls_client_failed"
+        assert "unknown ca" in row["detail"]
+        assert row["host"] == "good.example"
+    else:
+        context.wrap_socket(plain, server_hostname="good.example").close()
+        session.row("connection", allowed=True)
+    plain.close()
+    assert session.curl(origin.url("/echo")).status == 200
+    if not pins:
+        assert not [row for row in session.audit("connection")
+                    if not row["allowed"]]
+
+
 ECH = 0xfe0d
 
 
