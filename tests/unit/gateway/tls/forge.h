@@ -26,6 +26,9 @@ struct recipe {
 	const EVP_MD *digest;
 	long version;
 	long from_days, to_days; /* relative to now */
+	const char *names;	 /* name constraints */
+	const char *policies;	 /* policy constraints */
+	const char *comment;	 /* what nobody must know */
 };
 
 static inline struct recipe recipe_good(void)
@@ -134,6 +137,12 @@ static inline struct forged forge(const struct recipe *recipe,
 	forge_extension(forged.cert, issuer, NID_ext_key_usage,
 			recipe->ext_usage);
 	forge_extension(forged.cert, issuer, NID_subject_alt_name, recipe->san);
+	forge_extension(forged.cert, issuer, NID_name_constraints,
+			recipe->names);
+	forge_extension(forged.cert, issuer, NID_policy_constraints,
+			recipe->policies);
+	forge_extension(forged.cert, issuer, NID_netscape_comment,
+			recipe->comment);
 	forge_extension(forged.cert, issuer, NID_subject_key_identifier,
 			"hash");
 	forge_extension(forged.cert, issuer, NID_authority_key_identifier,
