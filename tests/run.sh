@@ -152,6 +152,7 @@ main() {
 	step "check includes" count_one tools/check_includes
 	step "check sizes" count_one tools/check_sizes
 	step "check protocol" count_one tools/wire_doc --check
+	step "check attacks" count_one tools/check_attacks
 	step "check format" count_one check_format
 	step "check shell" count_one check_shell
 	if [ "$quick" = yes ]; then

@@ -1,3 +1,6 @@
+/* What found no room has no hh.tbl then. */
+#define HASH_NONFATAL_OOM 1
+
 #include "gateway/dialer/fixed.h"
 
 #include <stdlib.h>
@@ -43,6 +46,10 @@ static int add(struct fixed_name **table, const struct config_dns_host *host,
 		return 0;
 	}
 	HASH_ADD_KEYPTR(hh, head, host->name.data, host->name.len, name);
+	if (!name->hh.tbl) {
+		free(name);
+		return err_set(err, ERR_SYSTEM, "read dns.hosts: no memory");
+	}
 	*table = head;
 	return 0;
 }

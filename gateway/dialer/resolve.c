@@ -1,3 +1,6 @@
+/* What found no room has no hh.tbl then. */
+#define HASH_NONFATAL_OOM 1
+
 #include "gateway/dialer/resolve.h"
 
 #include <ares.h>
@@ -91,12 +94,13 @@ static struct bytes name_text(const struct name *name)
 	return bytes_from(name->text, strlen(name->text) - 1);
 }
 
-static void remember(struct name **table, struct name *name)
+static bool remember(struct name **table, struct name *name)
 {
 	struct name *head = *table;
 
 	HASH_ADD_KEYPTR(hh, head, name->text, name_text(name).len, name);
 	*table = head;
+	return name->hh.tbl;
 }
 
 /* What c-ares still works on is freed with its last answer. */
@@ -381,7 +385,10 @@ static int ask_dns(struct resolver *resolver, struct bytes text,
 	if (!name)
 		return err_set(err, ERR_SYSTEM, "resolve: no memory");
 	name->until_ms = io_loop_now_ms(resolver->loop) + RESOLVE_TOTAL_MS;
-	remember(&resolver->names, name);
+	if (!remember(&resolver->names, name)) {
+		free(name);
+		return err_set(err, ERR_SYSTEM, "resolve: no memory");
+	}
 	DL_APPEND(resolver->asked, name);
 	name->ttl_s = RESOLVE_TTL_MAX_S;
 	ask_both(resolver, name);

@@ -1,3 +1,6 @@
+/* What found no room has no hh.tbl then. */
+#define HASH_NONFATAL_OOM 1
+
 #include "gateway/door/visitors.h"
 
 #include <netinet/in.h>
@@ -70,6 +73,10 @@ static struct visitor *add(struct visitors *visitors,
 	make_room(visitors);
 	memcpy(visitor->address, address, VISITOR_ADDRESS_SIZE);
 	HASH_ADD(hh, visitors->head, address, VISITOR_ADDRESS_SIZE, visitor);
+	if (!visitor->hh.tbl) {
+		free(visitor);
+		return NULL;
+	}
 	return visitor;
 }
 

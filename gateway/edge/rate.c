@@ -1,3 +1,6 @@
+/* What found no room has no hh.tbl then. */
+#define HASH_NONFATAL_OOM 1
+
 #include "gateway/edge/rate.h"
 
 #include <stdlib.h>
@@ -75,6 +78,10 @@ buckets_of(struct rates *rates, const struct policy_rule *rule, uint64_t now_ms)
 	known->rule = rule;
 	buckets_init(&known->buckets, &rule->rate, now_ms);
 	HASH_ADD_PTR(rates->rules, rule, known);
+	if (!known->hh.tbl) {
+		free(known);
+		return NULL;
+	}
 	return &known->buckets;
 }
 

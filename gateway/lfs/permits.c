@@ -1,3 +1,6 @@
+/* What found no room has no hh.tbl then. */
+#define HASH_NONFATAL_OOM 1
+
 #include "gateway/lfs/permits.h"
 
 #include <stdlib.h>
@@ -93,6 +96,10 @@ const struct lfs_permit *permits_add(struct lfs_permits *permits,
 	permit->bytes = bytes;
 	copy(permit, action);
 	HASH_ADD(hh, permits->head, id, LFS_TRANSFER_ID_LEN, permit);
+	if (!permit->hh.tbl) {
+		free(permit);
+		return NULL;
+	}
 	permits->bytes += bytes;
 	return permit;
 }

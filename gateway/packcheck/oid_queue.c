@@ -1,3 +1,6 @@
+/* What found no room has no hh.tbl then. */
+#define HASH_NONFATAL_OOM 1
+
 #include "gateway/packcheck/oid_queue.h"
 
 #include <stdlib.h>
@@ -43,6 +46,10 @@ int oid_queue_push(struct oid_queue *queue, const git_oid *oid, size_t max)
 		return -1;
 	seen->oid = *oid;
 	HASH_ADD(hh, queue->all, oid, sizeof(seen->oid), seen);
+	if (!seen->hh.tbl) {
+		free(seen);
+		return -1;
+	}
 	if (queue->last)
 		queue->last->next = seen;
 	else

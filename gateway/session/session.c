@@ -1,3 +1,6 @@
+/* What found no room has no hh.tbl then. */
+#define HASH_NONFATAL_OOM 1
+
 #include "gateway/session/session.h"
 
 #include <stdlib.h>
@@ -41,6 +44,11 @@ struct session *session_add(struct session_table *table,
 	memcpy(session->id, id.data, id.len);
 	session->package = package;
 	HASH_ADD_KEYPTR(hh, table->head, session->id, id.len, session);
+	if (!session->hh.tbl) {
+		free(session);
+		(void)err_set(err, ERR_SYSTEM, "open session: no memory");
+		return NULL;
+	}
 	return session;
 }
 

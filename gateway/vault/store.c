@@ -1,3 +1,6 @@
+/* What found no room has no hh.tbl then. */
+#define HASH_NONFATAL_OOM 1
+
 #include "gateway/vault/store.h"
 
 #include <stdlib.h>
@@ -391,6 +394,10 @@ void vault_store_used(struct vault_store *store, struct bytes name,
 			return;
 		memcpy(use->name, name.data, name.len);
 		HASH_ADD_KEYPTR(hh, store->uses, use->name, name.len, use);
+		if (!use->hh.tbl) {
+			free(use);
+			return;
+		}
 	}
 	if (use)
 		use->at_ms = now_ms;

@@ -1,3 +1,6 @@
+/* What found no room has no hh.tbl then. */
+#define HASH_NONFATAL_OOM 1
+
 #include "gateway/vault/supply.h"
 
 #include <stdio.h>
@@ -84,6 +87,10 @@ static struct supply *take(struct vault *vault,
 	if (known)
 		return known;
 	HASH_ADD_STR(vault->supplies, key, supply);
+	if (!supply->hh.tbl) {
+		(void)err_system(err, "hold a token");
+		return NULL;
+	}
 	return take_ptr(&supply);
 }
 

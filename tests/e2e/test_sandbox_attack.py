@@ -5,7 +5,9 @@ import subprocess
 
 import pytest
 
-from sandbox_tool import box  # noqa: F401 (a fixture)
+from sandbox_tool import BUILD, box  # noqa: F401 (a fixture)
+
+CLI = BUILD / "bin/sallyport"
 
 USER = ["-c", "user.name=n", "-c", "user.email=e@x"]
 SET_ID = """
@@ -235,3 +237,55 @@ def test_a_git_file_opens_no_repository_that_does_not_name_it_back(box):
     assert result.returncode != 0
     assert "does not name it back" in result.stderr
     assert not (repo / ".git/planted").exists()
+
+
+RUNS = "touch {mark}; cat"
+CONFIG = """
+set -e
+git init -q .
+git config core.fsmonitor 'touch {mark}; false'
+git config core.sshCommand 'touch {mark}; false'
+git config core.pager 'touch {mark}'
+git config filter.x.clean '{runs}'
+git config filter.x.smudge '{runs}'
+git config filter.x.process 'touch {mark}; false'
+git config credential.helper '!touch {mark}'
+git config alias.status '!touch {mark}'
+echo '* filter=x' > .gitattributes
+for hook in pre-commit post-checkout post-index-change reference-transaction
+do
+	printf '#!/bin/sh\\ntouch {mark}\\n' > .git/hooks/$hook
+	chmod 755 .git/hooks/$hook
+done
+echo text > file
+"""
+
+
+def test_nothing_outside_runs_what_a_repository_says(box):
+    """A workspace's own git configuration and hooks (security E22): whoever
+    works on it outside, before, after and for a sandbox, runs none of it."""
+    mark = box.home / "mark"
+    words = {"mark": mark, "runs": RUNS.format(mark=mark)}
+    git = {"env": {"PATH": os.environ["PATH"], "HOME": str(box.home)},
+           "cwd": box.workspace, "capture_output": True}
+    box.give()
+    subprocess.run([*box.prefix(), "sh", "-c", CONFIG.format(**words)],
+                   check=True, **git)
+    mark.unlink(missing_ok=True)
+    changes = box.root / "state/changes/c-1"
+    changes.parent.mkdir(parents=True, mode=0o700)
+    env = {"PATH": os.environ["PATH"], "HOME": str(box.home),
+           "SALLYPORT_STATE": str(box.root / "state")}
+    assert box.sh("echo more > file").returncode == 0
+    assert box.sh("echo more >> file",
+                  options=["--changes", str(changes)]).returncode == 0
+    for words in (["diff", "c-1"], ["commit", "c-1"]):
+        done = subprocess.run([*box.prefix(), str(CLI), "sandbox", *words],
+                              env=env, capture_output=True, text=True,
+                              timeout=60, check=False)
+        assert done.returncode == 0, done.stderr
+    assert (box.workspace / "file").read_text() == "more\nmore\n"
+    assert not mark.exists()
+    # The twin: git itself, outside, does.
+    subprocess.run([*box.prefix(), "git", "status"], check=False, **git)
+    assert mark.exists()
