@@ -169,8 +169,7 @@ void conn_record_end(struct conn *conn);
 
 /* Record what HTTP/2 refused before there was a request. */
 void conn_record_fault(struct conn *conn, const struct http_fault *fault);
-/* Record that an allowed client ended its handshake with us by an alert: it
- * takes no certificate of ours (it pins one, or trusts other roots). */
+/* An allowed client ended TLS by an alert: it takes no certificate of ours. */
 void conn_record_alert(struct conn *conn, const struct err *alert);
 
 /* ---- ask.c ---- */
