@@ -33,6 +33,14 @@ static void append(char text[ERR_TEXT_MAX], const char *more)
 	text[used + len] = '\0';
 }
 
+/* strerror() looks for a translation first, each time. */
+static const char *name_of(int number)
+{
+	const char *text = strerrordesc_np(number);
+
+	return text ? text : strerror(number);
+}
+
 int err_system(struct err *err, const char *format, ...)
 {
 	int number = errno;
@@ -48,7 +56,7 @@ int err_system(struct err *err, const char *format, ...)
 	err->text[0] = '\0';
 	append(err->text, subject);
 	append(err->text, ": ");
-	append(err->text, strerror(number));
+	append(err->text, name_of(number));
 	err->code = ERR_SYSTEM;
 	err->number = number;
 	return -1;

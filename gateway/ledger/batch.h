@@ -23,7 +23,7 @@
 #define BATCH_ROWS_MAX	1024 /* then it is committed at once */
 #define BATCH_BYTES_MAX (4 * 1024 * 1024)
 #define BATCH_ASKS_MAX	1024
-#define BATCH_WAIT_MS	10
+#define BATCH_WAIT_MS	20
 #define BATCH_RETRY_MS	250
 
 struct batch_row;

@@ -12,8 +12,8 @@
 
 #include "gateway/keeper/keeper.h"
 
-#define REST_MS	       10
-#define REST_NOTES_MIN 4 /* messages in REST_MS: then it rests */
+#define REST_MS	       20
+#define REST_NOTES_MIN 8 /* messages in REST_MS: then it rests */
 
 struct rest_peer; /* keeper_peer.owner */
 
