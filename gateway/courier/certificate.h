@@ -7,28 +7,11 @@
 #ifndef GATEWAY_COURIER_CERTIFICATE_H
 #define GATEWAY_COURIER_CERTIFICATE_H
 
-#include <openssl/x509.h>
-
-#include "common/bytes.h"
-#include "common/err.h"
 #include "common/rpc.h"
-
-#define CERTIFICATE_CHAIN_MAX 8
+#include "gateway/tls/certificate.h"
 
 struct leg;
 struct opening;
-
-struct certificate {
-	X509 *chain[CERTIFICATE_CHAIN_MAX]; /* the leaf first */
-	size_t count;
-	EVP_PKEY *key;
-};
-
-/* Read a secret. 0, or -1 with *err (no byte of it in the words). Released
- * by the caller in either case. */
-int certificate_read(struct certificate *certificate, struct bytes pem,
-		     struct err *err);
-void certificate_release(struct certificate *certificate);
 
 /* ---- opening.c ---- */
 

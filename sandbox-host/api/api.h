@@ -22,6 +22,7 @@
 
 #define API_CONNS_MAX 2048
 
+struct api_tls;
 struct conn;
 struct execd;
 
@@ -30,6 +31,7 @@ struct api {
 	struct rpc *daemon;
 	struct api_memory memory; /* of config */
 	struct api_config config;
+	struct api_tls *tls; /* NULL: it serves without */
 	struct io_listener *listeners[API_LISTENERS_MAX];
 	size_t listener_count;
 	struct conn *conns; /* who waits longest for a head comes first */
@@ -42,5 +44,17 @@ struct api {
  * sockets are taken. 0, or -1. */
 int api_open(struct api *api, const int *sockets, size_t count,
 	     struct err *err);
+
+/* ---- tls.c ---- */
+
+/* Serve those sockets once there is a certificate. 0, or -1. */
+int api_tls_open(struct api *api, const int *sockets, size_t count,
+		 struct err *err);
+/* PEM in fd (stays the caller's): show that from now on. What is wrong is
+ * logged, and the one before is shown. */
+void api_tls_take(struct api *api, int fd);
+/* Begin a handshake; and go on where it asks for a certificate. 0, or -1. */
+int api_tls_begin(struct api *api, struct io *io, struct err *err);
+int api_tls_show(struct api *api, struct io *io, struct err *err);
 
 #endif

@@ -236,6 +236,7 @@ static void on_eof(struct conn *conn)
 static void on_event(struct io *io, enum io_event event, void *owner)
 {
 	struct conn *conn = owner;
+	struct err err;
 
 	if (event == IO_RELEASED) {
 		conn_free(conn);
@@ -260,9 +261,15 @@ static void on_event(struct io *io, enum io_event event, void *owner)
 	case IO_EOF:
 		on_eof(conn);
 		break;
-	case IO_RELEASED:
 	case IO_TLS_HELLO:
+		if (api_tls_show(conn->api, io, &err) < 0)
+			conn_close(conn);
+		break;
 	case IO_TLS_READY:
+		io_deadline(io, CONN_IDLE_MS);
+		conn_turn(conn);
+		break;
+	case IO_RELEASED:
 	case IO_EVENT_MAX:
 	default:
 		break;
@@ -286,6 +293,15 @@ static void make_room(struct api *api)
 		io_listener_pause(api->listeners[i], true);
 }
 
+/* A handshake has the time of a head. */
+static int begin_tls(struct conn *conn)
+{
+	struct err err;
+
+	io_deadline(conn->io, CONN_HEAD_MS);
+	return api_tls_begin(conn->api, conn->io, &err);
+}
+
 void conn_accept(struct api *api, int fd)
 {
 	struct conn *conn = calloc(1, sizeof(*conn));
@@ -306,5 +322,9 @@ void conn_accept(struct api *api, int fd)
 		make_room(api);
 	DL_APPEND(api->conns, conn);
 	next_request(conn);
+	if (api->tls && begin_tls(conn) < 0) {
+		conn_close(conn);
+		return;
+	}
 	io_read_start(conn->io);
 }

@@ -37,6 +37,21 @@ static void on_daemon_gone(struct rpc *rpc, const char *why, void *owner)
 	_exit(0);
 }
 
+static void answer_certificate(struct rpc_ticket ticket, const void *message,
+			       int *fd, void *owner)
+{
+	struct api *api = owner;
+
+	(void)ticket;
+	(void)message;
+	if (api->tls)
+		api_tls_take(api, *fd);
+}
+
+static const struct rpc_permit permits[] = {
+	{MSG_API_CERTIFICATE, &wire_empty_schema, answer_certificate, true, 0},
+};
+
 static int take_config(struct api *api, struct err *err)
 {
 	auto_fd int fd = API_FD_CONFIG;
@@ -77,7 +92,12 @@ static void raise_descriptor_limit(struct api *api)
 
 static int start(struct api *api, struct err *err)
 {
-	const struct rpc_config channel = {.on_closed = on_daemon_gone};
+	const struct rpc_config channel = {
+		.permits = permits,
+		.permit_count = ARRAY_SIZE(permits),
+		.owner = api,
+		.on_closed = on_daemon_gone,
+	};
 	struct confine_spec confinement = {.name = "api", .syscalls = syscalls};
 	int sockets[API_LISTENERS_MAX];
 	size_t count;
@@ -95,12 +115,16 @@ static int start(struct api *api, struct err *err)
 	if (!api->loop)
 		return -1;
 	io_loop_wipe(api->loop);
+	if (api->config.has_tls && api_tls_open(api, sockets, count, err) < 0)
+		return -1;
 	confinement.uid = (uid_t)api->config.uid;
 	confinement.gid = (gid_t)api->config.uid;
 	if (confine(&confinement, err) < 0)
 		return -1;
 	api->daemon = rpc_new(api->loop, API_FD_CHANNEL, &channel, err);
-	return api->daemon ? api_open(api, sockets, count, err) : -1;
+	if (!api->daemon)
+		return -1;
+	return api->config.has_tls ? 0 : api_open(api, sockets, count, err);
 }
 
 int main(void)

@@ -101,6 +101,45 @@ void read_insecure(struct reader *reader, const struct text_node *node,
 	(void)reader_bool(reader, node, &api->may_be_insecure);
 }
 
+/* ---- TLS ---- */
+
+struct tls_nodes {
+	const struct text_node *certificate, *key;
+};
+
+static const char *read_file_name(struct reader *reader,
+				  const struct text_node *node)
+{
+	struct bytes word;
+
+	if (!reader_word(reader, node, &word))
+		return NULL;
+	if (word.len > 0 && word.data[0] == '/' && bytes_find(word, 0, 0) < 0)
+		return arena_str(reader->arena, word);
+	(void)reader_error(reader, node, "this must be an absolute path");
+	return NULL;
+}
+
+void read_tls(struct reader *reader, const struct text_node *node, void *target,
+	      size_t offset)
+{
+	static const struct reader_field fields[] = {
+		{"certificate", reader_keep,
+		 offsetof(struct tls_nodes, certificate)},
+		{"key", reader_keep, offsetof(struct tls_nodes, key)},
+	};
+	struct host_api *api =
+		(struct host_api *)(void *)((char *)target + offset);
+	struct tls_nodes nodes = {0};
+
+	if (!reader_map(reader, node, fields, ARRAY_SIZE(fields), &nodes) ||
+	    !reader_require(reader, node, "certificate") ||
+	    !reader_require(reader, node, "key"))
+		return;
+	api->certificate = read_file_name(reader, nodes.certificate);
+	api->key = read_file_name(reader, nodes.key);
+}
+
 /* ---- keys ---- */
 
 static bool read_key(struct reader *reader, const struct text_node *node,
@@ -203,11 +242,13 @@ void check_api(struct reader *reader, const struct text_node *root,
 				   "there are no api_keys: nobody could ask "
 				   "(sallyport-host --new-key makes one)");
 	for (size_t i = 0; i < api->listen_count; i++)
-		if (!api->listen[i].is_loopback && !api->may_be_insecure)
+		if (!api->listen[i].is_loopback && !api->may_be_insecure &&
+		    !api->certificate)
 			(void)reader_error(
 				reader, listen,
 				"%.*s is not loopback, and there is no TLS: "
-				"let a proxy with TLS stand before it, or say "
-				"insecure_listen: true",
+				"say tls: {certificate, key}, let a proxy with "
+				"TLS stand before it, or say insecure_listen: "
+				"true",
 				BYTES_ARGS(api->listen[i].text));
 }

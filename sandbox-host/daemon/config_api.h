@@ -1,5 +1,5 @@
 /*
- * What host.yaml says about the HTTP API: `listen`, `insecure_listen`,
+ * What host.yaml says about the HTTP API: `listen`, `tls`, `insecure_listen`,
  * `api_keys`, `policies`. Read by config.c.
  */
 #ifndef SANDBOX_HOST_DAEMON_CONFIG_API_H
@@ -25,7 +25,8 @@ struct api_policy_file {
 struct host_api {
 	struct api_address *listen; /* none: there is no API */
 	size_t listen_count;
-	bool may_be_insecure; /* without TLS on other addresses, too */
+	bool may_be_insecure;	       /* without TLS on other addresses, too */
+	const char *certificate, *key; /* PEM files; NULL: there is no TLS */
 	struct api_key *keys;
 	size_t keys_count;
 	struct api_policy_file policies[API_POLICIES_MAX];
@@ -36,6 +37,9 @@ void read_listen(struct reader *reader, const struct text_node *node,
 		 void *target, size_t offset);
 void read_insecure(struct reader *reader, const struct text_node *node,
 		   void *target, size_t offset);
+/* tls: {certificate, key} */
+void read_tls(struct reader *reader, const struct text_node *node, void *target,
+	      size_t offset);
 void read_api_keys(struct reader *reader, const struct text_node *node,
 		   void *target, size_t offset);
 void read_policies(struct reader *reader, const struct text_node *node,

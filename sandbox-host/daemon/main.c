@@ -139,7 +139,7 @@ static int load_config(struct host_config *config,
 		return -1;
 	if (options->run)
 		config->run = options->run;
-	return 0;
+	return serve_tls_check(&config->api, err);
 }
 
 /* ---- directories ---- */
@@ -215,13 +215,13 @@ static void on_stop(void *owner)
 }
 
 /* What the file says holds for the next daemon; this one says what that would
- * make of it. */
+ * make of it. What the files of its certificate hold is shown from now on. */
 static void on_hangup(void *owner)
 {
 	struct host_config next;
 	struct err err;
 
-	(void)owner;
+	serve_tls_renew(owner);
 	if (load_config(&next, &command_line, &err) < 0)
 		log_error("the configuration is not valid, and nothing "
 			  "changes: %s",

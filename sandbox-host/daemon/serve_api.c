@@ -137,6 +137,7 @@ static int seal_config(struct daemon *daemon, struct err *err)
 	struct api_config config = {
 		.token_key = bytes_from(key, sizeof(key)),
 		.uid = geteuid() == 0 ? NOBODY : 0,
+		.has_tls = said->certificate != NULL,
 		.addresses = addresses,
 		.addresses_count = said->listen_count,
 		.keys = said->keys,
@@ -203,7 +204,10 @@ static int start(struct daemon *daemon, struct err *err)
 		return err_system(err, "start the API");
 	}
 	serve->asker = askers_add(daemon, ends[1], geteuid(), err);
-	return serve->asker ? 0 : -1;
+	if (!serve->asker)
+		return -1;
+	serve_tls_renew(daemon);
+	return 0;
 }
 
 static void on_restart(void *owner)

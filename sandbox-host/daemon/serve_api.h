@@ -34,4 +34,14 @@ void serve_api_ended(struct daemon *daemon);
 bool serve_api_knows(const struct serve_api *serve, struct bytes policy);
 void serve_api_close(struct daemon *daemon);
 
+/* ---- serve_tls.c ---- */
+
+struct host_api;
+
+/* Can the files of `tls` be read, and the key by us alone? 0, or -1; where
+ * there is no TLS: 0. */
+int serve_tls_check(const struct host_api *said, struct err *err);
+/* Tell the API's process what is in them now; what is wrong is logged. */
+void serve_tls_renew(struct daemon *daemon);
+
 #endif

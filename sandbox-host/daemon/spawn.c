@@ -20,7 +20,7 @@
 #include "sandbox-host/tree.h"
 
 #define PROGRAM	 "sallyport-supervisor"
-#define ARGS_MAX (25 + 2 * HOST_VOLUMES_MAX)
+#define ARGS_MAX (27 + 2 * HOST_VOLUMES_MAX)
 #define BORN_FDS (SUPERVISOR_DIR - SUPERVISOR_CHANNEL + 1)
 
 /* ---- its directory ---- */
@@ -92,6 +92,10 @@ static size_t add_store(const struct host_config *config,
 	for (size_t i = 0; i < ARRAY_SIZE(private); i++) {
 		argv[count++] = "--private";
 		argv[count++] = private[i];
+	}
+	if (config->api.key) {
+		argv[count++] = "--secret";
+		argv[count++] = config->api.key;
 	}
 	return count;
 }

@@ -25,6 +25,7 @@ static const struct wire_schema address_schema =
 static const struct wire_field config_fields[] = {
 	WIRE_BYTES(struct api_config, token_key, API_TOKEN_BYTES),
 	WIRE_U32(struct api_config, uid),
+	WIRE_BOOL(struct api_config, has_tls),
 	WIRE_LIST(struct api_config, addresses, API_LISTENERS_MAX,
 		  &address_schema),
 	WIRE_LIST(struct api_config, keys, API_KEYS_MAX, &key_schema),

@@ -19,6 +19,7 @@
 #define API_HASH_BYTES	  32
 #define API_TOKEN_BYTES	  32
 #define API_CONFIG_MAX	  (8 * 1024 * 1024)
+#define API_PEM_MAX	  (128 * 1024)
 
 struct api_key {
 	struct bytes sha256;
@@ -30,7 +31,8 @@ struct api_policy {
 
 struct api_config {
 	struct bytes token_key;
-	uint32_t uid;			   /* to become, as root; 0: stay */
+	uint32_t uid; /* to become, as root; 0: stay */
+	bool has_tls; /* it serves once it has MSG_API_CERTIFICATE, by TLS */
 	const struct text_item *addresses; /* "127.0.0.1:8080" */
 	size_t addresses_count;
 	const struct api_key *keys;

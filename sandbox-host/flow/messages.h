@@ -53,6 +53,10 @@ enum host_msg_type {
 	MSG_HOST_SNAPSHOT_SHOW, /* host_ref -> host_snapshot */
 	MSG_HOST_SNAPSHOT_REMOVE, /* host_ref -> empty */
 
+	/* sallyport-host -> sallyport-api, notification */
+	MSG_API_CERTIFICATE = 410, /* empty + fd: PEM, sealed: certificates and
+				      their key, from now on shown to clients */
+
 	/* sallyport-host -> the supervisor of a sandbox, requests */
 	MSG_SUPERVISOR_SHOW = 330,    /* empty -> supervisor_state */
 	MSG_SUPERVISOR_END,	      /* supervisor_end -> empty, once begun */

@@ -55,6 +55,7 @@ static int parse(int argc, char **argv, struct supervisor_options *options)
 		{"image-mode", required_argument, NULL, 'm'},
 		{"volumes", required_argument, NULL, 'v'},
 		{"private", required_argument, NULL, 'P'},
+		{"secret", required_argument, NULL, 's'},
 		{"bounded", no_argument, NULL, 'b'},
 		{NULL, 0, NULL, 0},
 	};
@@ -71,6 +72,8 @@ static int parse(int argc, char **argv, struct supervisor_options *options)
 			options->image = optarg;
 		else if (option == 'm')
 			options->image_is_read_only = !strcmp(optarg, "read");
+		else if (option == 's')
+			options->secret = optarg;
 		else if (option == 'b')
 			options->is_bounded = true;
 		else if (option == 'v' || option == 'P')

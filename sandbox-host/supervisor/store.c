@@ -139,10 +139,30 @@ static int set_volumes(struct supervisor *supervisor, struct sandbox_spec *spec,
 	return 0;
 }
 
+/* Where everything belongs to one user, only this keeps it from a command. */
+static int hide_secret(struct supervisor *supervisor, struct sandbox_spec *spec,
+		       struct err *err)
+{
+	size_t count = spec->ours.count;
+	const char **items;
+
+	if (!supervisor->options.secret)
+		return 0;
+	items = arena_array(&supervisor->arena, count + 1, sizeof(*items));
+	if (!items)
+		return no_memory(err);
+	for (size_t i = 0; i < count; i++)
+		items[i] = spec->ours.items[i];
+	items[count] = supervisor->options.secret;
+	spec->ours = (struct sandbox_paths){items, count + 1};
+	return 0;
+}
+
 int store_spec(struct supervisor *supervisor, struct sandbox_spec *spec,
 	       struct err *err)
 {
-	return set_root(supervisor, spec, err) < 0 ||
+	return hide_secret(supervisor, spec, err) < 0 ||
+			       set_root(supervisor, spec, err) < 0 ||
 			       set_volumes(supervisor, spec, err) < 0
 		       ? -1
 		       : 0;

@@ -87,6 +87,7 @@ struct supervisor_options {
 	size_t volume_count;
 	const char *private[SUPERVISOR_ROOTS_MAX]; /* and never in these */
 	size_t private_count;
+	const char *secret; /* a file that is shown to nobody inside; NULL */
 	bool is_bounded; /* the policy brings in nothing of the host's files */
 };
 

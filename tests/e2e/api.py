@@ -2,6 +2,7 @@
 requests, and programs that use the unmodified SDK of OpenSandbox."""
 import http.client
 import json
+import os
 import pathlib
 import shutil
 import socket
@@ -52,6 +53,8 @@ class Answer:
 class Api(Host):
     """A service that listens; key is what lets in."""
 
+    scheme = "http"
+
     def __init__(self, gateway, directory, **config):
         self.key, line = subprocess.run(
             [PROGRAM, "--new-key"], check=True, capture_output=True,
@@ -91,12 +94,15 @@ class Api(Host):
 
     # ---- requests ----
 
+    def connection(self, timeout):
+        return http.client.HTTPConnection("127.0.0.1", self.port,
+                                          timeout=timeout)
+
     def call(self, method, path, body=None, headers=(), key=True,
              timeout=60):
         """One request; body: bytes, or what becomes JSON. key: True is the
         right one, None none."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port,
-                                                timeout=timeout)
+        connection = self.connection(timeout)
         headers = dict(headers)
         if key:
             headers[KEY] = self.key if key is True else key
@@ -140,7 +146,7 @@ class Api(Host):
 
     # ---- the SDK ----
 
-    def node(self, directory, script, *words, timeout=120):
+    def node(self, directory, script, *words, timeout=120, env=None):
         """Run a module with the SDK (install_sdk() of the directory); what it
         prints is JSON. Its `connection` is a ConnectionConfig for us."""
         path = pathlib.Path(directory) / "program.mjs"
@@ -148,10 +154,11 @@ class Api(Host):
             'import * as sdk from "@alibaba-group/opensandbox";\n'
             "const { Sandbox, SandboxManager, ConnectionConfig } = sdk;\n"
             "const connection = new ConnectionConfig({\n"
-            f'  domain: "127.0.0.1:{self.port}", protocol: "http",\n'
+            f'  domain: "127.0.0.1:{self.port}", protocol: "{self.scheme}",\n'
             f'  apiKey: {json.dumps(self.key)} }});\n' + script)
         done = subprocess.run(["node", path, *words], cwd=directory,
-                              capture_output=True, text=True, timeout=timeout)
+                              capture_output=True, text=True, timeout=timeout,
+                              env={**os.environ, **(env or {})})
         assert done.returncode == 0, (done.stdout, done.stderr,
                                       self.log()[-3000:])
         return json.loads(done.stdout)

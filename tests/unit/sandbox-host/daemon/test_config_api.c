@@ -73,6 +73,16 @@ static void what_would_be_open_to_strangers_is_an_error(void **state)
 		{"listen: [10.0.0.1:1]\napi_keys: [\"" HASH "\"]\n"
 		 "insecure_listen: true\n",
 		 NULL},
+		{"listen: [10.0.0.1:1]\napi_keys: [\"" HASH "\"]\n"
+		 "tls: {certificate: /a.pem, key: /a.key}\n",
+		 NULL},
+		{"listen: [127.0.0.1:1]\napi_keys: [\"" HASH "\"]\n"
+		 "tls: {certificate: /a.pem}\n",
+		 "\"key\" is missing"},
+		{"listen: [127.0.0.1:1]\napi_keys: [\"" HASH "\"]\n"
+		 "tls: {certificate: a.pem, key: /a.key}\n",
+		 "an absolute path"},
+		{"tls: {certificate: /a, key: /b, chain: /c}\n", "host.yaml:"},
 		{"listen: [127.0.0.1:0]\n", "an address and a port"},
 		{"listen: [localhost:80]\n", "an address and a port"},
 		{"listen: [\":80\"]\n", "an address and a port"},

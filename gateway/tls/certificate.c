@@ -1,4 +1,4 @@
-#include "gateway/courier/certificate.h"
+#include "gateway/tls/certificate.h"
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
