@@ -20,6 +20,7 @@
 #include "cli/teller.h"
 #include "common/cgroup.h"
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "gateway/flow/messages.h"
 #include "policies/policy.h"
 #include "policies/settings/settings.h"
@@ -325,6 +326,39 @@ static int run_sandbox(struct run *run, int *exit_code, struct err *err)
 	return sandbox_wait(run->sandbox, exit_code, err);
 }
 
+/* ---- the session ---- */
+
+/* Where the gateway is busy, wait for a turn. */
+static int create_session(struct run *run,
+			  const struct session_request *request,
+			  struct err *err)
+{
+	uint64_t until_ms = clock_monotonic_ms() + GATEWAY_BUSY_MS;
+	bool is_told = false;
+
+	for (;;) {
+		if (gateway_ask_create(&run->client, request, err) < 0)
+			return -1;
+		sandbox_prepare(run->policy->filesystem.hide.count ||
+				run->policy->filesystem.ignore_files.count);
+		if (gateway_take_created(&run->client, &run->session, err) == 0)
+			return 0;
+		if (caught || !gateway_wait_turn(&run->session, until_ms))
+			return -1;
+		if (!is_told)
+			(void)fprintf(stderr,
+				      "sallyport: %s: waiting for a turn, at "
+				      "most %d s\n",
+				      err->text, GATEWAY_BUSY_MS / 1000);
+		is_told = true;
+		client_close(&run->client);
+		run->has_client = false;
+		if (gateway_open(&run->client, err) < 0)
+			return -1;
+		run->has_client = true;
+	}
+}
+
 /* ---- in order ---- */
 
 static int run_all(struct run *run, int *exit_code, struct err *err)
@@ -341,11 +375,7 @@ static int run_all(struct run *run, int *exit_code, struct err *err)
 	run->has_client = true;
 	catch_signals();
 	request.policy = buf_view(&run->policy_text);
-	if (gateway_ask_create(&run->client, &request, err) < 0)
-		return -1;
-	sandbox_prepare(run->policy->filesystem.hide.count ||
-			run->policy->filesystem.ignore_files.count);
-	if (gateway_take_created(&run->client, &run->session, err) < 0)
+	if (create_session(run, &request, err) < 0)
 		return -1;
 	run->has_session = true;
 	return run_sandbox(run, exit_code, err);

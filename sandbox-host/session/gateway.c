@@ -21,6 +21,8 @@
 #define POLL_MS		  10
 #define ATTACH_TIMEOUT_MS 30000 /* 200 at once on a busy machine */
 #define ATTACH_CONNECT_S  10
+#define BUSY_TRY_MS	  50
+#define TOO_MANY_JUST_NOW 429
 
 /* ---- start one ---- */
 
@@ -174,6 +176,19 @@ int gateway_take_created(struct client *client, struct reply *reply,
 	if (client_receive(client, "POST", reply, err) < 0)
 		return -1;
 	return reply_check(reply, err);
+}
+
+bool gateway_wait_turn(struct reply *reply, uint64_t until_ms)
+{
+	const struct timespec wait = {.tv_nsec = BUSY_TRY_MS * 1000000L};
+
+	if (reply->status != TOO_MANY_JUST_NOW ||
+	    clock_monotonic_ms() >= until_ms)
+		return false;
+	reply_release(reply);
+	*reply = (struct reply){0};
+	(void)nanosleep(&wait, NULL);
+	return true;
 }
 
 int gateway_end(struct client *client, const char *id, const char *reason,

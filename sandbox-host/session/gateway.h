@@ -42,6 +42,12 @@ int gateway_ask_create(struct client *client,
 		       const struct session_request *request, struct err *err);
 int gateway_take_created(struct client *client, struct reply *reply,
 			 struct err *err);
+/* The gateway makes so many sessions in a second, begins so many of them at
+ * one time and has so many in all. Was that why (429), and is there time left
+ * until until_ms (monotonic)? Then a moment later it is, *reply is empty, and
+ * it may be asked again over a new connection. */
+#define GATEWAY_BUSY_MS 20000
+bool gateway_wait_turn(struct reply *reply, uint64_t until_ms);
 /* DELETE /v1/sessions/{id}. 0, or -1. */
 int gateway_end(struct client *client, const char *id, const char *reason,
 		struct err *err);

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -19,10 +18,7 @@
 #include "sandbox-host/supervisor/parts.h"
 #include "sandbox-host/tree.h"
 
-#define ERRORS_MAX	  4096
-#define CREATE_TRY_MS	  50
-#define CREATE_WAIT_MS	  20000
-#define TOO_MANY_JUST_NOW 429
+#define ERRORS_MAX 4096
 
 static int no_memory(struct err *err)
 {
@@ -145,27 +141,11 @@ void build_remove_workspace(struct supervisor *supervisor)
 
 /* ---- session ---- */
 
-/* The gateway makes so many sessions in a second, and begins so many of them
- * at one time: of two hundred that are wanted at once some wait here. Is it
- * worth to ask again? */
-static bool is_too_early(struct supervisor *supervisor, uint64_t until_ms)
-{
-	const struct timespec wait = {.tv_nsec = CREATE_TRY_MS * 1000000L};
-
-	if (supervisor->session.status != TOO_MANY_JUST_NOW ||
-	    clock_monotonic_ms() >= until_ms)
-		return false;
-	reply_release(&supervisor->session);
-	supervisor->session = (struct reply){0};
-	(void)nanosleep(&wait, NULL);
-	return true;
-}
-
 /* Over a connection that then holds the session. */
 static int create_session(struct supervisor *supervisor, struct client *client,
 			  const struct session_request *wanted, struct err *err)
 {
-	uint64_t until_ms = clock_monotonic_ms() + CREATE_WAIT_MS;
+	uint64_t until_ms = clock_monotonic_ms() + GATEWAY_BUSY_MS;
 	int result;
 
 	do {
@@ -181,7 +161,8 @@ static int create_session(struct supervisor *supervisor, struct client *client,
 				client, &supervisor->session, err);
 		if (result < 0)
 			client_close(client);
-	} while (result < 0 && is_too_early(supervisor, until_ms));
+	} while (result < 0 &&
+		 gateway_wait_turn(&supervisor->session, until_ms));
 	return result;
 }
 

@@ -160,3 +160,44 @@ def test_a_run_whose_stderr_nobody_reads_ends(own_gateway, policies, origin,
     finally:
         child.kill()
         os.close(reader)
+
+
+# ---- a gateway that is busy ----
+
+def test_a_run_waits_for_its_turn_and_says_so(make_gateway, policies,
+                                              workspace):
+    gateway = make_gateway("one", limits={"sessions": 1})
+    first = start(gateway, workspace, policies.make(), """
+        echo ready
+        while [ ! -e go ]; do sleep 0.05; done""")
+    assert first.stdout.readline() == "ready\n"
+    second = start(gateway, workspace, policies.make(), "echo its turn")
+    told = second.stderr.readline()
+    assert "waiting for a turn, at most 20 s" in told, told
+    (workspace / "go").touch()
+    assert first.wait(60) == 0
+    out, err = second.communicate(timeout=60)
+    assert (second.returncode, out, err) == (0, "its turn\n", "")
+    # Alone it waits for nothing.
+    third = start(gateway, workspace, policies.make(), "echo at once")
+    assert third.communicate(timeout=60) == ("at once\n", "")
+    gateway.stop()
+    gateway.check()
+
+
+def test_a_run_that_waits_can_be_interrupted(make_gateway, policies,
+                                             workspace):
+    gateway = make_gateway("two", limits={"sessions": 1})
+    first = start(gateway, workspace, policies.make(), """
+        echo ready
+        while [ ! -e go ]; do sleep 0.05; done""")
+    assert first.stdout.readline() == "ready\n"
+    second = start(gateway, workspace, policies.make(), "echo never")
+    assert "waiting for a turn" in second.stderr.readline()
+    second.send_signal(signal.SIGTERM)
+    assert second.communicate(timeout=15)[0] == ""
+    assert second.returncode != 0
+    (workspace / "go").touch()
+    assert first.wait(60) == 0
+    gateway.stop()
+    gateway.check()
