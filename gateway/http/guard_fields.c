@@ -176,6 +176,7 @@ static bool is_look_alike(struct bytes name)
 		"proxyauthorization",
 		"keepalive",
 		"proxyconnection",
+		"gitprotocol",
 	};
 	size_t i = 0;
 

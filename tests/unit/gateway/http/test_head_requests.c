@@ -135,6 +135,8 @@ static const struct twin lines[] = {
 	     POST "Content-Type: a/b\r\n\r\n"),
 	TWIN("A13 Host_", GET "Host_: b\r\n\r\n", BAD,
 	     GET "My_Host: b\r\n\r\n"),
+	TWIN("A13 Git_Protocol", GET "Git_Protocol: version=2\r\n\r\n", BAD,
+	     GET "Git-Protocol: version=2\r\n\r\n"),
 	TWIN("A13 !authorization", GET "!Authorization: b\r\n\r\n", BAD,
 	     GET "Authorization: b\r\n\r\n"),
 };
