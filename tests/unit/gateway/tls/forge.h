@@ -141,6 +141,9 @@ static inline struct forged forge(const struct recipe *recipe,
 			recipe->names);
 	forge_extension(forged.cert, issuer, NID_policy_constraints,
 			recipe->policies);
+	/* OpenSSL 3.0 loses constraints of a certificate without any. */
+	forge_extension(forged.cert, issuer, NID_certificate_policies,
+			recipe->policies ? "1.2.3.4" : NULL);
 	forge_extension(forged.cert, issuer, NID_netscape_comment,
 			recipe->comment);
 	forge_extension(forged.cert, issuer, NID_subject_key_identifier,
