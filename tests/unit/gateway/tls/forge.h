@@ -143,7 +143,8 @@ static inline struct forged forge(const struct recipe *recipe,
 			recipe->policies);
 	/* OpenSSL 3.0 loses constraints of a certificate without any. */
 	forge_extension(forged.cert, issuer, NID_certificate_policies,
-			recipe->policies ? "1.2.3.4" : NULL);
+			recipe->policies ? "DER:30:07:30:05:06:03:2A:03:04"
+					 : NULL);
 	forge_extension(forged.cert, issuer, NID_netscape_comment,
 			recipe->comment);
 	forge_extension(forged.cert, issuer, NID_subject_key_identifier,
