@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/secret.h"
+#include "gateway/control/again.h"
 #include "gateway/control/ca.h"
 #include "gateway/control/handlers.h"
 #include "gateway/control/json.h"
@@ -29,6 +30,8 @@ struct wanted {
 	struct bytes policy, policy_name, repo, branch;
 	const json_t *permissions; /* NULL: none are given */
 	struct bytes lease;	   /* they as one text */
+	struct bytes again;	   /* the session that is made anew */
+	struct bytes token;	   /* the lease that it had */
 	json_int_t ttl_s;
 	int holds;
 	int has_proxy;
@@ -88,6 +91,13 @@ static const char *check_wanted(const struct wanted *wanted,
 		return "policy_name is at most 64 printable characters";
 	if (wanted->ttl_s < 1 || wanted->ttl_s > SESSION_TTL_MAX_S)
 		return "ttl_s is 1 to 604800 seconds: seven days";
+	if (wanted->again.len > SESSION_ID_MAX ||
+	    (wanted->again.len > 0) != (wanted->token.len > 0) ||
+	    (wanted->token.len > 0 && !lease_is_one(wanted->token)))
+		return "again and lease are the id and the lease of one "
+		       "session";
+	if (wanted->again.len > 0 && wanted->has_proxy)
+		return "a session for clients outside is not made anew";
 	if (wanted->branch.len > 0 && !is_branch(wanted->branch))
 		return "branch is no branch's name, without refs/heads/, of "
 		       "at most 128 characters";
@@ -105,7 +115,9 @@ static json_t *parse_wanted(struct conn *conn, struct wanted *wanted)
 {
 	struct bytes body = buf_view(&conn->body);
 	const char *policy = "", *name = "", *repo = "", *branch = "";
+	const char *again = "", *token = "";
 	size_t policy_len = 0, name_len = 0, repo_len = 0, branch_len = 0;
+	size_t again_len = 0, token_len = 0;
 	json_error_t error;
 	json_t *root = json_loadb((const char *)body.data, body.len,
 				  JSON_REJECT_DUPLICATES, &error);
@@ -113,12 +125,14 @@ static json_t *parse_wanted(struct conn *conn, struct wanted *wanted)
 	*wanted = (struct wanted){.ttl_s = TTL_DEFAULT_S};
 	if (root &&
 	    json_unpack_ex(root, &error, JSON_STRICT,
-			   "{s:s%, s?s%, s?s%, s?s%, s?I, s?b, s?b, s?o}",
+			   "{s:s%, s?s%, s?s%, s?s%, s?I, s?b, s?b, s?o, "
+			   "s?s%, s?s%}",
 			   "policy", &policy, &policy_len, "policy_name", &name,
 			   &name_len, "repo", &repo, &repo_len, "branch",
 			   &branch, &branch_len, "ttl_s", &wanted->ttl_s,
 			   "hold", &wanted->holds, "proxy", &wanted->has_proxy,
-			   "permissions", &wanted->permissions) < 0) {
+			   "permissions", &wanted->permissions, "again", &again,
+			   &again_len, "lease", &token, &token_len) < 0) {
 		json_decref(root);
 		root = NULL;
 	}
@@ -131,6 +145,8 @@ static json_t *parse_wanted(struct conn *conn, struct wanted *wanted)
 	wanted->repo = bytes_from(repo, repo_len);
 	wanted->branch = bytes_from(branch, branch_len);
 	wanted->lease = bytes_from(NULL, 0);
+	wanted->again = bytes_from(again, again_len);
+	wanted->token = bytes_from(token, token_len);
 	return root;
 }
 
@@ -217,7 +233,10 @@ static int seal(struct conn *conn, const struct wanted *wanted,
 	};
 
 	arena_init(&arena, SCOPE_ARENA_MAX);
-	lease_new(task->lease);
+	if (wanted->token.len)
+		memcpy(task->lease, wanted->token.data, sizeof(task->lease));
+	else
+		lease_new(task->lease);
 	digest_sha256(bytes_str(task->lease), bytes_from(NULL, 0), hash);
 	task->expires_ms = session.created_ms + (uint64_t)wanted->ttl_s * 1000;
 	session.expires_ms = task->expires_ms;
@@ -328,10 +347,11 @@ static void note_record(struct conn *conn, const struct wanted *wanted,
 	struct bytes lease = bytes_slice(wanted->lease, 0, LEASE_SHOWN_MAX);
 	const char *detail = arena_format(
 		&conn->arena,
-		"uid %u: policy %.*s, repo %.*s, branch %.*s%s%.*s",
+		"uid %u: policy %.*s, repo %.*s, branch %.*s%s%.*s%s%.*s",
 		conn->who.uid, BYTES_ARGS(wanted->policy_name),
 		BYTES_ARGS(wanted->repo), BYTES_ARGS(wanted->branch),
-		lease.len ? ", lease " : "", BYTES_ARGS(lease));
+		lease.len ? ", lease " : "", BYTES_ARGS(lease),
+		wanted->again.len ? ", again " : "", BYTES_ARGS(wanted->again));
 
 	task->record = (struct record){
 		.kind = RECORD_ADMIN,
@@ -387,6 +407,36 @@ static void create(struct conn *conn, struct wanted *wanted)
 	ca_need(conn, ask_create);
 }
 
+/* The record has nothing against it; the body is still there. */
+static void create_again(struct conn *conn)
+{
+	struct wanted wanted;
+	json_t *root = parse_wanted(conn, &wanted);
+
+	conn->task = NULL;
+	if (root)
+		create(conn, &wanted);
+	json_decref(root);
+}
+
+static void check_again(struct conn *conn, const struct wanted *wanted)
+{
+	struct again *again = arena_alloc(&conn->arena, sizeof(*again));
+	const char *wrong = check_wanted(wanted, &conn->arena);
+	char hash[POLICY_HASH_SIZE];
+
+	if (wrong || !again) {
+		conn_refuse(conn, wrong ? 422 : 503, "%s",
+			    wrong ? wrong : "no memory");
+		return;
+	}
+	*again = (struct again){.uid = conn->who.uid};
+	(void)snprintf(again->id, sizeof(again->id), "%.*s",
+		       BYTES_ARGS(wanted->again));
+	policy_hash(wanted->policy, hash);
+	again_ask(conn, again, hash, create_again);
+}
+
 void handle_session_create(struct conn *conn)
 {
 	struct wanted wanted;
@@ -394,6 +444,9 @@ void handle_session_create(struct conn *conn)
 
 	if (!root)
 		return;
-	create(conn, &wanted);
+	if (wanted.again.len > 0)
+		check_again(conn, &wanted);
+	else
+		create(conn, &wanted);
 	json_decref(root);
 }

@@ -6,6 +6,7 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "gateway/control/again.h"
 #include "gateway/control/handlers.h"
 #include "gateway/control/json.h"
 #include "gateway/control/rights.h"
@@ -16,7 +17,6 @@
 #define ERRORS_MAX	(64 * 1024)
 #define SCOPE_ARENA_MAX (32 * 1024 * 1024)
 #define NAME_LEN_MAX	64
-#define HASH_TEXT_SIZE	(sizeof("sha256:") + 2 * DIGEST_LEN)
 
 /* A policy that is looked at or replaced; ends by itself when nobody waits any
  * more. A change that the warden was asked for is made anyway. */
@@ -27,8 +27,8 @@ struct policy_task {
 	bool changes;
 	struct buf text; /* the new one */
 	char name[NAME_LEN_MAX + 1];
-	char expected[HASH_TEXT_SIZE]; /* of the old one; "": any */
-	char before[HASH_TEXT_SIZE], after[HASH_TEXT_SIZE];
+	char expected[POLICY_HASH_SIZE]; /* of the old one; "": any */
+	char before[POLICY_HASH_SIZE], after[POLICY_HASH_SIZE];
 	uid_t uid;
 };
 
@@ -45,17 +45,6 @@ static void on_left(struct conn *conn)
 	struct policy_task *task = conn->task;
 
 	task->conn = NULL;
-}
-
-static void hash_text(struct bytes text, char out[HASH_TEXT_SIZE])
-{
-	uint8_t hash[DIGEST_LEN];
-	size_t at = (size_t)snprintf(out, HASH_TEXT_SIZE, "sha256:");
-
-	digest_sha256(text, bytes_from(NULL, 0), hash);
-	for (size_t i = 0; i < sizeof(hash); i++)
-		at += (size_t)snprintf(out + at, HASH_TEXT_SIZE - at, "%02x",
-				       hash[i]);
 }
 
 static int ask(struct policy_task *task, const struct question *of, ask_fn *fn)
@@ -215,7 +204,7 @@ static int change(struct policy_task *task, const struct session_package *of)
 	};
 	auto_fd int sealed = -1;
 
-	hash_text(buf_view(&task->text), task->after);
+	policy_hash(buf_view(&task->text), task->after);
 	if (*task->expected && strcmp(task->expected, task->before) != 0) {
 		conn_refuse(task->conn, 409,
 			    "the policy that holds now is another: %s",
@@ -266,7 +255,7 @@ static void on_package(struct rpc_outcome *outcome, void *owner)
 			conn_refuse(task->conn, 503, "%s", err.text);
 	}
 	if (package) {
-		hash_text(package->session.policy_text, task->before);
+		policy_hash(package->session.policy_text, task->before);
 		if (!task->changes)
 			show(task, &package->session);
 		else
@@ -357,7 +346,7 @@ static int read_change(struct policy_task *task)
 		conn_refuse(conn, 422,
 			    "policy_name is at most 64 printable "
 			    "characters");
-	else if (*expected && strlen(expected) != HASH_TEXT_SIZE - 1)
+	else if (*expected && strlen(expected) != POLICY_HASH_SIZE - 1)
 		conn_refuse(conn, 422, "expect is sha256: and 64 digits");
 	else if (buf_add(&task->text, bytes_from(text, text_len)) < 0)
 		conn_refuse(conn, 413, "a policy has at most %d bytes",

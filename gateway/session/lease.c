@@ -25,20 +25,41 @@ static char random_base62(void)
 	return base62[byte % 62];
 }
 
-void lease_new(char out[LEASE_SIZE])
+/* Behind the random part, with its NUL. */
+static void add_check(char *random)
 {
-	char *random = out + sizeof(PREFIX) - 1;
-	uint32_t check;
+	uint32_t check = (uint32_t)crc32(0, (const Bytef *)random, RANDOM_LEN);
 
-	memcpy(out, PREFIX, sizeof(PREFIX) - 1);
-	for (int i = 0; i < RANDOM_LEN; i++)
-		random[i] = random_base62();
-	check = (uint32_t)crc32(0, (const Bytef *)random, RANDOM_LEN);
 	for (int i = CHECK_LEN - 1; i >= 0; i--) {
 		random[RANDOM_LEN + i] = base62[check % 62];
 		check /= 62;
 	}
 	random[RANDOM_LEN + CHECK_LEN] = '\0';
+}
+
+void lease_new(char out[LEASE_SIZE])
+{
+	char *random = out + sizeof(PREFIX) - 1;
+
+	memcpy(out, PREFIX, sizeof(PREFIX) - 1);
+	for (int i = 0; i < RANDOM_LEN; i++)
+		random[i] = random_base62();
+	add_check(random);
+}
+
+bool lease_is_one(struct bytes text)
+{
+	char again[LEASE_SIZE];
+
+	if (text.len != LEASE_SIZE - 1)
+		return false;
+	memcpy(again, text.data, text.len);
+	for (size_t i = sizeof(PREFIX) - 1; i < text.len; i++)
+		if (!strchr(base62, again[i]) || !again[i])
+			return false;
+	add_check(again + sizeof(PREFIX) - 1);
+	return !strncmp(again, PREFIX, sizeof(PREFIX) - 1) &&
+	       bytes_is(text, again);
 }
 
 /* ---- what a client brings ---- */

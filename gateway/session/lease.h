@@ -6,6 +6,8 @@
 #ifndef GATEWAY_SESSION_LEASE_H
 #define GATEWAY_SESSION_LEASE_H
 
+#include <stdbool.h>
+
 #include "common/bytes.h"
 
 /* "ghp_", 30 random base62 characters, 6 of base62 CRC-32 (GitHub's format
@@ -13,6 +15,8 @@
 #define LEASE_SIZE 41
 
 void lease_new(char out[LEASE_SIZE]);
+/* Is it (untrusted) of that shape, its checksum included? */
+bool lease_is_one(struct bytes text);
 
 #define LEASE_FIELD_MAX 512
 

@@ -144,10 +144,11 @@ int gateway_ask_create(struct client *client,
 		       const struct session_request *request, struct err *err)
 {
 	json_t *body = json_pack(
-		"{s:s%, s:s*, s:s*, s:b, s:b}", "policy",
+		"{s:s%, s:s*, s:s*, s:s*, s:s*, s:b, s:b}", "policy",
 		request->policy.data ? (const char *)request->policy.data : "",
 		request->policy.len, "repo", request->repo, "branch",
-		request->branch, "hold", request->holds, "proxy",
+		request->branch, "again", request->again, "lease",
+		request->lease, "hold", request->holds, "proxy",
 		request->has_proxy);
 	auto_free char *text = NULL;
 	struct client_request call = {
@@ -365,8 +366,8 @@ int attachment_wait(struct attachment *attachment, struct err *err)
 	return err_prefix(err, "attach the listeners");
 }
 
-int attachment_give(struct attachment *attachment, const char *id,
-		    const struct sandbox_listeners *listeners, struct err *err)
+int attachment_offer(struct attachment *attachment, const char *id,
+		     const struct sandbox_listeners *listeners, struct err *err)
 {
 	const struct {
 		int fd;
@@ -386,5 +387,13 @@ int attachment_give(struct attachment *attachment, const char *id,
 		if (table[i].fd >= 0)
 			(void)close(table[i].fd);
 	}
-	return result < 0 ? -1 : attachment_wait(attachment, err);
+	return result;
+}
+
+int attachment_give(struct attachment *attachment, const char *id,
+		    const struct sandbox_listeners *listeners, struct err *err)
+{
+	return attachment_offer(attachment, id, listeners, err) < 0
+		       ? -1
+		       : attachment_wait(attachment, err);
 }

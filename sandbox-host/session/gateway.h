@@ -34,6 +34,9 @@ struct session_request {
 	unsigned ttl_s;			/* 0: control's default */
 	bool has_proxy; /* clients outside may come by the proxy port */
 	bool holds;	/* ends with the client, unless it is attached before */
+	/* It takes the place of one that ended with its gateway: its id, and
+	 * the lease it had; or NULL, both. */
+	const char *again, *lease;
 };
 
 /* POST /v1/sessions, and its answer: *reply holds id, lease, ca_pem,
@@ -73,6 +76,10 @@ void attachment_close(struct attachment *attachment);
  * them: without one it would not be whole. 0, or -1. */
 int attachment_give(struct attachment *attachment, const char *id,
 		    const struct sandbox_listeners *listeners, struct err *err);
+/* The same, without waiting: *waiting* and *err* of the attachment tell. */
+int attachment_offer(struct attachment *attachment, const char *id,
+		     const struct sandbox_listeners *listeners,
+		     struct err *err);
 /* Let the session live as long as this channel, without a listener: for one
  * that was attached over another. 0, or -1 when it could not be sent. */
 int attachment_hold(struct attachment *attachment, const char *id,

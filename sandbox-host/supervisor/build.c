@@ -15,6 +15,7 @@
 #include "sandbox-host/agent/agent.h"
 #include "sandbox-host/session/changes.h"
 #include "sandbox-host/session/spec.h"
+#include "sandbox-host/supervisor/again.h"
 #include "sandbox-host/supervisor/parts.h"
 #include "sandbox-host/tree.h"
 
@@ -184,6 +185,9 @@ static int make_session(struct supervisor *supervisor, struct bytes policy,
 
 	if (!repo || !branch)
 		return no_memory(err);
+	supervisor->wanted = wanted;
+	supervisor->session_end_ms =
+		clock_monotonic_ms() + SESSION_TTL_S * 1000ull;
 	if (create_session(supervisor, &client, &wanted, err) < 0)
 		return -1;
 	/* It holds the session until the listeners do. */
@@ -197,17 +201,6 @@ static int make_session(struct supervisor *supervisor, struct bytes policy,
 		result = attachment_wait(&supervisor->attachment, err);
 	client_close(&client);
 	return result;
-}
-
-/* Who connects to what is closed is refused, at once. */
-static void close_listeners(const struct sandbox_listeners *listeners)
-{
-	const int fds[] = {listeners->tcp4, listeners->tcp6, listeners->udp,
-			   listeners->tcp_dns};
-
-	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
-		if (fds[i] >= 0)
-			(void)close(fds[i]);
 }
 
 /* ---- sandbox ---- */
@@ -317,9 +310,11 @@ static int make_sandbox(struct supervisor *supervisor, struct err *err)
 		return -1;
 	if (sandbox_ready(supervisor->sandbox, &listeners, err) < 0)
 		return -1;
+	/* Who connects to what is closed is refused, at once. */
 	if (supervisor->request.is_offline)
-		close_listeners(&listeners);
-	else if (attachment_give(&supervisor->attachment,
+		again_close_listeners(&listeners);
+	else if (again_keep_listeners(supervisor, &listeners, err) < 0 ||
+		 attachment_give(&supervisor->attachment,
 				 json_text(supervisor->session.json, "id"),
 				 &listeners, err) < 0)
 		return -1;

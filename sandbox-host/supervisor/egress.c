@@ -10,6 +10,8 @@
 #include <utlist.h>
 
 #include "common/cleanup.h"
+#include "common/log.h"
+#include "sandbox-host/supervisor/again.h"
 #include "sandbox-host/supervisor/parts.h"
 
 #define EGRESSES_MAX	16 /* channels at once */
@@ -115,9 +117,12 @@ static void change(struct rpc_ticket ticket, const struct egress *egress,
 	if (!call(ticket, &request, &reply))
 		return;
 	answer = answer_of(&reply);
-	if (reply.status == 200)
+	if (reply.status == 200) {
 		events_add(egress->supervisor, "policy",
 			   "what may be reached was changed");
+		if (again_keep_policy(egress->supervisor, text) < 0)
+			log_warn("no memory for the policy that holds now");
+	}
 	rpc_reply(ticket, &egress_answer_schema, &answer, -1);
 }
 

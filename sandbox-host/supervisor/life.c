@@ -30,7 +30,7 @@ struct supervisor_state life_state(const struct supervisor *supervisor)
 	};
 }
 
-static void tell_state(struct supervisor *supervisor)
+void life_tell(struct supervisor *supervisor)
 {
 	const struct supervisor_state message = life_state(supervisor);
 	struct err err;
@@ -64,7 +64,7 @@ void life_enter(struct supervisor *supervisor, enum host_state state,
 		       message[0] ? ": " : "", supervisor->message);
 	log_info("%s", text);
 	events_add(supervisor, "lifecycle", text);
-	tell_state(supervisor);
+	life_tell(supervisor);
 }
 
 /* ---- expiry ---- */
@@ -126,7 +126,7 @@ int life_renew(struct supervisor *supervisor, uint64_t expires_ms)
 	events_add(supervisor, "lifecycle",
 		   supervisor->expires_ms ? "it lasts until another time"
 					  : "it lasts until it is ended");
-	tell_state(supervisor);
+	life_tell(supervisor);
 	return 0;
 }
 

@@ -201,6 +201,7 @@ int main(int argc, char **argv)
 {
 	static struct supervisor supervisor = {
 		.dir = SUPERVISOR_DIR,
+		.listeners = {-1, -1, -1, -1},
 		.output = -1,
 		.log = -1,
 		.recorder.queue = -1,

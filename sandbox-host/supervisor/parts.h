@@ -43,6 +43,8 @@ int life_renew(struct supervisor *supervisor, uint64_t expires_ms);
 /* Begin to rest; the ticket is answered when it does, or can not. */
 void life_rest(struct supervisor *supervisor, struct rpc_ticket ticket);
 int life_resume(struct supervisor *supervisor, struct err *err);
+/* Tell the daemon what it is now. */
+void life_tell(struct supervisor *supervisor);
 /* What it is now, for a message; borrows. */
 struct supervisor_state life_state(const struct supervisor *supervisor);
 

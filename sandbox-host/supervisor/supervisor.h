@@ -20,6 +20,8 @@
  *	events  -> what happened, the newest
  *	network -> what the gateway denies, among the events
  *	link    -> the session stays while we do
+ *	again   -> another one, when the gateway had ended and is back
+ *	away    -> an answer to who connects meanwhile
  *
  * It dies: the kernel ends everything inside with it, the gateway ends the
  * session, and the daemon sweeps what is left.
@@ -51,6 +53,8 @@
 #define LINK_RETRY_MS	     500
 #define SESSION_TTL_S	     (7 * 24 * 3600) /* the longest there is */
 #define SESSION_RENEW_MS     (24 * 3600 * 1000)
+#define AWAY_AFTER_MS	     3000 /* until then they wait for the gateway */
+#define AWAY_KEPT	     64	  /* answered, not yet closed */
 
 struct event {
 	uint64_t sequence; /* 0: none */
@@ -68,6 +72,8 @@ struct waiting {
 	struct waiting *next, *prev;
 };
 
+struct again;
+struct away;
 struct changes_channel;
 struct commit;
 struct egress;
@@ -170,8 +176,16 @@ struct supervisor {
 	/* link */
 	struct attachment attachment;
 	struct io_timer *link_timer, *renew_timer;
-	pid_t reader; /* of the gateway's denials; 0: none */
-	int denials;  /* its queue */
+	struct session_request wanted;	    /* what it was created from */
+	uint64_t session_end_ms;	    /* monotonic: it is over then */
+	struct sandbox_listeners listeners; /* ours; for another session */
+	uint64_t lost_ms;		    /* monotonic; 0: it is there */
+	bool is_unknown;     /* to the gateway: another one is to be made */
+	struct again *again; /* one that is under way; or NULL */
+	struct away *away;   /* NULL: nobody is answered */
+	char *policy_text;   /* changed; NULL: as at first */
+	pid_t reader;	     /* of the gateway's denials; 0: none */
+	int denials;	     /* its queue */
 	struct io_watch *denials_watch;
 };
 

@@ -42,6 +42,29 @@ static void a_lease_ends_with_its_checksum(void **state)
 	assert_int_equal(sum, crc32(0, (const Bytef *)lease + 4, 30));
 }
 
+static void a_lease_is_known_by_its_shape_and_checksum(void **state)
+{
+	char lease[LEASE_SIZE];
+
+	(void)state;
+	lease_new(lease);
+	assert_true(lease_is_one(bytes_str(lease)));
+	assert_false(lease_is_one(bytes_from(lease, LEASE_SIZE - 2)));
+	assert_false(lease_is_one(bytes_from(lease, LEASE_SIZE)));
+	for (size_t i = 0; i < LEASE_SIZE - 1; i++) {
+		char was = lease[i];
+
+		for (const char *other = "a1-"; *other; other++) {
+			lease[i] = *other;
+			assert_true(lease_is_one(bytes_str(lease)) ==
+				    (*other == was));
+		}
+		lease[i] = '\0';
+		assert_false(lease_is_one(bytes_from(lease, LEASE_SIZE - 1)));
+		lease[i] = was;
+	}
+}
+
 static void a_lease_is_read_from_what_clients_send(void **state)
 {
 	static const struct {
@@ -94,6 +117,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_lease_is_shaped_like_a_github_token),
 		cmocka_unit_test(a_lease_ends_with_its_checksum),
+		cmocka_unit_test(a_lease_is_known_by_its_shape_and_checksum),
 		cmocka_unit_test(a_lease_is_read_from_what_clients_send),
 		cmocka_unit_test(what_is_no_credential_has_no_lease),
 	};

@@ -1,0 +1,161 @@
+#include "gateway/control/again.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/digest.h"
+#include "gateway/control/ledger_query.h"
+
+#define UID_FORMAT    "uid %u: "
+#define CHANGE_FORMAT UID_FORMAT "%71s to %71s"
+
+void policy_hash(struct bytes text, char out[POLICY_HASH_SIZE])
+{
+	uint8_t hash[DIGEST_LEN];
+	size_t at = (size_t)snprintf(out, POLICY_HASH_SIZE, "sha256:");
+
+	digest_sha256(text, bytes_from(NULL, 0), hash);
+	for (size_t i = 0; i < sizeof(hash); i++)
+		at += (size_t)snprintf(out + at, POLICY_HASH_SIZE - at, "%02x",
+				       hash[i]);
+}
+
+/* ---- rows ---- */
+
+/* What was tried is on record, and once more when it was not done. */
+static void take_change(struct again *again, const char *detail, bool is_done)
+{
+	char before[POLICY_HASH_SIZE], after[POLICY_HASH_SIZE];
+	unsigned uid;
+
+	if (sscanf(detail, CHANGE_FORMAT, &uid, before, after) != 3)
+		again->was_ended = true;
+	else
+		(void)snprintf(again->policy, sizeof(again->policy), "%s",
+			       is_done ? after : before);
+}
+
+static void take_admin(struct again *again, const char *method,
+		       const char *detail, bool is_done)
+{
+	unsigned uid;
+
+	if (!strcmp(method, "session.create") && is_done)
+		again->was_made = sscanf(detail, UID_FORMAT, &uid) == 1 &&
+				  uid == again->uid;
+	if (!strcmp(method, "session.end") && is_done)
+		again->was_ended = true;
+	if (!strcmp(method, "session.policy"))
+		take_change(again, detail, is_done);
+}
+
+void again_take(struct again *again, struct bytes row)
+{
+	const char *activity = "", *method = "", *detail = "", *session = "";
+	int allowed = 0;
+	json_t *root = json_loadb((const char *)row.data, row.len, 0, NULL);
+
+	if (!root ||
+	    json_unpack(root, "{s:s, s?s, s?s, s?s, s:b}", "activity",
+			&activity, "method", &method, "detail", &detail,
+			"session", &session, "allowed", &allowed) < 0)
+		again->was_ended = true;
+	else if (strcmp(session, again->id) != 0)
+		;
+	else if (!strcmp(activity, "admin"))
+		take_admin(again, method, detail, allowed);
+	else if (!strcmp(activity, "session.ended") &&
+		 strcmp(detail, "expired") == 0)
+		again->was_over = true;
+	else if (!strcmp(activity, "session.ended") &&
+		 strcmp(detail, "revoked") == 0)
+		again->was_ended = true;
+	json_decref(root);
+}
+
+const char *again_judge(const struct again *again, const char *policy,
+			unsigned *status)
+{
+	*status = 403;
+	if (!again->was_made)
+		return "again: no session of that id that you have made is on "
+		       "record";
+	if (again->was_ended)
+		return "again: that session was ended, or revoked";
+	if (again->was_over)
+		return "again: the time of that session is over";
+	*status = 409;
+	if (again->policy[0] && strcmp(again->policy, policy) != 0)
+		return "again: the policy of that session was changed to "
+		       "another one";
+	return NULL;
+}
+
+/* ---- the question ---- */
+
+static const char *const kinds[] = {"admin", "session.ended"};
+
+struct asking {
+	struct again *again;
+	struct msg_ledger_query query;
+	size_t kind;
+	again_fn *fn;
+	char policy[POLICY_HASH_SIZE];
+};
+
+static void ask_rows(struct conn *conn, struct asking *asking);
+
+static void on_rows(struct conn *conn, const void *message)
+{
+	const struct msg_ledger_rows *rows = message;
+	struct asking *asking = conn->task;
+	const char *wrong;
+	unsigned status;
+
+	for (size_t i = 0; i < rows->rows_count; i++) {
+		asking->query.after = rows->rows[i].sequence;
+		again_take(asking->again, rows->rows[i].json);
+	}
+	if (!rows->more || rows->rows_count == 0) {
+		asking->kind++;
+		asking->query.after = 0;
+	}
+	if (asking->kind < ARRAY_SIZE(kinds)) {
+		ask_rows(conn, asking);
+		return;
+	}
+	wrong = again_judge(asking->again, asking->policy, &status);
+	if (wrong)
+		conn_refuse(conn, status, "%s", wrong);
+	else
+		asking->fn(conn);
+}
+
+static void ask_rows(struct conn *conn, struct asking *asking)
+{
+	struct question question = ledger_question(&asking->query);
+
+	asking->query.kind = bytes_str(kinds[asking->kind]);
+	conn_ask(conn, &question, on_rows);
+}
+
+void again_ask(struct conn *conn, struct again *again, const char *policy,
+	       again_fn *fn)
+{
+	struct asking *asking = arena_alloc(&conn->arena, sizeof(*asking));
+
+	if (!asking) {
+		conn_refuse(conn, 503, "no memory");
+		return;
+	}
+	*asking = (struct asking){
+		.again = again,
+		.query = {.session = bytes_str(again->id),
+			  .limit = LEDGER_ROWS_MAX},
+		.fn = fn,
+	};
+	(void)snprintf(asking->policy, sizeof(asking->policy), "%s", policy);
+	conn->task = asking;
+	ask_rows(conn, asking);
+}

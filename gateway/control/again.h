@@ -1,0 +1,38 @@
+/*
+ * A session that is made anew, since the gateway that had it has ended
+ * (`again` of POST /v1/sessions): the record must say that whoever asks had
+ * made the one of before, that nobody ended it and that its time was not over,
+ * and that the policy is the one that held last.
+ */
+#ifndef GATEWAY_CONTROL_AGAIN_H
+#define GATEWAY_CONTROL_AGAIN_H
+
+#include "gateway/control/conn.h"
+
+#define POLICY_HASH_SIZE (sizeof("sha256:") + 2 * DIGEST_LEN)
+
+/* "sha256:" and digits of a policy's text. */
+void policy_hash(struct bytes text, char out[POLICY_HASH_SIZE]);
+
+/* What the rows of one session say so far. */
+struct again {
+	char id[SESSION_ID_MAX + 1]; /* of the one before */
+	uid_t uid;		     /* who asks */
+	bool was_made, was_ended, was_over;
+	char policy[POLICY_HASH_SIZE]; /* the last one; "": the first */
+};
+
+/* Take a row of the ledger, in their order. */
+void again_take(struct again *again, struct bytes row);
+/* May it be made anew, of a policy with that hash, or of the one it was
+ * created with? NULL, or why not; *status then. */
+const char *again_judge(const struct again *again, const char *policy,
+			unsigned *status);
+
+/* Ask the ledger; fn is called once it may be, else the request is refused.
+ * again is in the request's arena; conn->task is ours until then. */
+typedef void again_fn(struct conn *conn);
+void again_ask(struct conn *conn, struct again *again, const char *policy,
+	       again_fn *fn);
+
+#endif

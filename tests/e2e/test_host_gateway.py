@@ -1,0 +1,165 @@
+"""Sandboxes of the service whose gateway ends and comes back: a session made
+anew where nothing is against it, and answers that say why in the meantime."""
+import json
+import threading
+
+import pytest
+from api import Api
+from execd import Execd
+from waiting import wait_until
+
+GOOD = "plain.example"
+AWAY = "the gateway is away"
+ANEW = "the session was made anew"
+
+
+@pytest.fixture(scope="module")
+def gateway(make_gateway):
+    gateway = make_gateway("away")
+    yield gateway
+    gateway.stop()
+    gateway.check()
+
+
+@pytest.fixture(scope="module")
+def host(gateway, tmp_path_factory):
+    host = Api(gateway, tmp_path_factory.mktemp("away-host")).start()
+    yield host
+    host.stop()
+    host.check()
+
+
+def crash(gateway):
+    """kill -9, and all that the gateway consisted of is gone with it."""
+    gateway.process.kill()
+    gateway.process.wait()
+
+
+def told(host, box, words):
+    return [event for event in host.events(box) if words in event["text"]]
+
+
+class Sandbox:
+    """One whose policy allows the origin, with that policy."""
+
+    def __init__(self, host, policies, origin, tmp_path, *words, **more):
+        self.host, self.url = host, f"http://{GOOD}:{origin.plain_port}"
+        self.policy = policies.make(
+            [policies.rule(GOOD, paths=["/echo/**", "/echo"])], **more)
+        self.path = tmp_path / "policy.yaml"
+        self.path.write_text(json.dumps(self.policy))
+        self.id = host.create("--policy", self.path, *words)
+
+    @property
+    def session(self):
+        return self.host.show(self.id)["session"]
+
+    def curl(self, path="/echo", *options):
+        done = self.host.exec(self.id, "curl", "-sS", "-m", "60", "-o",
+                              "/dev/null", "-w", "%{http_code}", *options,
+                              self.url + path)
+        return done.stdout
+
+    def is_told(self, words):
+        return told(self.host, self.id, words)
+
+
+@pytest.fixture
+def make(host, policies, origin, tmp_path):
+    made = []
+
+    def make_one(*words, **more):
+        made.append(Sandbox(host, policies, origin, tmp_path, *words, **more))
+        return made[-1]
+    yield make_one
+    for box in made:
+        host.run("kill", box.id)
+
+
+def test_a_session_is_made_anew_when_the_gateway_is_back(
+        gateway, make, repo):
+    box = make("--repo", repo.url, "--branch", "agent/7", repo=repo)
+    before = box.session
+    assert box.curl() == "200"
+    running = box.host.popen("exec", "-i", box.id, "--", "sh", "-c",
+                             "read line; echo $line; cat", stdin=-1)
+    crash(gateway)
+    answered = wait_until(lambda: box.is_told(AWAY))
+    assert answered
+    done = box.host.exec(box.id, "curl", "-sS", "-m", "60", box.url + "/echo")
+    assert f"denied by internal: {AWAY}" in done.stdout
+    gateway.start()
+    wait_until(lambda: box.is_told(ANEW))
+    assert box.session != before
+    assert box.curl() == "200"
+    # What it may not, it may not now; what it may with a credential as well.
+    assert box.curl("/other") == "403"
+    done = box.host.exec(box.id, "git", "ls-remote", repo.url)
+    assert done.returncode == 0, done.stderr
+    rows = gateway.audit(session=box.session, kind="admin")
+    assert any(f"again {before}" in row["detail"] for row in rows)
+    # The sandbox itself never noticed.
+    assert running.communicate("still here\n", timeout=60)[0] == "still here\n"
+
+
+def test_who_connects_in_the_meantime_may_wait_for_it(gateway, make):
+    box = make()
+    answers = []
+    crash(gateway)
+    asking = threading.Thread(target=lambda: answers.append(box.curl(
+        "/echo", "--retry", "60", "--retry-delay", "1",
+        "--retry-all-errors")))
+    asking.start()
+    gateway.start()
+    asking.join(120)
+    assert answers and answers[0].endswith("200")
+
+
+def test_one_that_was_revoked_does_not_come_back(gateway, make):
+    gone, kept = make(), make()
+    session = gone.session
+    gateway.end(session)
+    wait_until(lambda: [row for row in gateway.audit(
+        session=session, kind="session.ended")])
+    crash(gateway)
+    gateway.start()
+    wait_until(lambda: kept.is_told(ANEW))
+    wait_until(lambda: gone.is_told("was ended, or revoked"))
+    assert gone.session == session and not gone.is_told(ANEW)
+    done = gone.host.exec(gone.id, "curl", "-sS", "-m", "60",
+                          gone.url + "/echo")
+    assert "denied by session_revoked" in done.stdout
+    assert kept.curl() == "200"
+
+
+def test_a_policy_that_was_narrowed_meanwhile_is_not_widened_again(
+        gateway, make):
+    box = make()
+    narrow = box.policy | {"network": {**box.policy["network"], "rules": []}}
+    gateway.call("PUT", f"/v1/sessions/{box.session}/policy",
+                 json.dumps({"policy": json.dumps(narrow)}))
+    assert box.curl() == "403"
+    crash(gateway)
+    gateway.start()
+    wait_until(lambda: box.is_told("was changed to another one"))
+    assert not box.is_told(ANEW) and box.curl() != "200"
+
+
+def test_an_isolated_session_comes_back_as_well(gateway, host, make):
+    box = make()
+    execd = Execd(host, box.id)
+    isolated = execd.json("POST", "/v1/isolated/session", {
+        "workspace": {"path": str(host.workspace), "mode": "ro"},
+        "share_net": True}, 201)["session_id"]
+    crash(gateway)
+    gateway.start()
+    wait_until(lambda: box.is_told(ANEW))
+    # It is a sandbox of its own, with a session of its own.
+    mine = [sandbox["id"] for sandbox in host.list()
+            if sandbox["state"] == "Running" and sandbox["id"] != box.id]
+    wait_until(lambda: all(told(host, one, ANEW) for one in mine))
+    run = f"/v1/isolated/session/{isolated}/run"
+    words = {"code": f"curl -sS -m 60 -o /dev/null -w '%{{http_code}}' "
+                     f"{box.url}/echo"}
+    assert [line["text"] for line in execd.stream(run, words)
+            if line["type"] == "stdout"] == ["200"]
