@@ -545,7 +545,7 @@ def test_without_a_gateway_nothing_is_made(own_gateway, tmp_path):
     assert done.returncode == 4, done.stderr
     # What runs goes on, and nothing leaves it.
     wait_until(lambda: host.exec(
-        box, "curl", "-s", "http://sallyport.internal/policy").returncode
+        box, "curl", "-sf", "http://sallyport.internal/policy").returncode
         not in (0, 127))
     assert host.exec(box, "echo", "here").stdout == "here\n"
     own_gateway.start()
