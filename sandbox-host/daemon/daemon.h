@@ -141,6 +141,7 @@ struct spawn_for {
 	uid_t uid;
 	bool is_bounded; /* the policy is that of an asker from outside: it
 			    brings in nothing of the host's files */
+	bool is_pooled;	 /* nobody's yet */
 };
 /* Start one; request stays the caller's. NULL. */
 struct entry *spawn(struct daemon *daemon, int request_fd,

@@ -72,12 +72,13 @@ static void build(struct daemon *daemon, size_t number)
 
 	if (fd >= 0)
 		entry = spawn(daemon, fd, &request,
-			      &(struct spawn_for){.uid = geteuid()}, &err);
+			      &(struct spawn_for){.uid = geteuid(),
+						  .is_pooled = true},
+			      &err);
 	if (!entry) {
 		log_warn("pool %s: %s", pool->name, err.text);
 		return;
 	}
-	entry->is_pooled = true;
 	entry->pool = number;
 	if (entry_store(entry, &entry->sandbox, &err) < 0)
 		log_warn("pool %s: %s", pool->name, err.text);
@@ -184,7 +185,8 @@ static int set_end(struct entry *entry, uint64_t expires_ms, struct err *err)
 		.on_outcome = on_renewed,
 	};
 
-	return expires_ms ? rpc_ask(entry->rpc, &call, NULL, err) : 0;
+	/* Its time begins with it, whether or not it has an end. */
+	return rpc_ask(entry->rpc, &call, NULL, err);
 }
 
 struct entry *pool_take(struct daemon *daemon,

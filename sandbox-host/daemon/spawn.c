@@ -135,6 +135,8 @@ _Noreturn static void become_supervisor(const struct entry *entry,
 	count = add_store(config, image, argv, count);
 	if (entry->is_bounded)
 		argv[count++] = "--bounded";
+	if (entry->is_pooled)
+		argv[count++] = "--pooled";
 	/* Commands have the limit that was made for them. */
 	(void)setrlimit(RLIMIT_NOFILE, &daemon->files);
 	/* Its own session: what ends us does not end it. */
@@ -270,6 +272,7 @@ struct entry *spawn(struct daemon *daemon, int request_fd,
 		return NULL;
 	}
 	entry->is_bounded = asker->is_bounded;
+	entry->is_pooled = asker->is_pooled;
 	entry->owns_workspace = request->workspace.len == 0;
 	entry_insert(entry);
 	if (describe(entry, request, name, asker->uid, err) < 0 ||

@@ -116,10 +116,21 @@ static void on_expiry(void *owner)
 			 "its time is over");
 }
 
+/* `limits.time` counts from here, once. */
+static void begin_time(struct supervisor *supervisor)
+{
+	uint64_t time_ms = supervisor->policy->limits.time_ms;
+
+	if (time_ms && !supervisor->time_end_ms)
+		supervisor->time_end_ms = clock_monotonic_ms() + time_ms;
+}
+
 int life_renew(struct supervisor *supervisor, uint64_t expires_ms)
 {
 	if (expires_ms != 0 && expires_ms <= clock_wall_ms())
 		return -1;
+	/* One of a pool has been given out. */
+	begin_time(supervisor);
 	supervisor->expires_ms = expires_ms;
 	bound_expiry(supervisor);
 	arm_expiry(supervisor);
@@ -218,16 +229,14 @@ int life_resume(struct supervisor *supervisor, struct err *err)
 
 int life_begin(struct supervisor *supervisor, struct err *err)
 {
-	uint64_t time_ms = supervisor->policy->limits.time_ms;
-
 	supervisor->expiry =
 		io_timer_new(supervisor->loop, on_expiry, supervisor);
 	supervisor->rest_timer =
 		io_timer_new(supervisor->loop, on_rest, supervisor);
 	if (!supervisor->expiry || !supervisor->rest_timer)
 		return err_set(err, ERR_TOO_LARGE, "no memory");
-	if (time_ms)
-		supervisor->time_end_ms = clock_monotonic_ms() + time_ms;
+	if (!supervisor->options.is_pooled)
+		begin_time(supervisor);
 	bound_expiry(supervisor);
 	arm_expiry(supervisor);
 	life_enter(supervisor, HOST_RUNNING, "", "");

@@ -57,6 +57,7 @@ static int parse(int argc, char **argv, struct supervisor_options *options)
 		{"private", required_argument, NULL, 'P'},
 		{"secret", required_argument, NULL, 's'},
 		{"bounded", no_argument, NULL, 'b'},
+		{"pooled", no_argument, NULL, 'o'},
 		{NULL, 0, NULL, 0},
 	};
 	int option;
@@ -76,6 +77,8 @@ static int parse(int argc, char **argv, struct supervisor_options *options)
 			options->secret = optarg;
 		else if (option == 'b')
 			options->is_bounded = true;
+		else if (option == 'o')
+			options->is_pooled = true;
 		else if (option == 'v' || option == 'P')
 			add_root(options, option == 'P');
 		else if (option != 'u' ||

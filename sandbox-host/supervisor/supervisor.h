@@ -95,6 +95,7 @@ struct supervisor_options {
 	size_t private_count;
 	const char *secret; /* a file that is shown to nobody inside; NULL */
 	bool is_bounded; /* the policy brings in nothing of the host's files */
+	bool is_pooled;	 /* nobody's until it is renewed */
 };
 
 struct supervisor {

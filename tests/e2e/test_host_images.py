@@ -13,6 +13,7 @@ import signal
 import subprocess
 import tarfile
 import tempfile
+import time
 
 import pytest
 from gateway import Gateway
@@ -601,13 +602,20 @@ def test_nothing_is_made_in_a_users_directory_for_a_volume(host, roots):
 
 # ---- pools ----
 
+TIMED_S = 2
+
+
 @pytest.fixture
 def pooled(gateway, image, tmp_path):
     (tmp_path / "policy.yaml").write_text("version: 1\n")
+    (tmp_path / "timed.yaml").write_text("version: 1\n"
+                                         f"limits: {{time: {TIMED_S}s}}\n")
     host = Host(gateway, tmp_path, images={"small": str(image)},
                 pool={"plain": {"size": 2},
                       "other": {"size": 1, "image": "small", "policy":
-                                str(tmp_path / "policy.yaml")}}).start()
+                                str(tmp_path / "policy.yaml")},
+                      "timed": {"size": 1, "policy":
+                                str(tmp_path / "timed.yaml")}}).start()
     yield host
     host.stop()
     host.check()
@@ -615,8 +623,8 @@ def pooled(gateway, image, tmp_path):
 
 def test_what_is_built_ahead_is_given_out_and_built_again(pooled, tmp_path):
     host = pooled
-    wait_until(lambda: len(host.supervisors()) == 3 and
-               host.log().count(": Running") == 3)
+    wait_until(lambda: len(host.supervisors()) == 4 and
+               host.log().count(": Running") == 4)
     assert host.list() == []
     before = host.supervisors()
     assert host.run("show", next(iter(before))).returncode == 6
@@ -641,8 +649,20 @@ def test_what_is_built_ahead_is_given_out_and_built_again(pooled, tmp_path):
     host.kill()
     host.start()
     assert len(host.list()) == 4
-    wait_until(lambda: len(host.supervisors()) == 7 and
-               len(set(host.supervisors()) - left) == 3)
+    wait_until(lambda: len(host.supervisors()) == 8 and
+               len(set(host.supervisors()) - left) == 4)
+
+
+def test_time_counts_from_when_it_is_given_out(pooled, tmp_path):
+    host = pooled
+    wait_until(lambda: host.log().count(": Running") == 4)
+    before = host.supervisors()
+    start = time.monotonic()
+    wait_until(lambda: time.monotonic() > start + TIMED_S + 1)
+    box = create(host, "--bare", "--policy", tmp_path / "timed.yaml")
+    assert box in before
+    wait_until(lambda: host.state(box) == "Terminated")
+    assert host.show(box)["reason"] == "expired"
 
 
 # ---- many ----
