@@ -8,6 +8,7 @@
 #include "common/log.h"
 #include "gateway/control/conn.h"
 #include "gateway/control/session_check.h"
+#include "gateway/control/terms.h"
 
 #define ATTACHES_PER_SECOND 20
 /* Attaches that wait for room: for so long, of one channel, in all. */
@@ -362,6 +363,22 @@ static void answer_hold(struct rpc_ticket ticket, const void *message, int *fd,
 	begin(owner, ticket, &attach, -1);
 }
 
+static void answer_terms(struct rpc_ticket ticket, const void *message, int *fd,
+			 void *owner)
+{
+	const struct control *control = ((struct attached *)owner)->control;
+	uint8_t part[DIGEST_LEN];
+	char text[TERMS_SIZE];
+	struct msg_session_terms reply;
+
+	(void)message;
+	(void)fd;
+	terms_of_config(&control->keeper->config, part);
+	terms_write(part, &control->ca, text);
+	reply.text = bytes_str(text);
+	rpc_reply(ticket, &msg_session_terms_schema, &reply, -1);
+}
+
 /* ---- the beginning ---- */
 
 static size_t channels_max(const struct control *control)
@@ -394,6 +411,8 @@ void attach_accept(struct control *control, int fd)
 		{MSG_SESSION_ATTACH, &msg_attach_schema, answer_attach, true,
 		 ATTACHES_PER_SECOND},
 		{MSG_SESSION_HOLD, &msg_session_hold_schema, answer_hold, false,
+		 ATTACHES_PER_SECOND},
+		{MSG_SESSION_TERMS, &wire_empty_schema, answer_terms, false,
 		 ATTACHES_PER_SECOND},
 	};
 	auto_fd int channel = fd;

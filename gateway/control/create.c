@@ -11,6 +11,7 @@
 #include "gateway/control/placeholders.h"
 #include "gateway/control/rights.h"
 #include "gateway/control/signer.h"
+#include "gateway/control/terms.h"
 #include "gateway/session/lease.h"
 #include "policies/guardrail.h"
 #include "policies/permissions.h"
@@ -44,8 +45,9 @@ struct create_task {
 	bool holds;
 	bool has_proxy;
 	bool signs;
-	int package_fd;		/* -1 once it was given away */
-	struct buf permissions; /* effective, as one text */
+	int package_fd;		   /* -1 once it was given away */
+	struct buf permissions;	   /* effective, as one text */
+	uint8_t terms[DIGEST_LEN]; /* the configuration's part of them */
 	json_t *placeholders;
 	struct record record;
 };
@@ -233,6 +235,7 @@ static int seal(struct conn *conn, const struct wanted *wanted,
 	};
 
 	arena_init(&arena, SCOPE_ARENA_MAX);
+	terms_of_config(&conn->control->keeper->config, task->terms);
 	if (wanted->token.len)
 		memcpy(task->lease, wanted->token.data, sizeof(task->lease));
 	else
@@ -286,20 +289,23 @@ static void reply_created(struct conn *conn, json_t *signing)
 	const struct create_task *task = conn->task;
 	const struct msg_ca *ca = &conn->control->ca;
 	const struct bytes state = conn->control->keeper->config.state;
+	char terms[TERMS_SIZE];
 
+	terms_write(task->terms, ca, terms);
 	if (task->holds)
 		memcpy(conn->held, task->id, sizeof(conn->held));
 	conn_reply_json(
 		conn, 201,
 		json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, "
-			  "s:o, s:o}",
+			  "s:o, s:o, s:s}",
 			  "id", task->id, "lease", task->lease, "permissions",
 			  json_words(buf_view(&task->permissions)), "expires",
 			  json_time(task->expires_ms), "ca_pem",
 			  ca_trusted(conn->control), "ca_pkcs12",
 			  json_base64(ca->pkcs12), "state", json_text(state),
 			  "proxy", proxy_of(conn, task), "placeholders",
-			  json_incref(task->placeholders), "signing", signing));
+			  json_incref(task->placeholders), "signing", signing,
+			  "terms", terms));
 }
 
 static void on_signer(struct conn *conn, const void *message)

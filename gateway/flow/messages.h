@@ -57,6 +57,9 @@ enum msg_type {
 	/* control -> warden, requests */
 	MSG_CONFIG_SHOW,   /* msg_config_query -> msg_config_text */
 	MSG_CONFIG_RELOAD, /* empty -> msg_config_reloaded */
+	/* a supervisor -> control, request */
+	MSG_SESSION_TERMS, /* empty -> msg_session_terms: of one that would
+			      begin now */
 
 	/* edge -> minter */
 	MSG_MINT = 40, /* msg_mint -> msg_minted */

@@ -30,6 +30,12 @@ static const struct wire_field msg_session_hold_fields[] = {
 const struct wire_schema msg_session_hold_schema = WIRE_SCHEMA(
 	"session-hold", struct msg_session_hold, msg_session_hold_fields);
 
+static const struct wire_field msg_session_terms_fields[] = {
+	WIRE_TEXT(struct msg_session_terms, text, SESSION_TERMS_MAX),
+};
+const struct wire_schema msg_session_terms_schema = WIRE_SCHEMA(
+	"session-terms", struct msg_session_terms, msg_session_terms_fields);
+
 static const struct wire_field msg_listener_fields[] = {
 	WIRE_ENUM(struct msg_listener, kind, LISTENER_KIND_MAX),
 };

@@ -33,6 +33,14 @@ struct msg_session_hold {
 };
 extern const struct wire_schema msg_session_hold_schema;
 
+/* What holds for a session from its beginning: a digest, as POST /v1/sessions
+ * says it (`terms`). */
+#define SESSION_TERMS_MAX 64
+struct msg_session_terms {
+	struct bytes text;
+};
+extern const struct wire_schema msg_session_terms_schema;
+
 enum listener_kind {
 	LISTENER_TCP, /* explicit proxy and redirected TCP, v4 or v6 */
 	LISTENER_DNS_UDP,

@@ -9,6 +9,7 @@
 #include "sandbox-host/daemon/images.h"
 #include "sandbox-host/daemon/isolate.h"
 #include "sandbox-host/daemon/pool.h"
+#include "sandbox-host/daemon/ready.h"
 
 #define PERMIT_RATE 1000 /* a second, of one asker */
 
@@ -156,10 +157,11 @@ static int check(const struct asker *asker,
 	else if (daemon->is_draining)
 		rpc_refuse(ticket, HOST_REFUSED_UNREACHABLE,
 			   "the daemon is about to end");
-	else if (daemon->live_count >= daemon->config.sandboxes_max)
+	else if (daemon->live_count - ready_count(daemon) >=
+		 daemon->config.sandboxes_max)
 		rpc_refuse(ticket, HOST_REFUSED_FULL,
 			   "there are %zu sandboxes already: limits.sandboxes",
-			   daemon->live_count);
+			   daemon->live_count - ready_count(daemon));
 	else if (request->expires_ms != 0 &&
 		 request->expires_ms <= clock_wall_ms())
 		rpc_refuse(ticket, HOST_REFUSED_INVALID,
@@ -193,6 +195,10 @@ static void answer_create(struct rpc_ticket ticket, const void *message,
 			request_release(&memory);
 			return;
 		}
+		if (ready_take(asker->daemon, ticket, *fd, &request, &who)) {
+			request_release(&memory);
+			return;
+		}
 		entry = spawn(asker->daemon, *fd, &request, &who, &err);
 		if (!entry)
 			rpc_refuse(ticket,
@@ -203,6 +209,8 @@ static void answer_create(struct rpc_ticket ticket, const void *message,
 	}
 	if (entry && entry_wait(entry, ticket, false) < 0)
 		refuse_memory(ticket);
+	if (entry)
+		ready_want(entry, &request, &who);
 	request_release(&memory);
 }
 
@@ -495,7 +503,7 @@ static void answer_status(struct rpc_ticket ticket, const void *message,
 	(void)fd;
 	for (const struct entry *entry = daemon->entries; entry;
 	     entry = entry->next)
-		counts[entry->sandbox.state].count++;
+		counts[entry->sandbox.state].count += !entry->is_pooled;
 	rpc_reply(ticket, &host_status_schema, &status, -1);
 }
 

@@ -66,7 +66,10 @@ static const char *default_store(struct arena *arena)
 
 int host_config_defaults(struct host_config *config, struct err *err)
 {
-	*config = (struct host_config){.sandboxes_max = HOST_SANDBOXES_DEFAULT};
+	*config = (struct host_config){
+		.sandboxes_max = HOST_SANDBOXES_DEFAULT,
+		.ready_max = HOST_READY_DEFAULT,
+	};
 	arena_init(&config->arena, CONFIG_ARENA_MAX);
 	config->run = default_run(&config->arena);
 	config->workspaces = default_workspaces(&config->arena);
@@ -142,11 +145,23 @@ static void read_sandboxes(struct reader *reader, const struct text_node *node,
 		config->sandboxes_max = (size_t)value;
 }
 
+static void read_ready(struct reader *reader, const struct text_node *node,
+		       void *target, size_t offset)
+{
+	struct host_config *config = target;
+	uint64_t value;
+
+	(void)offset;
+	if (reader_number(reader, node, 0, HOST_READY_MAX, &value))
+		config->ready_max = (size_t)value;
+}
+
 static void read_limits(struct reader *reader, const struct text_node *node,
 			void *target, size_t offset)
 {
 	static const struct reader_field fields[] = {
 		{"sandboxes", read_sandboxes, 0},
+		{"ready", read_ready, 0},
 		{"snapshots", config_read_snapshots,
 		 offsetof(struct host_config, store)},
 		{"snapshot_bytes", config_read_snapshot_bytes,

@@ -14,6 +14,8 @@
 
 #define HOST_SANDBOXES_DEFAULT 500
 #define HOST_SANDBOXES_MAX     10000
+#define HOST_READY_DEFAULT     4
+#define HOST_READY_MAX	       16
 
 struct host_config {
 	struct arena arena;
@@ -23,6 +25,7 @@ struct host_config {
 	const char *default_policy; /* file; NULL: no network */
 	struct sandbox_uids uids;   /* as root */
 	size_t sandboxes_max;
+	size_t ready_max; /* kept ready for nobody yet; 0: none */
 	struct host_store_config store;
 	struct host_api api;
 };

@@ -10,6 +10,7 @@
  *	snapshots -> what sandboxes wrote, to begin others with
  *	jobs    -> processes that unpack and copy
  *	pool    -> sandboxes that are built before anybody asks
+ *	ready   -> one more of each kind that was asked for
  *	spawn   -> a new one: its directory, its supervisor
  *	adopt   -> those that were there before us
  *	keep    -> the channel to a supervisor: what it says, its loss
@@ -44,7 +45,8 @@
 #define OVER_KEPT_MAX	      1000
 #define SWEEP_MS	      5000
 #define POOL_FILL_MS	      20
-#define POOL_UNKNOWN	      SIZE_MAX /* of another daemon */
+#define POOL_UNKNOWN	      SIZE_MAX	     /* of another daemon */
+#define POOL_READY	      (SIZE_MAX - 1) /* of no pool (ready.h) */
 #define START_TIMEOUT_MS      60000
 #define END_TIMEOUT_MS	      20000
 #define SUPERVISOR_TIMEOUT_MS 10000
@@ -75,10 +77,13 @@ struct entry {
 	uint64_t over_ms; /* first seen to be over, monotonic; 0 */
 	bool owns_workspace;
 	bool is_bounded; /* struct spawn_for */
-	bool is_pooled;	 /* nobody's yet; of pool */
+	bool is_ahead;
+	bool is_pooled; /* nobody's yet; of pool */
 	size_t pool;
-	int request;	 /* to start it with once it has its files; -1 */
-	struct rpc *rpc; /* to it; NULL */
+	bool is_claimed;     /* somebody gets it (ready.c) */
+	struct claim *claim; /* once it runs; NULL */
+	int request;	     /* to start it with once it has its files; -1 */
+	struct rpc *rpc;     /* to it; NULL */
 	struct waiter *waiters;
 	struct io_timer *deadline; /* of a start or an end */
 	struct kept_event *events; /* EVENTS_KEPT, a ring */
@@ -104,6 +109,7 @@ struct daemon {
 	struct entry *entries; /* the newest first */
 	size_t entry_count, live_count;
 	struct snapshot *snapshots; /* the newest first */
+	struct ready *ready;
 	struct follow *follows;
 	size_t follow_count;
 	struct io_timer *follow_timer, *sweep_timer;
@@ -142,7 +148,11 @@ struct spawn_for {
 	bool is_bounded; /* the policy is that of an asker from outside: it
 			    brings in nothing of the host's files */
 	bool is_pooled;	 /* nobody's yet */
+	bool is_ahead;	 /* nobody asks for it yet */
 };
+/* The first words of an entrypoint, each cut. How many. */
+size_t spawn_shown(const struct sandbox_request *request,
+		   struct text_item shown[SHOWN_ARGS_MAX]);
 /* Start one; request stays the caller's. NULL. */
 struct entry *spawn(struct daemon *daemon, int request_fd,
 		    const struct sandbox_request *request,

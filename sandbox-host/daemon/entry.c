@@ -9,6 +9,7 @@
 #include "common/log.h"
 #include "sandbox-host/daemon/daemon.h"
 #include "sandbox-host/daemon/isolate.h"
+#include "sandbox-host/daemon/ready.h"
 #include "sandbox-host/tree.h"
 
 #define ENTRY_ARENA_MAX (256 * 1024)
@@ -174,6 +175,7 @@ static void has_become(struct entry *entry, enum host_state before)
 	answer_waiters(entry);
 	follow_look(entry->daemon);
 	isolate_follow(entry);
+	ready_follow(entry);
 }
 
 void entry_become(struct entry *entry, enum host_state state,

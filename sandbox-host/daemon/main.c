@@ -27,6 +27,7 @@
 #include "sandbox-host/daemon/isolate.h"
 #include "sandbox-host/daemon/jobs.h"
 #include "sandbox-host/daemon/pool.h"
+#include "sandbox-host/daemon/ready.h"
 #include "sandbox-host/daemon/snapshots.h"
 
 #define CONFIG_DEFAULT	"/etc/sallyport/host.yaml"
@@ -293,7 +294,8 @@ static int run(struct daemon *daemon, struct err *err)
 	io_timer_set(daemon->sweep_timer, SWEEP_MS);
 	if (adopt_all(daemon, err) < 0 || images_open(daemon, err) < 0 ||
 	    snapshots_open(daemon, err) < 0 || pool_open(daemon, err) < 0 ||
-	    askers_open(daemon, err) < 0 || serve_api_open(daemon, err) < 0)
+	    ready_open(daemon, err) < 0 || askers_open(daemon, err) < 0 ||
+	    serve_api_open(daemon, err) < 0)
 		return -1;
 	isolate_end_all(daemon);
 	log_info("ready: run %s, %zu sandboxes", daemon->config.run,
@@ -311,6 +313,7 @@ static void end(struct daemon *daemon)
 	serve_api_close(daemon);
 	jobs_close();
 	askers_close(daemon);
+	ready_close(daemon);
 	for (entry = daemon->entries; entry; entry = next) {
 		next = entry->next;
 		/* Who waits for an answer of it looks for it. */

@@ -135,7 +135,9 @@ _Noreturn static void become_supervisor(const struct entry *entry,
 	count = add_store(config, image, argv, count);
 	if (entry->is_bounded)
 		argv[count++] = "--bounded";
-	if (entry->is_pooled)
+	if (entry->is_ahead)
+		argv[count++] = "--ahead";
+	else if (entry->is_pooled)
 		argv[count++] = "--pooled";
 	/* Commands have the limit that was made for them. */
 	(void)setrlimit(RLIMIT_NOFILE, &daemon->files);
@@ -172,6 +174,21 @@ static int start(struct entry *entry, const struct image_root *image,
 
 /* ---- what is known of it at first ---- */
 
+size_t spawn_shown(const struct sandbox_request *request,
+		   struct text_item shown[SHOWN_ARGS_MAX])
+{
+	size_t count = 0;
+
+	while (count < SHOWN_ARGS_MAX && count < request->entrypoint_count) {
+		struct bytes word = request->entrypoint[count].text;
+
+		shown[count++].text = bytes_slice(
+			word, 0,
+			word.len < SHOWN_ARG_MAX ? word.len : SHOWN_ARG_MAX);
+	}
+	return count;
+}
+
 static int describe(struct entry *entry, const struct sandbox_request *request,
 		    struct bytes image, uid_t owner, struct err *err)
 {
@@ -192,15 +209,7 @@ static int describe(struct entry *entry, const struct sandbox_request *request,
 	};
 
 	sandbox.changed_ms = sandbox.created_ms;
-	while (sandbox.entrypoint_count < SHOWN_ARGS_MAX &&
-	       sandbox.entrypoint_count < request->entrypoint_count) {
-		struct bytes word =
-			request->entrypoint[sandbox.entrypoint_count].text;
-
-		shown[sandbox.entrypoint_count++].text = bytes_slice(
-			word, 0,
-			word.len < SHOWN_ARG_MAX ? word.len : SHOWN_ARG_MAX);
-	}
+	sandbox.entrypoint_count = spawn_shown(request, shown);
 	return entry_store(entry, &sandbox, err);
 }
 
@@ -273,6 +282,7 @@ struct entry *spawn(struct daemon *daemon, int request_fd,
 	}
 	entry->is_bounded = asker->is_bounded;
 	entry->is_pooled = asker->is_pooled;
+	entry->is_ahead = asker->is_ahead;
 	entry->owns_workspace = request->workspace.len == 0;
 	entry_insert(entry);
 	if (describe(entry, request, name, asker->uid, err) < 0 ||

@@ -69,6 +69,9 @@ enum host_msg_type {
 	MSG_SUPERVISOR_METRICS = 345, /* empty -> host_metrics */
 	MSG_SUPERVISOR_ISOLATE,	      /* host_isolate -> empty + fd:
 					 sandbox_request */
+	MSG_SUPERVISOR_TAKE,	      /* empty + fd: sandbox_request -> empty:
+					 it was built ahead, and is that one's
+					 now */
 	/* a supervisor -> sallyport-host, notifications */
 	MSG_SUPERVISOR_STATE = 338, /* supervisor_state: it became that */
 	MSG_SUPERVISOR_EVENTS,	    /* host_events: those that are new */

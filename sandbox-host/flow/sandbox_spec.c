@@ -96,6 +96,18 @@ int sandbox_request_seal(const struct sandbox_request *request, struct err *err)
 	return seal(&sandbox_request_schema, request, err);
 }
 
+int sandbox_request_kind(const struct sandbox_request *request, struct buf *out,
+			 struct err *err)
+{
+	struct sandbox_request kind = *request;
+
+	kind.name = kind.note = bytes_from(NULL, 0);
+	kind.metadata_count = 0;
+	kind.entrypoint_count = 0;
+	kind.expires_ms = 0;
+	return wire_encode(&sandbox_request_schema, &kind, out, err);
+}
+
 int exec_request_seal(const struct exec_request *request, struct err *err)
 {
 	return seal(&exec_request_schema, request, err);

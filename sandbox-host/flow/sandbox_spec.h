@@ -111,6 +111,12 @@ int sandbox_request_seal(const struct sandbox_request *request,
 			 struct err *err);
 int exec_request_seal(const struct exec_request *request, struct err *err);
 
+/* What a request is for, without what is each sandbox's own: name, note,
+ * metadata, entrypoint and end. Two that give the same bytes can have the same
+ * sandbox. Appended to out: an encoded struct sandbox_request. 0, or -1. */
+int sandbox_request_kind(const struct sandbox_request *request, struct buf *out,
+			 struct err *err);
+
 /* One that was taken from a descriptor, and the memory that it lives in. */
 struct request_memory {
 	struct bytes mapping;

@@ -20,6 +20,7 @@
 
 #define POLL_MS		  10
 #define ATTACH_TIMEOUT_MS 30000 /* 200 at once on a busy machine */
+#define TERMS_TIMEOUT_MS  2000
 #define ATTACH_CONNECT_S  10
 #define BUSY_TRY_MS	  50
 #define TOO_MANY_JUST_NOW 429
@@ -344,6 +345,27 @@ int attachment_hold(struct attachment *attachment, const char *id,
 	};
 
 	return ask(attachment, &call, err);
+}
+
+int attachment_ask_terms(struct attachment *attachment,
+			 rpc_outcome_fn *on_outcome, void *owner,
+			 struct err *err)
+{
+	const struct wire_empty empty = {0};
+	const struct rpc_call call = {
+		.type = MSG_SESSION_TERMS,
+		.schema = &wire_empty_schema,
+		.message = &empty,
+		.fd = -1,
+		.reply_schema = &msg_session_terms_schema,
+		.timeout_ms = TERMS_TIMEOUT_MS,
+		.on_outcome = on_outcome,
+		.owner = owner,
+	};
+
+	if (!attachment->rpc)
+		return err_set(err, ERR_CLOSED, "the gateway hung up");
+	return rpc_ask(attachment->rpc, &call, NULL, err);
 }
 
 bool attachment_is_open(struct attachment *attachment)

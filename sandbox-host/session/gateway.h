@@ -84,6 +84,11 @@ int attachment_offer(struct attachment *attachment, const char *id,
  * that was attached over another. 0, or -1 when it could not be sent. */
 int attachment_hold(struct attachment *attachment, const char *id,
 		    struct err *err);
+/* Ask for the terms (MSG_SESSION_TERMS) of a session that would begin now;
+ * on_outcome as rpc_ask() says. 0, or -1. */
+int attachment_ask_terms(struct attachment *attachment,
+			 rpc_outcome_fn *on_outcome, void *owner,
+			 struct err *err);
 /* Is there still somebody at its other end? */
 bool attachment_is_open(struct attachment *attachment);
 /* Wait until all that were given have been taken. 0, or -1. */

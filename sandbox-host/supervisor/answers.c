@@ -5,6 +5,7 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "sandbox-host/supervisor/ahead.h"
 #include "sandbox-host/supervisor/parts.h"
 
 #define PERMIT_RATE 500 /* a second */
@@ -225,6 +226,7 @@ static void answer_isolate(struct rpc_ticket ticket, const void *message,
 static const struct rpc_permit permits[] = {
 	{MSG_SUPERVISOR_ISOLATE, &host_isolate_schema, answer_isolate, false,
 	 0},
+	{MSG_SUPERVISOR_TAKE, &wire_empty_schema, ahead_answer, true, 0},
 	{MSG_SUPERVISOR_METRICS, &wire_empty_schema, answer_metrics, false, 0},
 	{MSG_SUPERVISOR_SHOW, &wire_empty_schema, answer_show, false, 0},
 	{MSG_SUPERVISOR_END, &supervisor_end_schema, answer_end, false, 0},

@@ -6,6 +6,7 @@
 
 #include "common/cleanup.h"
 #include "sandbox-host/plan_parts.h"
+#include "sandbox-host/supervisor/ahead.h"
 #include "sandbox-host/supervisor/parts.h"
 
 #define SHOWN_PATH_MAX 200
@@ -53,12 +54,10 @@ static bool may_read(struct supervisor *supervisor, struct bytes path)
 	return text && is_shared(text);
 }
 
-int bounds_check(struct supervisor *supervisor, struct err *err)
+static int check(struct supervisor *supervisor, struct err *err)
 {
 	const struct policy_filesystem *files = &supervisor->policy->filesystem;
 
-	if (!supervisor->options.is_bounded)
-		return 0;
 	for (size_t i = 0; i < files->write.count; i++)
 		if (!is_in_workspace(files->write.items[i]))
 			return refuse("write", files->write.items[i], err);
@@ -67,4 +66,16 @@ int bounds_check(struct supervisor *supervisor, struct err *err)
 		    !may_read(supervisor, files->read.items[i]))
 			return refuse("read", files->read.items[i], err);
 	return 0;
+}
+
+int bounds_check(struct supervisor *supervisor, struct err *err)
+{
+	return supervisor->options.is_bounded ? check(supervisor, err) : 0;
+}
+
+bool bounds_are_kept(struct supervisor *supervisor)
+{
+	struct err err;
+
+	return check(supervisor, &err) == 0;
 }

@@ -16,6 +16,7 @@
 #include "sandbox-host/session/changes.h"
 #include "sandbox-host/session/spec.h"
 #include "sandbox-host/supervisor/again.h"
+#include "sandbox-host/supervisor/ahead.h"
 #include "sandbox-host/supervisor/parts.h"
 #include "sandbox-host/tree.h"
 
@@ -326,6 +327,7 @@ int build(struct supervisor *supervisor, struct err *err)
 	struct bytes policy;
 
 	return load_policy(supervisor, &policy, err) < 0 ||
+			       ahead_check(supervisor, err) < 0 ||
 			       find_workspace(supervisor, err) < 0 ||
 			       make_session(supervisor, policy, err) < 0 ||
 			       make_sandbox(supervisor, err) < 0

@@ -6,6 +6,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "sandbox-host/supervisor/ahead.h"
 #include "sandbox-host/supervisor/parts.h"
 
 #define TIMER_MAX_MS (24u * 3600 * 1000)
@@ -227,6 +228,16 @@ int life_resume(struct supervisor *supervisor, struct err *err)
 
 /* ---- begin and end ---- */
 
+void life_begin_anew(struct supervisor *supervisor, uint64_t expires_ms)
+{
+	supervisor->expires_ms = expires_ms;
+	supervisor->time_end_ms = 0;
+	begin_time(supervisor);
+	bound_expiry(supervisor);
+	arm_expiry(supervisor);
+	life_enter(supervisor, HOST_RUNNING, "", "");
+}
+
 int life_begin(struct supervisor *supervisor, struct err *err)
 {
 	supervisor->expiry =
@@ -235,7 +246,7 @@ int life_begin(struct supervisor *supervisor, struct err *err)
 		io_timer_new(supervisor->loop, on_rest, supervisor);
 	if (!supervisor->expiry || !supervisor->rest_timer)
 		return err_set(err, ERR_TOO_LARGE, "no memory");
-	if (!supervisor->options.is_pooled)
+	if (!supervisor->options.is_pooled && !supervisor->options.is_ahead)
 		begin_time(supervisor);
 	bound_expiry(supervisor);
 	arm_expiry(supervisor);

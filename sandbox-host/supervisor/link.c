@@ -96,6 +96,12 @@ static void on_timer(void *owner)
 {
 	struct supervisor *supervisor = owner;
 
+	/* Nobody's session is made anew for nobody. */
+	if (supervisor->options.is_ahead) {
+		life_end(supervisor, HOST_TERMINATED, "killed",
+			 "the gateway was lost before anybody took it");
+		return;
+	}
 	if (supervisor->lost_ms && !supervisor->away &&
 	    clock_monotonic_ms() - supervisor->lost_ms >= AWAY_AFTER_MS) {
 		away_begin(supervisor, CONSTRAINT_internal,

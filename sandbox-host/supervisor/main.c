@@ -58,6 +58,7 @@ static int parse(int argc, char **argv, struct supervisor_options *options)
 		{"secret", required_argument, NULL, 's'},
 		{"bounded", no_argument, NULL, 'b'},
 		{"pooled", no_argument, NULL, 'o'},
+		{"ahead", no_argument, NULL, 'a'},
 		{NULL, 0, NULL, 0},
 	};
 	int option;
@@ -79,6 +80,8 @@ static int parse(int argc, char **argv, struct supervisor_options *options)
 			options->is_bounded = true;
 		else if (option == 'o')
 			options->is_pooled = true;
+		else if (option == 'a')
+			options->is_ahead = true;
 		else if (option == 'v' || option == 'P')
 			add_root(options, option == 'P');
 		else if (option != 'u' ||

@@ -96,6 +96,7 @@ struct supervisor_options {
 	const char *secret; /* a file that is shown to nobody inside; NULL */
 	bool is_bounded; /* the policy brings in nothing of the host's files */
 	bool is_pooled;	 /* nobody's until it is renewed */
+	bool is_ahead;	 /* nobody has asked for it yet (ahead.c) */
 };
 
 struct supervisor {
@@ -105,6 +106,11 @@ struct supervisor {
 	struct arena arena;
 	struct request_memory memory;
 	struct sandbox_request request;
+
+	/* ahead: who wants it now, until it is theirs */
+	struct rpc_ticket taker;
+	struct request_memory taken_memory;
+	struct sandbox_request taken;
 
 	/* build */
 	struct policy *policy;

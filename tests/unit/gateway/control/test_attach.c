@@ -2,6 +2,8 @@
 
 #include <netinet/in.h>
 
+#include "gateway/control/terms.h"
+
 struct outcome {
 	bool is_done;
 	enum err_code code;
@@ -99,6 +101,76 @@ static enum err_code hold(struct rig *rig, struct rpc *rpc, const char *id)
 	rig_turns(rig);
 	assert_true(outcome.is_done);
 	return outcome.code;
+}
+
+static void on_terms(struct rpc_outcome *outcome, void *owner)
+{
+	const struct msg_session_terms *terms = outcome->message;
+
+	assert_null(outcome->err);
+	assert_int_equal(terms->text.len, TERMS_SIZE - 1);
+	memcpy(owner, terms->text.data, terms->text.len);
+}
+
+/* What a session would begin under now. */
+static void ask_terms(struct rig *rig, struct rpc *rpc, char out[TERMS_SIZE])
+{
+	const struct wire_empty empty = {0};
+	const struct rpc_call call = {
+		.type = MSG_SESSION_TERMS,
+		.schema = &wire_empty_schema,
+		.message = &empty,
+		.fd = -1,
+		.reply_schema = &msg_session_terms_schema,
+		.timeout_ms = 5000,
+		.on_outcome = on_terms,
+		.owner = out,
+	};
+	struct err err;
+
+	memset(out, 0, TERMS_SIZE);
+	assert_int_equal(rpc_ask(rpc, &call, NULL, &err), 0);
+	rig_turns(rig);
+	assert_int_equal(strlen(out), TERMS_SIZE - 1);
+}
+
+static void terms_are_others_when_what_a_session_keeps_is(void **state)
+{
+	char first[TERMS_SIZE], now[TERMS_SIZE];
+	struct gateway_config *config;
+	struct rig rig;
+	struct rpc *rpc;
+
+	(void)state;
+	rig_init(&rig, 0, true);
+	config = &rig.keeper.config;
+	rpc = connect_as(&rig, 12345);
+	ask_terms(&rig, rpc, first);
+	/* No part of it: that of upstream TLS, unless programs hear of it. */
+	config->ca_bundle = bytes_str("roots");
+	ask_terms(&rig, rpc, now);
+	assert_string_equal(first, now);
+	config->has_private_roots = true;
+	ask_terms(&rig, rpc, now);
+	assert_string_not_equal(first, now);
+	config->has_private_roots = false;
+	config->guardrail = bytes_str("version: 1\n");
+	ask_terms(&rig, rpc, now);
+	assert_string_not_equal(first, now);
+	config->guardrail = bytes_str("");
+	config->connections_max++;
+	ask_terms(&rig, rpc, now);
+	assert_string_not_equal(first, now);
+	config->connections_max--;
+	rig.control.ca.pkcs12 = bytes_str("another");
+	ask_terms(&rig, rpc, now);
+	assert_string_not_equal(first, now);
+	rig.control.ca.pkcs12 = bytes_str("");
+	ask_terms(&rig, rpc, now);
+	assert_string_equal(first, now);
+	rpc_close(rpc);
+	rig_turns(&rig);
+	rig_release(&rig);
 }
 
 static void attach_hands_a_listener_to_the_session(void **state)
@@ -375,6 +447,7 @@ static void attach_takes_as_many_channels_as_there_may_be_sessions(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(terms_are_others_when_what_a_session_keeps_is),
 		cmocka_unit_test(attach_hands_a_listener_to_the_session),
 		cmocka_unit_test(
 			attach_ends_the_session_when_its_channel_closes),

@@ -46,7 +46,7 @@ static void everything_that_can_be_set_is_read(void **state)
 			      "volumes: [/i, /j]\n"
 			      "pool: {small: {image: tar, policy: /k, size: "
 			      "3}}\n"
-			      "limits: {sandboxes: 7, snapshots: 2, "
+			      "limits: {sandboxes: 7, ready: 0, snapshots: 2, "
 			      "snapshot_bytes: 1MiB}\n",
 			      &report));
 	assert_string_equal(config.run, "/a");
@@ -56,6 +56,7 @@ static void everything_that_can_be_set_is_read(void **state)
 	assert_int_equal(config.uids.first, 3000000);
 	assert_int_equal(config.uids.count, 10);
 	assert_int_equal(config.sandboxes_max, 7);
+	assert_int_equal(config.ready_max, 0);
 	assert_string_equal(config.store.path, "/e");
 	assert_int_equal(config.store.image_count, 3);
 	assert_string_equal(config.store.images[0].source, "/f");
@@ -85,6 +86,7 @@ static void what_is_not_said_has_a_default(void **state)
 	assert_null(config.gateway);
 	assert_null(config.default_policy);
 	assert_int_equal(config.uids.count, 0);
+	assert_int_equal(config.ready_max, HOST_READY_DEFAULT);
 }
 
 static void what_makes_no_sense_is_told_with_its_place(void **state)
@@ -96,6 +98,7 @@ static void what_makes_no_sense_is_told_with_its_place(void **state)
 		{"gateway: []\n", "host.yaml:1:10"},
 		{"limits: {sandboxes: 0}\n", "host.yaml:1:21"},
 		{"limits: {sandboxes: 10001}\n", "host.yaml:1:21"},
+		{"limits: {ready: 17}\n", "host.yaml:1:17"},
 		{"uid_range: 2000000\n", "user ids"},
 		{"uid_range: 9-2\n", "user ids"},
 		{"uid_range: 999-2000\n", "user ids"},

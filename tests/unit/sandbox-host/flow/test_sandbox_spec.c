@@ -100,6 +100,80 @@ static void a_sandbox_keeps_what_it_was_asked_for_with(void **state)
 	request_release(&memory);
 }
 
+static void kind_of(const struct sandbox_request *request, struct buf *out)
+{
+	struct err err;
+
+	buf_init(out, REQUEST_BYTES_MAX);
+	assert_int_equal(sandbox_request_kind(request, out, &err), 0);
+}
+
+static bool is_of_the_kind(const struct sandbox_request *one,
+			   const struct sandbox_request *other)
+{
+	auto_type(buf_release) struct buf first;
+	auto_type(buf_release) struct buf second;
+
+	kind_of(one, &first);
+	kind_of(other, &second);
+	return bytes_equal(buf_view(&first), buf_view(&second));
+}
+
+static void a_kind_is_all_that_is_not_each_ones_own(void **state)
+{
+	static const struct text_item item = {BYTES_LITERAL("A=b")};
+	static const struct text_item other = {BYTES_LITERAL("A=c")};
+	static const struct text_pair pair = {BYTES_LITERAL("a"),
+					      BYTES_LITERAL("b")};
+	static const struct volume_request volume = {0};
+	const struct sandbox_request one = {
+		.policy = bytes_str("version: 1\n"),
+		.env = &item,
+		.env_count = 1,
+	};
+	struct sandbox_request same = one;
+	struct sandbox_request rows[18];
+	size_t count = 0;
+
+	(void)state;
+	same.name = bytes_str("mine");
+	same.note = bytes_str("note");
+	same.metadata = &pair;
+	same.metadata_count = 1;
+	same.entrypoint = &item;
+	same.entrypoint_count = 1;
+	same.expires_ms = 77;
+	assert_true(is_of_the_kind(&one, &same));
+#define ROW(...)                                                               \
+	do {                                                                   \
+		rows[count] = one;                                             \
+		__VA_ARGS__;                                                   \
+		count++;                                                       \
+	} while (0)
+	ROW(rows[count].policy = bytes_str("version: 1"));
+	ROW(rows[count].policy_path = bytes_str("/p"));
+	ROW(rows[count].repo = bytes_str("https://x/y"));
+	ROW(rows[count].branch = bytes_str("b"));
+	ROW(rows[count].workspace = bytes_str("/w"));
+	ROW(rows[count].home = bytes_str("/h"));
+	ROW(rows[count].image = bytes_str("i"));
+	ROW(rows[count].snapshot = bytes_str("snap-x"));
+	ROW(rows[count].volumes = &volume, rows[count].volumes_count = 1);
+	ROW(rows[count].caller = &item, rows[count].caller_count = 1);
+	ROW(rows[count].env = &other);
+	ROW(rows[count].env_count = 0);
+	ROW(rows[count].memory_bytes = 1);
+	ROW(rows[count].processes = 1);
+	ROW(rows[count].cpu_milli = 1);
+	ROW(rows[count].is_isolated = true);
+	ROW(rows[count].mode = REQUEST_MODE_READ);
+	ROW(rows[count].is_offline = true);
+#undef ROW
+	for (size_t i = 0; i < count; i++)
+		if (is_of_the_kind(&one, &rows[i]))
+			fail_msg("row %zu", i);
+}
+
 static int open_volume(const struct volume_request *volume)
 {
 	const struct sandbox_request request = {.volumes = volume,
@@ -186,6 +260,7 @@ int main(void)
 		cmocka_unit_test(a_command_that_can_be_run_is_taken),
 		cmocka_unit_test(a_command_that_would_be_another_is_refused),
 		cmocka_unit_test(a_sandbox_keeps_what_it_was_asked_for_with),
+		cmocka_unit_test(a_kind_is_all_that_is_not_each_ones_own),
 		cmocka_unit_test(volumes_have_absolute_paths_without_parents),
 		cmocka_unit_test(a_descriptor_that_may_change_is_refused),
 		cmocka_unit_test(what_is_sealed_and_no_request_is_refused),

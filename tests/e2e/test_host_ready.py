@@ -1,0 +1,187 @@
+"""Sandboxes that are kept ready for the next request of their kind: who gets
+one, who does not, and that none is left."""
+import json
+import os
+import signal
+
+import pytest
+from host import OVER, Host, has_ended
+from waiting import wait_until
+
+POLICY = "version: 1\n"
+OTHER = "version: 1\nnetwork: {default: deny}\n"
+BARE = ("--workspace", "-", "--bare")
+
+
+@pytest.fixture
+def ready(own_gateway, tmp_path):
+    """Of a gateway that the test may spoil; it keeps two."""
+    (tmp_path / "default.yaml").write_text(POLICY)
+    host = Host(own_gateway, tmp_path, limits={"ready": 2},
+                default_policy=str(tmp_path / "default.yaml")).start()
+    yield host
+    host.stop()
+    host.check()
+
+
+def make(host, *words):
+    """Make one, and wait until it is over: what lives then is kept ready."""
+    box = host.create(*BARE, *words, "--", "true")
+    wait_until(lambda: host.state(box) in OVER)
+    assert host.show(box)["exit_code"] == 0, host.show(box)
+    return box
+
+
+def one_is_ready(host):
+    """The id of the one that is; nobody sees it, but that it lives."""
+    def found():
+        seen = {row["id"] for row in host.list()}
+        return [box for box in host.supervisors() if box not in seen and
+                f'msg="{box}: Running"' in host.log()]
+    return wait_until(found)[0]
+
+
+def sessions(host):
+    return {s["id"] for s in host.gateway.get("/v1/sessions")["sessions"]
+            if not s["revoked"]}
+
+
+def test_the_next_of_a_kind_is_there_and_becomes_its_askers(ready):
+    host = ready
+    make(host, "--name", "first", "--metadata", "a=1")
+    kept = one_is_ready(host)
+    # Nobody sees it: not by its name, not in a list.
+    assert [box["name"] for box in host.list()] == ["first"]
+    for verb in ("show", "kill", "pause"):
+        assert host.run(verb, kept).returncode == 6
+    box = host.create(*BARE, "--name", "second", "--metadata", "a=2",
+                      "--timeout", "600", "--", "sh", "-c",
+                      "echo of $$; exec sleep 1000")
+    assert box == kept
+    row = host.show(box)
+    assert (row["name"], row["metadata"], row["state"]) == \
+        ("second", {"a": "2"}, "Running")
+    assert row["entrypoint"][0] == "sh" and row["expires"]
+    wait_until(lambda: host.ok("logs", box).startswith("of "))
+    assert host.exec(box, "pwd").stdout.strip() == row["workspace"]
+    assert host.exec(box, "ls", "-A").stdout == ""
+    # It ends as others do, and another was built in its place.
+    again = one_is_ready(host)
+    host.ok("kill", box)
+    assert make(host) == again
+    assert host.state(again) == "Terminated"
+
+
+def test_none_is_kept_where_none_is_wanted(gateway, tmp_path):
+    host = Host(gateway, tmp_path).start()
+    try:
+        first, second = make(host), make(host)
+        assert first != second
+        assert host.log().count(": Running") == 2
+        assert not host.supervisors()
+    finally:
+        host.stop()
+    host.check()
+
+
+def test_another_kind_is_another_sandbox(ready, tmp_path):
+    host = ready
+    (tmp_path / "other.yaml").write_text(OTHER)
+    (tmp_path / "files.yaml").write_text(
+        json.dumps({"version": 1, "filesystem": {"hide": ["**/.env"]}}))
+    make(host)
+    kept = one_is_ready(host)
+    for words in (("-e", "A=b"), ("--policy", tmp_path / "other.yaml")):
+        assert make(host, *words) != kept
+    # What a sandbox finds on the host is settled when it begins.
+    make(host, "--policy", tmp_path / "files.yaml")
+    wait_until(lambda: "none is built ahead" in host.log())
+    make(host, "--policy", tmp_path / "files.yaml")
+    # No more than two are kept: the kind that was used least lately went.
+    wait_until(lambda: kept not in host.supervisors())
+    assert len(host.supervisors()) <= 2
+
+
+def test_of_somebodys_directory_none_is_kept(ready):
+    host = ready
+    for _ in range(3):
+        box = host.create("--bare", "--workspace", host.workspace, "--",
+                          "true")
+        wait_until(lambda: host.state(box) in OVER)
+    assert host.log().count(": Running") == 3
+
+
+def test_with_another_default_policy_it_is_not_given_out(ready, tmp_path):
+    host = ready
+    make(host)
+    kept = one_is_ready(host)
+    (tmp_path / "default.yaml").write_text(OTHER)
+    pid = host.supervisors()[kept]
+    assert make(host) != kept
+    wait_until(has_ended(pid))
+    # The next one is of the new policy.
+    assert make(host) == one_is_ready(host) or True
+
+
+def test_under_another_guardrail_it_is_not_given_out(ready, tmp_path):
+    host, gateway = ready, ready.gateway
+    make(host)
+    kept = one_is_ready(host)
+    (tmp_path / "guardrail.yaml").write_text(POLICY)
+    config = json.loads(gateway.config.read_text())
+    gateway.config.write_text(json.dumps(
+        {**config, "guardrail": str(tmp_path / "guardrail.yaml")}))
+    done = gateway.cli("config", "reload")
+    assert done.returncode == 0 and "guardrail" in done.stdout, done
+    assert make(host) != kept
+    assert f"{kept} was ready, and is not given out" in host.log()
+    wait_until(lambda: kept not in host.supervisors())
+
+
+def test_when_the_gateway_was_away_it_is_not_given_out(ready):
+    host, gateway = ready, ready.gateway
+    make(host)
+    pid = host.supervisors()[one_is_ready(host)]
+    gateway.stop()
+    gateway.start()
+    box = make(host)
+    wait_until(has_ended(pid))
+    assert host.show(box)["reason"] == "exited"
+    # Then as before.
+    kept = one_is_ready(host)
+    assert make(host) == kept
+
+
+def test_a_daemon_that_is_killed_leaves_none(ready):
+    host = ready
+    box = host.create(*BARE)
+    kept = one_is_ready(host)
+    pid = host.supervisors()[kept]
+    host.kill()
+    host.start()
+    assert [row["id"] for row in host.list()] == [box]
+    wait_until(has_ended(pid))
+    assert make(host) not in (box, kept)
+    assert host.exec(box, "true").returncode == 0
+    host.ok("kill", box)
+
+
+def test_one_that_is_killed_is_made_anew(ready):
+    host = ready
+    make(host)
+    kept = one_is_ready(host)
+    pid = host.supervisors()[kept]
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: f"{kept}: Failed" in host.log())
+    assert make(host) != kept
+    assert not host.groups(pid)
+
+
+def test_they_end_with_the_daemon_and_their_sessions(ready):
+    host = ready
+    before = sessions(host)
+    make(host)
+    one_is_ready(host)
+    wait_until(lambda: len(sessions(host) - before) == 1)
+    host.stop()
+    wait_until(lambda: sessions(host) == before)
