@@ -68,6 +68,8 @@ static void next_request(struct conn *conn)
 	conn->is_body_over = false;
 	conn->is_body_paused = false;
 	conn->is_head_only = false;
+	conn->is_stalled = false;
+	conn->out_bytes = conn->sent_bytes = 0;
 	conn->body_bytes = 0;
 	conn->exchange = (struct exchange){
 		.api = conn->api,
@@ -197,6 +199,7 @@ static void on_drained(struct conn *conn)
 	}
 	if (conn->state != CONN_STREAM && conn->state != CONN_RAW)
 		return;
+	conn->is_stalled = false;
 	io_deadline(conn->io, 0);
 	if (exchange->on_room)
 		exchange->on_room(exchange);
@@ -211,7 +214,7 @@ static void on_timeout(struct conn *conn)
 	if (is_reading)
 		conn_refuse(conn, 408, "REQUEST_TIMEOUT",
 			    "the request took too long");
-	else
+	else if (!conn_is_read(conn))
 		conn_close(conn);
 }
 

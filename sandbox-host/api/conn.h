@@ -36,6 +36,9 @@ struct conn {
 	bool is_body_paused; /* by the handler */
 	bool is_head_only;   /* the answer has no body: HEAD */
 	bool has_ended;	     /* raw: its side; not told, bytes are left */
+	bool is_stalled;     /* some of the answer waits to be sent */
+	uint64_t out_bytes;  /* of an answer that streams, so far */
+	uint64_t sent_bytes; /* of those, when that was looked at last */
 	struct guard guard;
 	struct arena arena;
 	struct request request;
@@ -58,6 +61,9 @@ void conn_close(struct conn *conn);
 void conn_turn(struct conn *conn);
 /* The answer is written: the next request, or the end. */
 void conn_request_done(struct conn *conn);
+/* Of an answer that streams, whose deadline passed: did its client read some
+ * of it since? Then it has as long again. (stream.c) */
+bool conn_is_read(struct conn *conn);
 static inline struct conn *conn_of(const struct exchange *exchange)
 {
 	return exchange->conn;

@@ -7,6 +7,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/digest.h"
+#include "sandbox-host/api/share.h"
 
 /* ---- contexts ---- */
 
@@ -48,10 +49,12 @@ static bool has_room(struct exchange *exchange, const struct execd *execd)
 
 	DL_FOREACH(execd->kernels, kernel)
 	count += is_of(kernel, exchange);
-	if (count < KERNELS_SANDBOX_MAX && execd->kernel_count < KERNELS_MAX)
+	if (share_allows(count, KERNELS_SANDBOX_MAX, execd->kernel_count,
+			 KERNELS_MAX))
 		return true;
 	exchange_fail(exchange, 429, "RUNTIME_ERROR",
-		      "a sandbox may have %d contexts, all of them %d",
+		      "a sandbox may have %d contexts, and no more "
+		      "than are left for all others, of %d",
 		      KERNELS_SANDBOX_MAX, KERNELS_MAX);
 	return false;
 }

@@ -8,6 +8,7 @@
 #include "common/clock.h"
 #include "common/digest.h"
 #include "sandbox-host/api/api.h"
+#include "sandbox-host/api/share.h"
 
 /* ---- those that are there ---- */
 
@@ -61,10 +62,11 @@ static bool has_room(struct exchange *exchange, const struct execd *execd)
 
 	DL_FOREACH(execd->ptys, pty)
 	count += bytes_is(exchange->sandbox, pty->sandbox);
-	if (count < PTYS_SANDBOX_MAX && execd->pty_count < PTYS_MAX)
+	if (share_allows(count, PTYS_SANDBOX_MAX, execd->pty_count, PTYS_MAX))
 		return true;
 	exchange_fail(exchange, 429, "RUNTIME_ERROR",
-		      "a sandbox may have %d terminals, all of them %d",
+		      "a sandbox may have %d terminals, and no more "
+		      "than are left for all others, of %d",
 		      PTYS_SANDBOX_MAX, PTYS_MAX);
 	return false;
 }

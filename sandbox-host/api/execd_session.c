@@ -12,6 +12,7 @@
 #include "common/clock.h"
 #include "common/digest.h"
 #include "sandbox-host/api/execd_session.h"
+#include "sandbox-host/api/share.h"
 
 #define SESSIONS_MAX	     256 /* of all sandboxes */
 #define SESSIONS_SANDBOX_MAX 32
@@ -143,10 +144,12 @@ static bool has_room(struct exchange *exchange, const struct execd *execd)
 
 	DL_FOREACH(execd->sessions, session)
 	count += bytes_is(exchange->sandbox, session->sandbox);
-	if (count < SESSIONS_SANDBOX_MAX && execd->session_count < SESSIONS_MAX)
+	if (share_allows(count, SESSIONS_SANDBOX_MAX, execd->session_count,
+			 SESSIONS_MAX))
 		return true;
 	exchange_fail(exchange, 429, "RUNTIME_ERROR",
-		      "a sandbox may have %d sessions, all of them %d",
+		      "a sandbox may have %d sessions, and no more "
+		      "than are left for all others, of %d",
 		      SESSIONS_SANDBOX_MAX, SESSIONS_MAX);
 	return false;
 }

@@ -39,15 +39,39 @@ int exchange_stream_begin(struct exchange *exchange, unsigned status,
 	return 0;
 }
 
+static uint64_t sent_of(const struct conn *conn)
+{
+	size_t waiting = io_out_len(conn->io);
+
+	return conn->out_bytes > waiting ? conn->out_bytes - waiting : 0;
+}
+
+/* From the first byte that waits: what is written after it, a ping, makes the
+ * time no longer. */
 static int write_out(struct conn *conn, struct bytes bytes)
 {
 	if (io_write(conn->io, bytes) < 0) {
 		conn_close(conn);
 		return -1;
 	}
-	if (io_is_full(conn->io))
+	conn->out_bytes += bytes.len;
+	if (io_out_len(conn->io) > 0 && !conn->is_stalled) {
+		conn->is_stalled = true;
+		conn->sent_bytes = sent_of(conn);
 		io_deadline(conn->io, EXCHANGE_STALLED_MS);
+	}
 	return 0;
+}
+
+bool conn_is_read(struct conn *conn)
+{
+	uint64_t sent = sent_of(conn);
+	bool is_read = conn->is_stalled && sent > conn->sent_bytes;
+
+	conn->sent_bytes = sent;
+	if (is_read)
+		io_deadline(conn->io, EXCHANGE_STALLED_MS);
+	return is_read;
 }
 
 static int write_chunk(struct conn *conn, struct bytes bytes)
