@@ -32,14 +32,18 @@ bool push_commits_any(const struct push_commits *commits)
 	       commits->message || commits->count_max > 0;
 }
 
+bool push_protects_any(const struct policy_repo *repo)
+{
+	return repo->checks.protect.count > 0 ||
+	       (repo->guard && repo->guard->checks.protect.count > 0);
+}
+
 bool push_checks_any(const struct policy_repo *repo)
 {
 	struct push_checks both = push_checks_of(repo);
 
-	return both.protect.count > 0 || both.pack_bytes_max > 0 ||
+	return push_protects_any(repo) || both.pack_bytes_max > 0 ||
 	       both.objects_max > 0 || both.file_bytes_max > 0 ||
 	       both.deny_secrets || push_commits_any(&both.commits) ||
-	       (repo->guard &&
-		(repo->guard->checks.protect.count > 0 ||
-		 push_commits_any(&repo->guard->checks.commits)));
+	       (repo->guard && push_commits_any(&repo->guard->checks.commits));
 }

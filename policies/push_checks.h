@@ -47,6 +47,8 @@ struct policy_repo;
  * repo->guard->checks. */
 struct push_checks push_checks_of(const struct policy_repo *repo);
 bool push_commits_any(const struct push_commits *commits);
+/* Are there protected paths, of the policy or its guardrail? */
+bool push_protects_any(const struct policy_repo *repo);
 /* Must the content be looked at, for the policy or its guardrail? */
 bool push_checks_any(const struct policy_repo *repo);
 

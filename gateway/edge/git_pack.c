@@ -14,6 +14,13 @@
 
 #define AHEAD_BYTES (2 * 1024 * 1024)
 
+/* gitformat-pack(5): of version 2, without objects, and its SHA-1. */
+static const uint8_t empty_pack[] = {
+	'P',  'A',  'C',  'K',	0,    0,    0,	  2,	0,    0,    0,
+	0,    0x02, 0x9d, 0x08, 0x82, 0x3b, 0xd8, 0xa8, 0xea, 0xb5, 0x10,
+	0xad, 0x6a, 0xc7, 0x5c, 0x82, 0x3c, 0xfd, 0x3e, 0xd3, 0x1e,
+};
+
 /* ---- memory files ---- */
 
 static int write_all(int fd, struct bytes bytes)
@@ -261,6 +268,7 @@ static enum constraint without_wants(const struct git_work *work)
 	switch (work->wants_kind) {
 	case WANTS_STATES:
 	case WANTS_TREES:
+	case WANTS_KNOWN:
 		return CONSTRAINT_push_path_protected;
 	case WANTS_BASES:
 		return CONSTRAINT_push_pack_invalid;
@@ -401,6 +409,10 @@ static int send_ancestry(struct conn *conn)
 		.wants = work->wants,
 		.wants_count = work->wants_count,
 		.have = have_of(work),
+		.tips = work->refs.tips,
+		.tips_count = work->wants_kind == WANTS_KNOWN
+				      ? work->refs.tip_count
+				      : 0,
 		.oid_hex_len = work->commands.push.oid_hex_len,
 		.kind = work->wants_kind,
 		.has_filter = work->has_filter,
@@ -416,6 +428,14 @@ static int send_ancestry(struct conn *conn)
 	return git_send_own(conn, "git-upload-pack", "", buf_view(&body));
 }
 
+/* "not our ref": upstream has nothing of that name. */
+static bool is_not_theirs(const struct conn *conn)
+{
+	const struct git_work *work = conn->git;
+
+	return work->wants_kind == WANTS_KNOWN && work->reader.is_denied;
+}
+
 static int take_ancestry(struct conn *conn)
 {
 	struct git_work *work = conn->git;
@@ -429,6 +449,8 @@ static int take_ancestry(struct conn *conn)
 			return 0;
 		(void)err_set(&err, ERR_TOO_LARGE, "there is no room");
 	}
+	if (is_not_theirs(conn))
+		return -1;
 	conn_refuse(conn, without_wants(work),
 		    "what upstream has could not be fetched: %s", err.text);
 	return -1;
@@ -443,6 +465,38 @@ static enum step ancestry_done(struct conn *conn)
 	    seal(work->ancestry_fd) < 0) {
 		conn_refuse(conn, without_wants(work),
 			    "the ancestry was cut short");
+		return git_refuse_push(conn);
+	}
+	conn_put_upstream(conn);
+	return STEP_NEXT;
+}
+
+/* What upstream need not be asked whether it has it. */
+static void drop_tips(struct git_work *work)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < work->wants_count; i++)
+		if (!git_refs_is_tip(&work->refs, work->wants[i].oid))
+			work->wants[kept++] = work->wants[i];
+	work->wants_count = kept;
+}
+
+/* Whether upstream's branches lead to what is wanted is known, in the words in
+ * which upstream tells. */
+static enum step answer_known(struct conn *conn, bool is_known)
+{
+	struct git_work *work = conn->git;
+	struct bytes pack = bytes_from(empty_pack, sizeof(empty_pack));
+
+	if (work->ancestry_fd >= 0)
+		(void)close(work->ancestry_fd);
+	work->ancestry_fd = new_memory(conn, "sallyport-ancestry");
+	if (!is_known)
+		pack = bytes_slice(pack, 0, 4);
+	if (work->ancestry_fd < 0 || spool(conn, work->ancestry_fd, pack) < 0 ||
+	    seal(work->ancestry_fd) < 0) {
+		conn_refuse(conn, CONSTRAINT_internal, "no memory for a pack");
 		return git_refuse_push(conn);
 	}
 	conn_put_upstream(conn);
@@ -466,10 +520,15 @@ static int begin_ancestry(struct conn *conn)
 
 enum step git_step_ancestry(struct conn *conn, enum lane_event event)
 {
+	struct git_work *work = conn->git;
 	int result;
 
 	switch ((unsigned)event) {
 	case EV_ENTER:
+		if (work->wants_kind == WANTS_KNOWN)
+			drop_tips(work);
+		if (work->wants_count == 0)
+			return answer_known(conn, true);
 		result = begin_ancestry(conn);
 		break;
 	case EV_UP_READY:
@@ -481,6 +540,8 @@ enum step git_step_ancestry(struct conn *conn, enum lane_event event)
 		break;
 	case EV_UP_BODY:
 		result = take_ancestry(conn);
+		if (result < 0 && is_not_theirs(conn))
+			return answer_known(conn, false);
 		break;
 	case EV_UP_END:
 		return ancestry_done(conn);

@@ -112,6 +112,8 @@ enum pack_wants {
 	WANTS_BASES,   /* of deltas, of any type: as they are */
 	WANTS_STATES,  /* commits, each with its trees, without ancestors */
 	WANTS_TREES,   /* with those below them */
+	WANTS_KNOWN,   /* commits, less what upstream's branches and tags lead
+			  to: nothing is left where these lead to all */
 	PACK_WANTS_MAX
 };
 struct msg_pack_verdict {

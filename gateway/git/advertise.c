@@ -120,6 +120,13 @@ static int write_ref(const struct advertise *adv, struct bytes oid,
 	return pktline_add(out, buf_view(&line));
 }
 
+/* Who may push made these; a forge has other refs of whoever likes to. */
+static bool is_branch_or_tag(struct bytes name)
+{
+	return bytes_starts_with(name, bytes_str("refs/heads/")) ||
+	       bytes_starts_with(name, bytes_str("refs/tags/"));
+}
+
 /* A line "<oid> <name>", with capabilities when it is the first. */
 static int take_ref(struct advertise *adv, struct bytes line,
 		    const struct bytes *capabilities, struct buf *out,
@@ -138,6 +145,8 @@ static int take_ref(struct advertise *adv, struct bytes line,
 		adv->state = ADVERTISE_SHALLOW;
 	} else if (!bytes_is(name, HIDDEN)) {
 		adv->refs->advertised++;
+		if (is_branch_or_tag(name) && push_protects_any(adv->repo))
+			git_refs_add_tip(adv->refs, oid);
 		if (git_ref_may_write(adv->repo, name))
 			git_refs_add(adv->refs, name, oid);
 		else

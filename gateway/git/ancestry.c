@@ -19,6 +19,10 @@ static int add_objects(const struct ancestry_ask *ask, struct buf *out)
 	if (ask->have.len > 0 &&
 	    pktline_add_format(out, "have %.*s\n", BYTES_ARGS(ask->have)) < 0)
 		return -1;
+	for (size_t i = 0; i < ask->tips_count; i++)
+		if (pktline_add_format(out, "have %.*s\n",
+				       BYTES_ARGS(ask->tips[i])) < 0)
+			return -1;
 	return 0;
 }
 
@@ -29,6 +33,7 @@ static int add_filter(const struct ancestry_ask *ask, struct buf *out)
 		[WANTS_COMMITS] = "filter tree:0",
 		[WANTS_STATES] = "filter blob:none",
 		[WANTS_TREES] = "filter blob:none",
+		[WANTS_KNOWN] = "filter tree:0",
 	};
 
 	if (ask->kind == WANTS_STATES &&
@@ -90,6 +95,7 @@ static int denied(struct ancestry_reader *reader, struct bytes words,
 	if (!packets_is_text(words, REASON_SHOWN))
 		words = bytes_str("no reason given");
 	reader->state = ANCESTRY_BROKEN;
+	reader->is_denied = true;
 	return err_set(err, ERR_DENIED, "fetch ancestry: %.*s",
 		       BYTES_ARGS(words));
 }

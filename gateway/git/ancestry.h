@@ -13,9 +13,10 @@
 #include "common/err.h"
 #include "gateway/flow/messages.h"
 
-#define ANCESTRY_ROUNDS_MAX	24
-#define ANCESTRY_WANTS_MAX	256
-#define ANCESTRY_REQUEST_MAX	(64 * 1024)
+#define ANCESTRY_ROUNDS_MAX 24
+#define ANCESTRY_WANTS_MAX  256
+/* GIT_REFS_MAX tips fit, of 64 digits. */
+#define ANCESTRY_REQUEST_MAX	(2 * 1024 * 1024)
 #define ANCESTRY_PACK_BYTES_MAX (256 * 1024 * 1024)
 
 struct ancestry_ask {
@@ -24,6 +25,8 @@ struct ancestry_ask {
 	struct bytes have; /* old tip of the update: its ancestors are not
 			      sent. Empty when the wants are not commits
 			      (WANTS_BASES) */
+	const struct bytes *tips; /* with WANTS_KNOWN, in its place: hex */
+	size_t tips_count;
 	size_t oid_hex_len;
 	enum pack_wants kind;
 	bool has_filter; /* upstream offers it (fetch_advertise) */
@@ -47,6 +50,7 @@ struct ancestry_reader {
 	uint64_t pack_bytes;
 	/* "shallow-info" may come, once: set after init for WANTS_STATES. */
 	bool may_be_shallow;
+	bool is_denied; /* upstream refused, in its words */
 	unsigned shallow_lines;
 };
 

@@ -16,6 +16,7 @@ void git_refs_init(struct git_refs *refs)
 void git_refs_release(struct git_refs *refs)
 {
 	free(refs->items);
+	free(refs->tips);
 	arena_release(&refs->arena);
 	git_refs_init(refs);
 }
@@ -55,6 +56,27 @@ void git_refs_add(struct git_refs *refs, struct bytes name, struct bytes oid)
 	refs->items[refs->count++] = ref;
 }
 
+void git_refs_add_tip(struct git_refs *refs, struct bytes oid)
+{
+	size_t size = refs->tip_size ? refs->tip_size * 2 : REFS_SIZE_MIN;
+	struct bytes *tips = refs->tips;
+	struct bytes copy;
+
+	refs->is_whole = false;
+	if (refs->tip_count == GIT_REFS_MAX)
+		return;
+	if (refs->tip_count == refs->tip_size) {
+		tips = realloc(tips, size * sizeof(*tips));
+		if (!tips)
+			return;
+		refs->tips = tips;
+		refs->tip_size = size;
+	}
+	copy = arena_copy(&refs->arena, oid);
+	if (copy.len == oid.len)
+		tips[refs->tip_count++] = copy;
+}
+
 static int compare_names(struct bytes a, struct bytes b)
 {
 	size_t len = a.len < b.len ? a.len : b.len;
@@ -72,8 +94,37 @@ static int compare_refs(const void *a, const void *b)
 	return compare_names(left->name, right->name);
 }
 
+static int compare_tips(const void *a, const void *b)
+{
+	const struct bytes *left = a, *right = b;
+
+	return compare_names(*left, *right);
+}
+
+static void sort_tips(struct git_refs *refs)
+{
+	size_t kept = 0;
+
+	if (refs->tip_count == 0)
+		return;
+	qsort(refs->tips, refs->tip_count, sizeof(*refs->tips), compare_tips);
+	for (size_t i = 0; i < refs->tip_count; i++)
+		if (kept == 0 ||
+		    !bytes_equal(refs->tips[kept - 1], refs->tips[i]))
+			refs->tips[kept++] = refs->tips[i];
+	refs->tip_count = kept;
+}
+
+bool git_refs_is_tip(const struct git_refs *refs, struct bytes oid)
+{
+	return refs->is_whole && refs->tip_count > 0 &&
+	       bsearch(&oid, refs->tips, refs->tip_count, sizeof(*refs->tips),
+		       compare_tips);
+}
+
 int git_refs_seal(struct git_refs *refs)
 {
+	sort_tips(refs);
 	if (refs->count > 0)
 		qsort(refs->items, refs->count, sizeof(*refs->items),
 		      compare_refs);

@@ -177,30 +177,11 @@ static void want_states(struct pack_check *check,
 	invalid(check, verdict);
 }
 
-struct tally {
-	git_odb_backend *pushed;
-	size_t commits;
-};
-
-/* Not 0 ends the count. */
-static int count_commit(const git_oid *oid, void *owner)
-{
-	struct tally *tally = owner;
-	git_object_t type;
-	size_t len;
-
-	if (tally->pushed->read_header(&len, &type, tally->pushed, oid) < 0)
-		return GIT_EUSER;
-	tally->commits += type == GIT_OBJECT_COMMIT;
-	return 0;
-}
-
 /* A commit that no update leads to would be upstream's, and a new branch may
  * begin at any commit that upstream has. */
 static bool leads_to_all(struct pack_check *check)
 {
 	auto_type(oid_queue_release) struct oid_queue all = {0};
-	struct tally tally = {.pushed = check->store.pushed};
 	bool is_whole = true;
 
 	for (size_t i = 0; i < check->update_count; i++) {
@@ -212,11 +193,137 @@ static bool leads_to_all(struct pack_check *check)
 			is_whole = oid_queue_push(&all, &commits.oids[j],
 						  COMMITS_MAX) == 0;
 	}
-	return is_whole && (!tally.pushed ||
-			    (tally.pushed->foreach(tally.pushed, count_commit,
-						   &tally) == 0 &&
-			     tally.commits == all.count));
+	return is_whole && commits_are_all(&check->store, &all);
 }
+
+/* ---- what upstream has ---- */
+
+static void ask_known(struct pack_check *check,
+		      struct msg_pack_verdict *verdict, enum check_asks asks)
+{
+	check->asks = asks;
+	check->asked_count = 0;
+	say(check, verdict, PACK_UNPROVEN, "it is not known what upstream has");
+}
+
+/* git sends commits that upstream has when it does not know the tips that lead
+ * to them: none of those is the push's change. Asked are the newest that was
+ * found, which decides, and the oldest, which is the one to name. False: what
+ * was found stays. */
+static bool doubt(struct pack_check *check, struct msg_pack_verdict *verdict)
+{
+	const struct protect *protect = &check->protect;
+	bool is_newest = git_oid_equal(&check->is_new, &protect->newest);
+
+	if (!pack_store_is_pushed(&check->store, &protect->newest) ||
+	    (is_newest && git_oid_equal(&protect->newest, &protect->oldest)))
+		return false;
+	ask_known(check, verdict, is_newest ? ASKS_OLDEST : ASKS_NEWEST);
+	want(check, verdict, WANTS_KNOWN,
+	     is_newest ? &protect->oldest : &protect->newest);
+	return true;
+}
+
+static void refuse_path(struct pack_check *check,
+			struct msg_pack_verdict *verdict)
+{
+	refuse(check, verdict);
+	verdict->index = (uint32_t)check->compared;
+}
+
+/* gitformat-pack(5): nothing was left to send. */
+static bool is_empty_pack(struct bytes pack)
+{
+	static const uint8_t head[] = {'P', 'A', 'C', 'K', 0, 0,
+				       0,   2,	 0,   0,   0, 0};
+
+	return bytes_starts_with(pack, bytes_from(head, sizeof(head)));
+}
+
+/* An old tip is upstream's. */
+static bool is_old_tip(const struct pack_check *check, const git_oid *oid)
+{
+	for (size_t i = 0; i < check->update_count; i++)
+		if (git_oid_equal(&check->updates[i].ancestor, oid))
+			return true;
+	return false;
+}
+
+/* What the push builds on is upstream's to know: a forge may keep objects that
+ * none of its branches leads to, of a fork for one. */
+static void pass(struct pack_check *check, struct msg_pack_verdict *verdict)
+{
+	auto_type(oid_queue_release) struct oid_queue begins = {0};
+	const git_oid *oid;
+	int status = 0;
+
+	for (size_t i = 0;
+	     i < check->update_count && status == 0 &&
+	     check->protect.glob_count > 0 && !check->is_begin_known;
+	     i++)
+		status =
+			commits_begins(&check->store, &check->updates[i].from,
+				       &check->known, &begins, CHECK_WANTS_MAX);
+	if (status < 0) {
+		finding_set(&check->finding, CONSTRAINT_push_path_protected,
+			    "the push builds on too many commits");
+		refuse(check, verdict);
+		return;
+	}
+	ask_known(check, verdict, ASKS_BEGINS);
+	while ((oid = oid_queue_pop(&begins)) != NULL)
+		if (!is_old_tip(check, oid))
+			want(check, verdict, WANTS_KNOWN, oid);
+	if (verdict->wants_count > 0)
+		return;
+	check->asks = ASKS_OBJECTS;
+	say(check, verdict, PACK_PASSED, "");
+}
+
+static void name_begins(struct pack_check *check, size_t count)
+{
+	finding_set(&check->finding, CONSTRAINT_push_path_protected,
+		    "no branch or tag of upstream's leads to %s commit %.12s",
+		    count > 1 ? "all that it builds on, as" : "its base,",
+		    check->want_text[0]);
+}
+
+/* What was asked for by ask_known(). False: the verdict is set. */
+static bool take_known(struct pack_check *check, bool is_known,
+		       struct msg_pack_verdict *verdict)
+{
+	enum check_asks asks = check->asks;
+
+	check->asks = ASKS_OBJECTS;
+	switch (asks) {
+	case ASKS_NEWEST:
+		if (!is_known)
+			check->is_new = check->protect.newest;
+		else if (oid_queue_push(&check->known, &check->protect.newest,
+					COMMITS_MAX) < 0)
+			break;
+		check->finding = (struct finding){0};
+		return true;
+	case ASKS_BEGINS:
+		check->is_begin_known = is_known;
+		if (is_known)
+			return true;
+		name_begins(check, check->asked_count);
+		refuse(check, verdict);
+		return false;
+	case ASKS_OLDEST:
+		if (is_known)
+			check->finding = check->protect.newest_finding;
+		break;
+	case ASKS_OBJECTS:
+	default:
+		break;
+	}
+	refuse_path(check, verdict);
+	return false;
+}
+
+/* ---- all of it ---- */
 
 /* Compare the updates' trees in turn; true: none changes a protected path. */
 static bool compare_paths(struct pack_check *check,
@@ -225,6 +332,7 @@ static bool compare_paths(struct pack_check *check,
 	struct protect *protect = &check->protect;
 
 	protect->finding = &check->finding;
+	protect->known = &check->known;
 	protect->err = &check->err;
 	for (; protect->glob_count > 0 && check->compared < check->update_count;
 	     check->compared++) {
@@ -238,11 +346,13 @@ static bool compare_paths(struct pack_check *check,
 			want_states(check, verdict);
 			return false;
 		case PROTECT_FOUND:
+			if (doubt(check, verdict))
+				return false;
+			break;
 		case PROTECT_FAILED:
 			break;
 		}
-		refuse(check, verdict);
-		verdict->index = (uint32_t)check->compared;
+		refuse_path(check, verdict);
 		return false;
 	}
 	if (protect->glob_count == 0 || leads_to_all(check))
@@ -252,8 +362,6 @@ static bool compare_paths(struct pack_check *check,
 	refuse(check, verdict);
 	return false;
 }
-
-/* ---- all of it ---- */
 
 /* Prove the updates in turn, as far as the commits reach. */
 static void prove(struct pack_check *check, struct msg_pack_verdict *verdict)
@@ -287,7 +395,7 @@ static void prove(struct pack_check *check, struct msg_pack_verdict *verdict)
 		}
 	}
 	if (compare_paths(check, verdict))
-		say(check, verdict, PACK_PASSED, "");
+		pass(check, verdict);
 }
 
 static int read_oid(git_oid *oid, struct bytes hex)
@@ -432,6 +540,12 @@ void pack_check_more(struct pack_check *check, struct bytes pack,
 		return;
 	}
 	check->is_open = false;
+	if (check->asks != ASKS_OBJECTS) {
+		if (take_known(check, is_empty_pack(pack), verdict))
+			prove(check, verdict);
+		check->is_open = verdict->result == PACK_UNPROVEN;
+		return;
+	}
 	switch (pack_store_add(&check->store, pack, &fetched, &check->err)) {
 	case PACK_ADDED:
 		break;
@@ -460,5 +574,6 @@ void pack_check_release(struct pack_check *check)
 	pack_store_release(&check->store);
 	prints_free(check->prints);
 	commit_rules_release(&check->commits);
+	oid_queue_release(&check->known);
 	memset(check, 0, sizeof(*check));
 }

@@ -11,6 +11,7 @@
 #include "common/digest.h"
 #include "gateway/flow/messages.h"
 #include "gateway/packcheck/look.h"
+#include "gateway/packcheck/oid_queue.h"
 #include "gateway/packcheck/protect.h"
 #include "gateway/packcheck/store.h"
 #include "gateway/packcheck/walk.h"
@@ -24,6 +25,14 @@
 /* A pushed pack, and all that is fetched beside it. */
 #define CHECK_PACK_MAX	  ((uint64_t)512 << 20)
 #define CHECK_OBJECTS_MAX 5000000
+
+/* Whether upstream's branches and tags lead to commits (WANTS_KNOWN). */
+enum check_asks {
+	ASKS_OBJECTS, /* not that */
+	ASKS_NEWEST,  /* of those that change a protected path */
+	ASKS_OLDEST,
+	ASKS_BEGINS /* to what the push builds on */
+};
 
 struct pack_check {
 	struct pack_store store;
@@ -54,6 +63,10 @@ struct pack_check {
 	size_t compared; /* the paths of the updates before it are untouched */
 	bool is_open;	 /* more was asked for */
 	struct protect protect;
+	struct oid_queue known; /* of its commits, those upstream has */
+	enum check_asks asks;	/* what the next pack tells */
+	git_oid is_new;		/* the last that upstream has not */
+	bool is_begin_known;	/* what the push builds on is upstream's */
 	char globs[PROTECT_PATTERNS_MAX][PUSH_PROTECT_LEN_MAX];
 	char want_text[CHECK_WANTS_MAX][GIT_OID_HEXSZ];
 	struct msg_pack_oid wants[CHECK_WANTS_MAX];

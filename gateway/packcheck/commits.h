@@ -5,6 +5,7 @@
 #ifndef GATEWAY_PACKCHECK_COMMITS_H
 #define GATEWAY_PACKCHECK_COMMITS_H
 
+#include "gateway/packcheck/oid_queue.h"
 #include "gateway/packcheck/store.h"
 
 #define COMMITS_MAX	 1000000
@@ -27,13 +28,25 @@ struct commits {
 	git_oid *oids;
 	size_t count, room;
 	git_oid tip;
+	/* Of the pushed pack, and upstream's all the same: they do not count,
+	 * nor what they alone lead to. NULL: none is known. */
+	const struct oid_queue *known;
 };
 
 /* List them, the tip first. with_tip: it counts also when it is not in the
- * pushed pack. commits is zeroed before. */
+ * pushed pack. commits is zeroed before, but for known. */
 enum commits_result commits_list(struct commits *commits,
 				 struct pack_store *store, const git_oid *tip,
 				 bool with_tip);
 void commits_release(struct commits *commits);
+
+/* Add to *begins what a tip builds on that is not in the pushed pack: the
+ * parents of its commits there that count, or its own commit. 0, or -1: they
+ * are more than max, or a commit cannot be read. */
+int commits_begins(struct pack_store *store, const git_oid *tip,
+		   const struct oid_queue *known, struct oid_queue *begins,
+		   size_t max);
+/* Has the pushed pack no commits but these, which are in it? */
+bool commits_are_all(struct pack_store *store, const struct oid_queue *these);
 
 #endif

@@ -28,6 +28,14 @@ struct oid_seen {
 	UT_hash_handle hh;
 };
 
+bool oid_queue_has(const struct oid_queue *queue, const git_oid *oid)
+{
+	struct oid_seen *seen = NULL;
+
+	HASH_FIND(hh, queue->all, oid, sizeof(*oid), seen);
+	return seen != NULL;
+}
+
 int oid_queue_push(struct oid_queue *queue, const git_oid *oid, size_t max)
 {
 	struct oid_seen *seen = NULL;

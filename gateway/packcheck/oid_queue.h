@@ -5,6 +5,7 @@
 #define GATEWAY_PACKCHECK_OID_QUEUE_H
 
 #include <git2.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 struct oid_seen;
@@ -19,6 +20,8 @@ struct oid_queue {
 /* 0, also when it was there before; -1 when that would be more than max, or
  * memory is out. */
 int oid_queue_push(struct oid_queue *queue, const git_oid *oid, size_t max);
+/* Did it ever come? */
+bool oid_queue_has(const struct oid_queue *queue, const git_oid *oid);
 /* The next one, valid until release; NULL: none. */
 const git_oid *oid_queue_pop(struct oid_queue *queue);
 void oid_queue_release(struct oid_queue *queue);

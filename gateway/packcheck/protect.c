@@ -309,21 +309,47 @@ static enum protect_result compare_one(struct protect *protect,
 	return result;
 }
 
+/* In turn, as far as the first that is against the rule: *at is which. */
+static enum protect_result compare_in_turn(struct protect *protect,
+					   struct pack_store *store,
+					   const struct commits *commits,
+					   const git_oid *old_tree,
+					   bool newest_first, git_oid *at)
+{
+	enum protect_result result = PROTECT_PASSED;
+
+	for (size_t i = 0; i < commits->count; i++) {
+		*at = commits->oids[newest_first ? i : commits->count - 1 - i];
+		result = worse(result,
+			       compare_one(protect, store, at, old_tree));
+		if (result == PROTECT_FOUND || result == PROTECT_FAILED)
+			break;
+	}
+	return result;
+}
+
 static enum protect_result compare_all(struct protect *protect,
 				       struct pack_store *store,
 				       const struct commits *commits,
 				       const git_oid *old_tree)
 {
-	enum protect_result result = PROTECT_PASSED;
+	struct finding oldest;
+	enum protect_result result = compare_in_turn(
+		protect, store, commits, old_tree, false, &protect->oldest);
 
-	/* The oldest first: where it began. */
-	for (size_t i = commits->count; i-- > 0;) {
-		result =
-			worse(result, compare_one(protect, store,
-						  &commits->oids[i], old_tree));
-		if (result == PROTECT_FOUND || result == PROTECT_FAILED)
-			break;
+	if (result != PROTECT_FOUND)
+		return result;
+	/* Where it began is what to say; where it ends is what to ask for. */
+	oldest = *protect->finding;
+	*protect->finding = (struct finding){0};
+	result = compare_in_turn(protect, store, commits, old_tree, true,
+				 &protect->newest);
+	if (result != PROTECT_FOUND) {
+		*protect->finding = (struct finding){0};
+		return result;
 	}
+	protect->newest_finding = *protect->finding;
+	*protect->finding = oldest;
 	return result;
 }
 
@@ -332,7 +358,9 @@ enum protect_result protect_update(struct protect *protect,
 				   const git_oid *old_tip,
 				   const git_oid *new_tip)
 {
-	auto_type(commits_release) struct commits commits = {0};
+	auto_type(commits_release) struct commits commits = {
+		.known = protect->known,
+	};
 	bool is_new = git_oid_is_zero(old_tip);
 	enum protect_result result = PROTECT_PASSED;
 	git_oid old_tree;

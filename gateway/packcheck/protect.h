@@ -27,6 +27,8 @@ bool protect_may_hold(struct bytes glob, struct bytes directory);
  * A link there would put something else in their place. */
 bool protect_leads(struct bytes glob, struct bytes path);
 
+struct oid_queue;
+
 struct protect {
 	struct bytes globs[PROTECT_PATTERNS_MAX]; /* borrowed */
 	size_t glob_count;
@@ -34,6 +36,10 @@ struct protect {
 	git_oid commits[PROTECT_LACKING_MAX], trees[PROTECT_LACKING_MAX];
 	size_t commit_count, tree_count;
 	uint64_t entries;
+	const struct oid_queue *known; /* as in commits.h */
+	/* Of those that were found: the newest. finding is of the oldest. */
+	git_oid oldest, newest;
+	struct finding newest_finding;
 	struct finding *finding;
 	struct err *err;
 };

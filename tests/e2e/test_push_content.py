@@ -279,6 +279,81 @@ def test_a_tag_is_looked_at_as_well(guarded, repo):
     assert list(repo.refs()).count("refs/tags/v2") == 1
 
 
+# ---- where a push begins ----
+
+def outside(repo):
+    """A commit that no branch or tag leads to, but what anybody may propose:
+    on one that changed a protected path."""
+    made = repo.commit("theirs", "theirs", {"CODEOWNERS": "them\n"},
+                       parents=[repo.tip("main")])
+    made = repo.commit("theirs", "more of theirs", {"file": "theirs\n"},
+                       parents=[made])
+    repo.git("update-ref", "refs/pull/7/head", made)
+    repo.git("update-ref", "-d", "refs/heads/theirs")
+    return made
+
+
+def take_up(work, commit):
+    work.git("fetch", "-q", "origin", commit)
+    work.git("checkout", "-q", commit)
+
+
+def test_no_branch_begins_beside_upstream_s_own(guarded, repo):
+    work = guarded(start=None)
+    made = outside(repo)
+    take_up(work, made)
+    refused_unseen(repo, work.push("HEAD:refs/heads/agent/2"),
+                   "push_path_protected", made[:12])
+    work.commit("mine")
+    refused_unseen(repo, work.push("HEAD:refs/heads/agent/2"),
+                   "push_path_protected", made[:12])
+    # Somebody who may made it upstream's own.
+    repo.git("update-ref", "refs/heads/theirs", made)
+    landed(work.push("HEAD:refs/heads/agent/2"))
+
+
+def test_no_branch_goes_on_beside_upstream_s_own(guarded, repo):
+    """Nor is it merged in: what the merge changes is not all that it
+    brings."""
+    work = guarded()
+    made = outside(repo)
+    work.git("fetch", "-q", "origin", made)
+    work.git("merge", "-q", "--no-edit", "-s", "ours", made)
+    done = work.push("HEAD:agent/1")
+    refused(done, "push_path_protected")
+    assert f"its base, commit {made[:12]}" in done.stderr, done.stderr
+    # Somebody who may made it upstream's own.
+    repo.git("update-ref", "refs/tags/theirs", made)
+    landed(work.push("HEAD:agent/1"))
+
+
+def test_a_branch_begins_there_without_the_rule(guarded, repo):
+    work = guarded(protect=None, start=None)
+    take_up(work, outside(repo))
+    landed(work.push("HEAD:refs/heads/agent/2"))
+    tip = work.commit("mine")
+    landed(work.push("HEAD:agent/2"))
+    assert repo.tip("agent/2") == tip
+
+
+def test_a_branch_begins_where_main_was(guarded, repo):
+    """git sends all of main's commits then: it does not know what leads to
+    them now."""
+    work = guarded(start=None)
+    repo.commit("main", "theirs", {"CODEOWNERS": "them\n"})
+    repo.commit("main", "more of theirs", {"file": "theirs\n"})
+    tip = work.commit("mine")
+    landed(work.push("HEAD:agent/2"))
+    assert repo.tip("agent/2") == tip
+    work.git("checkout", "-q", tip)
+    edit(work)
+    made = commit_all(work)
+    repo.git("update-ref", "-d", "refs/heads/agent/2")
+    done = work.push("HEAD:refs/heads/agent/1")
+    refused(done, "push_path_protected")
+    assert f"commit {made[:12]} changes {WORKFLOW}" in done.stderr, done.stderr
+
+
 # ---- the guardrail's ----
 
 @pytest.fixture(scope="module")

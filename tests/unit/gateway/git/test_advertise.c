@@ -201,6 +201,40 @@ static void advertise_learns_what_may_be_written(void **state)
 	rewritten_release(&done);
 }
 
+static void advertise_keeps_tips_where_paths_are_protected(void **state)
+{
+	static const struct bytes paths[] = {BYTES_LITERAL("CODEOWNERS")};
+	static const char *const in[LINES_MAX] = {SERVICE,
+						  "=0000",
+						  OID_A " refs/heads/main|" CAPS
+							"\n",
+						  OID_A " refs/heads/other\n",
+						  OID_B " refs/pull/7/head\n",
+						  OID_B " .have\n",
+						  OID_C " refs/tags/v1\n",
+						  "=0000"};
+	struct policy_repo repo = fixture_repo(VERB_CREATE);
+	auto_type(buf_release) struct buf body;
+
+	(void)state;
+	buf_init(&body, 4096);
+	build(in, &body);
+	for (size_t rules = 0; rules < 2; rules++) {
+		struct rewritten done;
+
+		repo.checks.protect = (struct policy_strings){paths, rules};
+		rewrite(&done, buf_view(&body), 50, &repo, 0);
+		assert_int_equal(done.status, 0);
+		assert_int_equal(done.refs.tip_count, 2 * rules);
+		assert_int_equal(git_refs_is_tip(&done.refs, bytes_str(OID_A)),
+				 rules);
+		assert_int_equal(git_refs_is_tip(&done.refs, bytes_str(OID_C)),
+				 rules);
+		assert_false(git_refs_is_tip(&done.refs, bytes_str(OID_B)));
+		rewritten_release(&done);
+	}
+}
+
 static void advertise_refuses_a_broken_upstream(void **state)
 {
 	static const char *const rows[][LINES_MAX] = {
@@ -329,6 +363,8 @@ int main(void)
 		cmocka_unit_test(advertise_keeps_an_empty_repository),
 		cmocka_unit_test(advertise_passes_an_error_on),
 		cmocka_unit_test(advertise_learns_what_may_be_written),
+		cmocka_unit_test(
+			advertise_keeps_tips_where_paths_are_protected),
 		cmocka_unit_test(advertise_refuses_a_broken_upstream),
 		cmocka_unit_test(advertise_takes_wide_object_ids),
 		cmocka_unit_test(advertise_holds_many_refs_in_little_memory),

@@ -58,6 +58,29 @@ static void ancestry_asks_for_wants_and_only_sound_ones(void **state)
 	}
 }
 
+static void ancestry_has_the_tips_where_these_must_lead_to_it(void **state)
+{
+	const struct msg_pack_oid want = {bytes_str(OID_A)};
+	const struct bytes tips[] = {BYTES_LITERAL(OID_B),
+				     BYTES_LITERAL(OID_C)};
+	const struct ancestry_ask ask = {.wants = &want,
+					 .wants_count = 1,
+					 .tips = tips,
+					 .tips_count = ARRAY_SIZE(tips),
+					 .oid_hex_len = 40,
+					 .kind = WANTS_KNOWN,
+					 .has_filter = true};
+	auto_type(buf_release) struct buf out;
+
+	(void)state;
+	buf_init(&out, ANCESTRY_REQUEST_MAX);
+	assert_int_equal(ancestry_write(&ask, &out), 0);
+	assert_non_null(strstr(buf_str(&out), "filter tree:0"));
+	assert_non_null(strstr(buf_str(&out), "want " OID_A "\n"));
+	assert_non_null(strstr(buf_str(&out), "have " OID_B "\n"));
+	assert_non_null(strstr(buf_str(&out), "have " OID_C "\n"));
+}
+
 static void ancestry_passes_our_own_check_of_fetches(void **state)
 {
 	const struct msg_pack_oid want = {bytes_str(OID_A)};
@@ -279,6 +302,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ancestry_asks_for_wants_and_only_sound_ones),
+		cmocka_unit_test(
+			ancestry_has_the_tips_where_these_must_lead_to_it),
 		cmocka_unit_test(ancestry_passes_our_own_check_of_fetches),
 		cmocka_unit_test(ancestry_reads_a_pack_from_any_split),
 		cmocka_unit_test(ancestry_of_real_git_is_a_pack_of_commits),

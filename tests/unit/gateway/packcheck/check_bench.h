@@ -25,6 +25,7 @@ struct bench {
 	struct msg_pack_verdict verdict;
 	struct buf pushed;
 	char oids[4][RUN_OID_LEN + 1];
+	const char *upstream; /* its one branch; NULL: it has none */
 };
 
 static inline int bench_setup(void **state)
@@ -88,7 +89,11 @@ static inline void pack_of_wants(const struct bench *bench,
 			buf_add_format(&names, "%.*s\n",
 				       BYTES_ARGS(verdict->wants[i].oid)),
 			0);
-	if (verdict->wants_kind == WANTS_STATES ||
+	if (verdict->wants_kind == WANTS_KNOWN && bench->upstream)
+		assert_int_equal(
+			buf_add_format(&names, "^%s\n", bench->upstream), 0);
+	if (verdict->wants_kind == WANTS_KNOWN ||
+	    verdict->wants_kind == WANTS_STATES ||
 	    verdict->wants_kind == WANTS_TREES) {
 		pack_of(bench, buf_str(&names), NULL, out);
 		return;

@@ -80,12 +80,14 @@ static void check_compares_a_new_refs_commits_with_their_parents(void **state)
 	three_commits(bench);
 	bench->updates[0].must_forward = false;
 	protects(bench, "dir/**");
+	bench->upstream = bench->oids[1];
 	push_range(bench, bench->oids[1], bench->oids[2], NULL);
 	begin(bench, none, bench->oids[2]);
 	ASSERT_RESULT(bench, PACK_UNPROVEN);
 	settle(bench);
 	ASSERT_RESULT(bench, PACK_PASSED);
 	pack_check_release(&bench->check);
+	bench->upstream = bench->oids[0];
 	push_range(bench, bench->oids[0], bench->oids[2], NULL);
 	begin(bench, none, bench->oids[2]);
 	settle(bench);
@@ -95,12 +97,73 @@ static void check_compares_a_new_refs_commits_with_their_parents(void **state)
 	protects(bench, "f");
 	pack_of(bench, bench->oids[2], NULL, &bench->pushed);
 	begin(bench, none, bench->oids[2]);
+	settle(bench);
 	ASSERT_RESULT(bench, PACK_REFUSED);
 	pack_check_release(&bench->check);
 	/* What upstream has is no change of this push. */
+	bench->upstream = bench->oids[2];
 	push_range(bench, bench->oids[2], bench->oids[2], NULL);
 	begin(bench, none, bench->oids[2]);
+	settle(bench);
 	ASSERT_RESULT(bench, PACK_PASSED);
+}
+
+/* All of upstream's history comes, as git sends it to a branch that is new
+ * where it does not know what leads to it. */
+static void check_asks_which_changes_upstream_has(void **state)
+{
+	static const char none[] = "0000000000000000000000000000000000000000";
+	static const struct {
+		const char *glob;
+		size_t upstream;
+		bool is_refused;
+		const char *named; /* "" or its change */
+	} rows[] = {
+		{"dir/**", 1, false, ""}, {"dir/**", 0, true, "dir/g"},
+		{"f", 2, false, ""},	  {"f", 1, true, "f"},
+		{"f", 0, true, "f"},
+	};
+	struct bench *bench = *state;
+
+	three_commits(bench);
+	bench->updates[0].must_forward = false;
+	pack_of(bench, bench->oids[2], NULL, &bench->pushed);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		protects(bench, rows[i].glob);
+		bench->upstream = bench->oids[rows[i].upstream];
+		begin(bench, none, bench->oids[2]);
+		ASSERT_RESULT(bench, PACK_UNPROVEN);
+		assert_int_equal(bench->verdict.wants_kind, WANTS_KNOWN);
+		settle(bench);
+		ASSERT_RESULT(bench,
+			      rows[i].is_refused ? PACK_REFUSED : PACK_PASSED);
+		assert_true(bytes_ends_with(bench->verdict.detail,
+					    bytes_str(rows[i].named)));
+		pack_check_release(&bench->check);
+	}
+}
+
+static void check_wants_a_base_that_upstreams_branches_lead_to(void **state)
+{
+	static const char none[] = "0000000000000000000000000000000000000000";
+	static const size_t upstreams[] = {0, 1, 2};
+	struct bench *bench = *state;
+
+	three_commits(bench);
+	bench->updates[0].must_forward = false;
+	protects(bench, "other");
+	push_range(bench, bench->oids[1], bench->oids[2], NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(upstreams); i++) {
+		bench->upstream = bench->oids[upstreams[i]];
+		begin(bench, none, bench->oids[2]);
+		settle(bench);
+		ASSERT_RESULT(bench,
+			      upstreams[i] == 0 ? PACK_REFUSED : PACK_PASSED);
+		if (upstreams[i] == 0)
+			assert_int_equal(bench->verdict.constraint,
+					 CONSTRAINT_push_path_protected);
+		pack_check_release(&bench->check);
+	}
 }
 
 static void check_gives_up_on_a_state_that_is_nowhere(void **state)
@@ -365,6 +428,8 @@ int main(void)
 		BENCH_TEST(check_compares_paths_with_the_old_tip),
 		BENCH_TEST(
 			check_compares_a_new_refs_commits_with_their_parents),
+		BENCH_TEST(check_asks_which_changes_upstream_has),
+		BENCH_TEST(check_wants_a_base_that_upstreams_branches_lead_to),
 		BENCH_TEST(check_gives_up_on_a_state_that_is_nowhere),
 		BENCH_TEST(check_names_a_file_that_is_too_large),
 		BENCH_TEST(check_knows_what_commits_must_be_like),
