@@ -158,6 +158,32 @@ static void root_is_left_out_and_what_is_between_is_not(void **state)
 	OPENSSL_free(der);
 }
 
+static void leaf_that_rests_is_open_again_when_it_is_found(void **state)
+{
+	const struct tls_leaf *leaf;
+	size_t open = 0;
+	char name[32];
+
+	(void)state;
+	for (unsigned i = 0; i <= TLS_LEAVES_OPEN_MAX; i++) {
+		(void)snprintf(name, sizeof(name), "n%u.test", i);
+		add(name, false);
+	}
+	assert_int_equal(leaves.open_count, TLS_LEAVES_OPEN_MAX);
+	assert_int_equal(leaves.items[0].count, 0);
+	leaf = tls_leaves_find(&leaves, bytes_str("n0.test"), false, 0);
+	assert_int_equal(leaf->count, 1);
+	assert_int_equal(X509_cmp(leaf->chain[0], any.cert), 0);
+	assert_int_equal(leaves.open_count, TLS_LEAVES_OPEN_MAX);
+	assert_int_equal(leaves.items[1].count, 0);
+	assert_int_equal(leaves.items[2].count, 1);
+	/* One that is replaced counts no more. */
+	add("n0.test", false);
+	for (size_t i = 0; i < leaves.count; i++)
+		open += leaves.items[i].count > 0;
+	assert_int_equal(leaves.open_count, open);
+}
+
 #define LEAVES_TEST(test)                                                      \
 	cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
@@ -171,6 +197,7 @@ int main(void)
 		LEAVES_TEST(newer_leaf_takes_the_place_of_its_elder),
 		LEAVES_TEST(leaf_that_is_no_certificate_is_a_failure),
 		LEAVES_TEST(root_is_left_out_and_what_is_between_is_not),
+		LEAVES_TEST(leaf_that_rests_is_open_again_when_it_is_found),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
