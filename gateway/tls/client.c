@@ -18,7 +18,9 @@
 struct tls_client_session {
 	uint8_t key[TLS_CLIENT_KEY_MAX];
 	size_t key_len;
-	SSL_SESSION *session;
+	SSL_SESSION *session; /* NULL: der has it */
+	uint8_t *der;
+	int der_len;
 	uint64_t kept_ms;
 };
 
@@ -82,10 +84,23 @@ int tls_client_init(struct tls_client *client, struct bytes ca_bundle,
 	return tls_library_error(err, "set up TLS towards upstream");
 }
 
+/* ---- sessions ---- */
+
+static void session_release(struct tls_client *client,
+			    struct tls_client_session *kept)
+{
+	client->open_count -= kept->session != NULL;
+	SSL_SESSION_free(kept->session);
+	kept->session = NULL;
+	OPENSSL_clear_free(kept->der, (size_t)kept->der_len);
+	kept->der = NULL;
+	kept->der_len = 0;
+}
+
 void tls_client_release(struct tls_client *client)
 {
 	for (size_t i = 0; i < client->session_count; i++)
-		SSL_SESSION_free(client->sessions[i].session);
+		session_release(client, &client->sessions[i]);
 	free(client->sessions);
 	SSL_CTX_free(client->ctx);
 	*client = (struct tls_client){0};
@@ -103,13 +118,57 @@ static struct tls_client_session *find(struct tls_client *client,
 	return NULL;
 }
 
+/* Without memory for it, what is closed is forgotten. */
+static void close_oldest(struct tls_client *client)
+{
+	struct tls_client_session *oldest = NULL;
+	uint8_t *der = NULL;
+	int len;
+
+	for (size_t i = 0; i < client->session_count; i++) {
+		struct tls_client_session *kept = &client->sessions[i];
+
+		if (kept->session &&
+		    (!oldest || kept->kept_ms < oldest->kept_ms))
+			oldest = kept;
+	}
+	if (!oldest)
+		return;
+	len = i2d_SSL_SESSION(oldest->session, &der);
+	session_release(client, oldest);
+	if (len > 0) {
+		oldest->der = der;
+		oldest->der_len = len;
+	}
+}
+
+/* Open kept with session (taken). */
+static void open_with(struct tls_client *client,
+		      struct tls_client_session *kept, SSL_SESSION *session)
+{
+	session_release(client, kept);
+	if (client->open_count == TLS_CLIENT_OPEN_MAX)
+		close_oldest(client);
+	kept->session = session;
+	client->open_count++;
+}
+
 SSL_SESSION *tls_client_session(struct tls_client *client, struct bytes key,
 				uint64_t now_ms)
 {
-	const struct tls_client_session *kept = find(client, key);
+	struct tls_client_session *kept = find(client, key);
+	const uint8_t *at;
+	SSL_SESSION *session;
 
 	if (!kept || now_ms - kept->kept_ms > TLS_CLIENT_RESUME_MS)
 		return NULL;
+	if (kept->der) {
+		at = kept->der;
+		session = d2i_SSL_SESSION(NULL, &at, kept->der_len);
+		if (!session)
+			return NULL;
+		open_with(client, kept, session);
+	}
 	return kept->session;
 }
 
@@ -147,8 +206,7 @@ void tls_client_keep(struct tls_client *client, struct bytes key,
 		return;
 	}
 	place = place_for(client, key);
-	SSL_SESSION_free(place->session);
-	place->session = session;
+	open_with(client, place, session);
 	place->kept_ms = now_ms;
 }
 

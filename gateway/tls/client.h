@@ -23,9 +23,12 @@
 #include "common/err.h"
 #include "policies/constraint.h"
 
-#define TLS_CLIENT_SESSIONS_MAX 64 /* some KiB each */
-#define TLS_CLIENT_KEY_MAX	320
-#define TLS_CLIENT_RESUME_MS	(3600ull * 1000)
+#define TLS_CLIENT_SESSIONS_MAX 64 /* one or two KiB each */
+/* So many, the latest, are held as OpenSSL's objects, with the server's
+ * certificate: ten KiB. */
+#define TLS_CLIENT_OPEN_MAX  8
+#define TLS_CLIENT_KEY_MAX   320
+#define TLS_CLIENT_RESUME_MS (3600ull * 1000)
 
 struct tls_client_session; /* kept for resumption */
 
@@ -33,6 +36,7 @@ struct tls_client {
 	SSL_CTX *ctx;
 	struct tls_client_session *sessions; /* TLS_CLIENT_SESSIONS_MAX */
 	size_t session_count;
+	size_t open_count;
 };
 
 /* ca_bundle is PEM (the operator's roots) and must live as long as the
@@ -47,7 +51,7 @@ int tls_client_change(struct tls_client *client, struct bytes ca_bundle,
 		      bool tls13_only, struct err *err);
 
 /* The session kept under key ("host:port"; the courier puts its sandbox
- * session before it), or NULL. Borrowed until the next tls_client_keep().
+ * session before it), or NULL. Borrowed until the next call for the client.
  * now_ms is monotonic. */
 SSL_SESSION *tls_client_session(struct tls_client *client, struct bytes key,
 				uint64_t now_ms);

@@ -244,6 +244,35 @@ static void client_keeps_sessions_by_key_for_an_hour(void **state)
 	forged_release(&leaf);
 }
 
+/* Others came since: the session is not held as it was, and resumes as well. */
+static void client_resumes_what_it_has_put_aside(void **state)
+{
+	struct bench *bench = *state;
+	struct recipe recipe = recipe_good();
+	struct forged leaf = forge(&recipe, &bench->trusted);
+	SSL_SESSION *session;
+
+	assert_false(shake_and_keep(bench, &leaf));
+	session = tls_client_session(&bench->client, bytes_str(FORGE_HOST), 0);
+	for (unsigned i = 0; i < TLS_CLIENT_OPEN_MAX; i++) {
+		char key[32];
+
+		(void)snprintf(key, sizeof(key), "host%u:443", i);
+		assert_int_equal(SSL_SESSION_up_ref(session), 1);
+		tls_client_keep(&bench->client, bytes_str(key), session, 1 + i);
+		assert_int_equal(bench->client.open_count,
+				 i + 2 < TLS_CLIENT_OPEN_MAX
+					 ? i + 2
+					 : TLS_CLIENT_OPEN_MAX);
+	}
+	assert_true(shake_and_keep(bench, &leaf));
+	assert_ptr_not_equal(
+		tls_client_session(&bench->client, bytes_str(FORGE_HOST), 0),
+		session);
+	assert_int_equal(bench->client.open_count, TLS_CLIENT_OPEN_MAX);
+	forged_release(&leaf);
+}
+
 static void client_keeps_a_bounded_number_of_sessions(void **state)
 {
 	struct bench *bench = *state;
@@ -279,6 +308,9 @@ int main(void)
 			tear_down),
 		cmocka_unit_test_setup_teardown(
 			client_keeps_sessions_by_key_for_an_hour, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(
+			client_resumes_what_it_has_put_aside, set_up,
 			tear_down),
 		cmocka_unit_test_setup_teardown(
 			client_keeps_a_bounded_number_of_sessions, set_up,
