@@ -66,8 +66,9 @@ static int tear_down(void **state)
 
 static void write_piece(size_t len)
 {
-	static const uint8_t zeros[WINDOW];
+	static const uint8_t zeros[2 * WINDOW];
 
+	assert_true(len <= sizeof(zeros));
 	(void)exchange_stream_write(rig->exchange, bytes_from(zeros, len));
 	fake_run(rig->api.loop);
 }
