@@ -1,7 +1,6 @@
 #include "gateway/listen/hello.h"
 
 #include "gateway/tls/hello.h"
-#include "gateway/tls/hello_plain.h"
 
 #define TLS_HANDSHAKE 0x16 /* the content type, RFC 8446 5.1 */
 
@@ -34,9 +33,10 @@ static enum hello_kind look_at_text(struct bytes input)
 	return input.len > HELLO_METHOD_MAX ? HELLO_OTHER : HELLO_MORE;
 }
 
-static enum hello_kind take_name(struct hello *hello, struct bytes name)
+static enum hello_kind take_name(struct hello *hello)
 {
-	if (host_canonical(name, hello->name) == HOST_NAME)
+	if (host_canonical(tls_hello_name(hello->tls), hello->name) ==
+	    HOST_NAME)
 		return HELLO_TLS;
 	hello->name[0] = '\0';
 	return invalid(hello, "the server name is not a DNS name");
@@ -45,13 +45,7 @@ static enum hello_kind take_name(struct hello *hello, struct bytes name)
 static enum hello_kind look_at_tls(struct hello *hello, struct bytes input)
 {
 	enum tls_hello_result result;
-	struct hello_plain plain;
 
-	if (!hello->tls && hello_plain_read(input, &plain)) {
-		hello->has_ech = plain.has_ech;
-		return plain.name.len ? take_name(hello, plain.name)
-				      : HELLO_TLS;
-	}
 	if (!hello->tls)
 		hello->tls = tls_hello_new();
 	if (!hello->tls)
@@ -62,7 +56,7 @@ static enum hello_kind look_at_tls(struct hello *hello, struct bytes input)
 	hello->has_ech = tls_hello_has_ech(hello->tls);
 	switch (result) {
 	case TLS_HELLO_NAMED:
-		return take_name(hello, tls_hello_name(hello->tls));
+		return take_name(hello);
 	case TLS_HELLO_UNNAMED:
 		return HELLO_TLS;
 	case TLS_HELLO_INVALID:

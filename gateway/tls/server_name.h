@@ -12,7 +12,5 @@
  * (untrusted) borrows from it; 0: there is no such extension; -1: it is not
  * exactly one host_name (RFC 6066 section 3). */
 int tls_server_name(SSL *ssl, struct bytes *name);
-/* What the extension holds (untrusted). 0: *name borrows from it; -1. */
-int server_name_read(struct bytes extension, struct bytes *name);
 
 #endif
