@@ -379,6 +379,20 @@ static void answer_terms(struct rpc_ticket ticket, const void *message, int *fd,
 	rpc_reply(ticket, &msg_session_terms_schema, &reply, -1);
 }
 
+void attach_tell_change(struct control *control, const char *id)
+{
+	const struct msg_session_hold message = {.id = bytes_str(id)};
+	struct attached *attached;
+	struct err err;
+
+	DL_FOREACH(control->attached, attached)
+	if (attached->rpc && is_held(attached, id) &&
+	    rpc_tell(attached->rpc, MSG_SESSION_CHANGED,
+		     &msg_session_hold_schema, &message, -1, &err) < 0)
+		log_warn("session %s: its holder is not told of its policy: %s",
+			 id, err.text);
+}
+
 /* ---- the beginning ---- */
 
 static size_t channels_max(const struct control *control)

@@ -19,6 +19,8 @@ void attach_end_session(struct control *control, const struct who *who,
 			const char *id);
 /* Take an accepted SOCK_SEQPACKET connection. */
 void attach_accept(struct control *control, int fd);
+/* The session has another policy: who holds it is told. */
+void attach_tell_change(struct control *control, const char *id);
 /* End what could not be ended yet. */
 void attach_end_some(struct control *control);
 /* Hand over what could not be handed over yet: many sandboxes begin at once,

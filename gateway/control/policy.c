@@ -7,6 +7,7 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "gateway/control/again.h"
+#include "gateway/control/attach.h"
 #include "gateway/control/handlers.h"
 #include "gateway/control/json.h"
 #include "gateway/control/rights.h"
@@ -92,6 +93,8 @@ static void on_changed(struct rpc_outcome *outcome, void *owner)
 	/* What was tried is on record, and so is that it was not done. */
 	if (outcome->err && record_change(task, outcome->err->text) < 0)
 		log_error("a change of policy that failed is not on record");
+	if (!outcome->err)
+		attach_tell_change(task->control, task->id);
 	if (conn) {
 		conn->on_end = NULL;
 		task->conn = NULL;

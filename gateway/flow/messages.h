@@ -60,6 +60,8 @@ enum msg_type {
 	/* a supervisor -> control, request */
 	MSG_SESSION_TERMS, /* empty -> msg_session_terms: of one that would
 			      begin now */
+	/* control -> who holds a session, notification */
+	MSG_SESSION_CHANGED, /* msg_session_hold: it has another policy */
 
 	/* edge -> minter */
 	MSG_MINT = 40, /* msg_mint -> msg_minted */

@@ -78,7 +78,8 @@ struct entry {
 	bool owns_workspace;
 	bool is_bounded; /* struct spawn_for */
 	bool is_ahead;
-	bool is_pooled; /* nobody's yet; of pool */
+	bool is_pooled;	 /* nobody's yet; of pool */
+	bool is_offline; /* an isolated session that reaches nothing */
 	size_t pool;
 	bool is_claimed;     /* somebody gets it (ready.c) */
 	struct claim *claim; /* once it runs; NULL */

@@ -89,6 +89,8 @@ static void make(struct isolation *isolation, struct entry *entry, int fd)
 	err_set(&err, ERR_INVALID, "its supervisor says what can not be");
 	if (is_what_was_asked(entry, &request))
 		made = spawn(entry->daemon, fd, &request, &who, &err);
+	if (made)
+		made->is_offline = request.is_offline;
 	if (!made)
 		rpc_refuse(isolation->ticket, HOST_REFUSED, "%s", err.text);
 	else if (entry_wait(made, isolation->ticket, false) < 0)
@@ -220,6 +222,15 @@ void isolate_follow(struct entry *entry)
 		else if (state == HOST_RUNNING)
 			tell(other, MSG_SUPERVISOR_RESUME, HOST_PAUSED);
 	}
+}
+
+void isolate_change(struct entry *entry)
+{
+	struct entry *other;
+
+	DL_FOREACH(entry->daemon->entries, other)
+	if (bytes_is(of(other), entry->id) && !other->is_offline)
+		end(other, "policy_changed");
 }
 
 void isolate_end_all(struct daemon *daemon)

@@ -18,6 +18,9 @@ bool isolate_is(const struct entry *entry);
 bool isolate_is_key(struct bytes name);
 /* entry has another state: those beside it rest, go on and end with it. */
 void isolate_follow(struct entry *entry);
+/* entry's session has another policy: those beside it that reach anything do
+ * so by the old one, and end. */
+void isolate_change(struct entry *entry);
 /* Nobody is there any more who could ask for any of them. */
 void isolate_end_all(struct daemon *daemon);
 

@@ -43,10 +43,20 @@ static void answer_events(struct rpc_ticket ticket, const void *message,
 		entry_add_event(owner, &events->events[i]);
 }
 
+static void answer_changed(struct rpc_ticket ticket, const void *message,
+			   int *fd, void *owner)
+{
+	(void)ticket;
+	(void)message;
+	(void)fd;
+	isolate_change(owner);
+}
+
 static const struct rpc_permit permits[] = {
 	{MSG_SUPERVISOR_STATE, &supervisor_state_schema, answer_state, false,
 	 0},
 	{MSG_SUPERVISOR_EVENTS, &host_events_schema, answer_events, false, 0},
+	{MSG_SUPERVISOR_CHANGED, &wire_empty_schema, answer_changed, false, 0},
 };
 
 static void on_closed(struct rpc *rpc, const char *why, void *owner)

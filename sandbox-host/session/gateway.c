@@ -22,6 +22,7 @@
 #define ATTACH_TIMEOUT_MS 30000 /* 200 at once on a busy machine */
 #define TERMS_TIMEOUT_MS  2000
 #define ATTACH_CONNECT_S  10
+#define TOLD_PER_SECOND	  1000
 #define BUSY_TRY_MS	  50
 #define TOO_MANY_JUST_NOW 429
 
@@ -244,9 +245,27 @@ static void on_closed(struct rpc *rpc, const char *why, void *owner)
 		attachment->on_lost(attachment->owner);
 }
 
+static void answer_changed(struct rpc_ticket ticket, const void *message,
+			   int *fd, void *owner)
+{
+	const struct attachment *attachment = owner;
+
+	(void)ticket;
+	(void)message;
+	(void)fd;
+	if (attachment->on_changed)
+		attachment->on_changed(attachment->owner);
+}
+
 static int open_on(struct attachment *attachment, struct err *err)
 {
-	const struct rpc_config config = {.owner = attachment,
+	static const struct rpc_permit permits[] = {
+		{MSG_SESSION_CHANGED, &msg_session_hold_schema, answer_changed,
+		 false, TOLD_PER_SECOND},
+	};
+	const struct rpc_config config = {.permits = permits,
+					  .permit_count = ARRAY_SIZE(permits),
+					  .owner = attachment,
 					  .on_closed = on_closed};
 	int fd = connect_attach(err);
 

@@ -64,6 +64,8 @@ struct attachment {
 	struct err err;	  /* of the first that was refused */
 	bool has_own_loop;
 	void (*on_lost)(void *owner); /* the other end hung up; or NULL */
+	/* A session of it has another policy; or NULL. */
+	void (*on_changed)(void *owner);
 	void *owner;
 };
 int attachment_open(struct attachment *attachment, struct err *err);

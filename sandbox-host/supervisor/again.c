@@ -93,6 +93,37 @@ int again_keep_policy(struct supervisor *supervisor, struct bytes text)
 	return 0;
 }
 
+/* What we asked for ourselves (egress.c) is no news. */
+static bool is_news(const struct supervisor *supervisor, struct bytes text)
+{
+	return text.len > 0 && !bytes_equal(text, supervisor->wanted.policy);
+}
+
+void again_on_changed(void *owner)
+{
+	struct supervisor *supervisor = owner;
+	const struct wire_empty empty = {0};
+	auto_type(reply_release) struct reply reply;
+	struct err err = {0};
+	struct bytes text;
+
+	reply = (struct reply){0};
+	if (isolate_read_policy(supervisor, &reply, &err) < 0) {
+		events_add(supervisor, "policy", err.text);
+		return;
+	}
+	text = bytes_str(json_text(reply.json, "policy"));
+	if (!is_news(supervisor, text))
+		return;
+	events_add(supervisor, "policy", "what may be reached was changed");
+	if (again_keep_policy(supervisor, text) < 0)
+		events_add(supervisor, "policy", "no memory to keep it");
+	if (supervisor->daemon &&
+	    rpc_tell(supervisor->daemon, MSG_SUPERVISOR_CHANGED,
+		     &wire_empty_schema, &empty, -1, &err) < 0)
+		events_add(supervisor, "policy", err.text);
+}
+
 /* ---- the session ---- */
 
 static enum again_end never(struct err *err, enum constraint constraint,
@@ -139,8 +170,12 @@ static int attach(struct supervisor *supervisor, const char *id,
 	if (copy_listeners(&listeners, &supervisor->listeners, err) < 0)
 		return -1;
 	if (attachment_open_on(attachment, supervisor->loop, on_lost,
-			       supervisor, err) < 0 ||
-	    attachment_hold(attachment, id, err) < 0) {
+			       supervisor, err) < 0) {
+		again_close_listeners(&listeners);
+		return -1;
+	}
+	attachment->on_changed = again_on_changed;
+	if (attachment_hold(attachment, id, err) < 0) {
 		again_close_listeners(&listeners);
 		return -1;
 	}

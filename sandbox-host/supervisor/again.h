@@ -22,6 +22,12 @@ enum again_end again_try(struct supervisor *supervisor,
 void again_drop(struct supervisor *supervisor);
 /* Another policy holds by now. 0, or -1: no memory. */
 int again_keep_policy(struct supervisor *supervisor, struct bytes text);
+/* isolate.c: the policy as the gateway holds it now, in reply->json. 0, or -1.
+ */
+int isolate_read_policy(const struct supervisor *supervisor,
+			struct reply *reply, struct err *err);
+/* attachment.on_changed: somebody gave the session another policy. */
+void again_on_changed(void *owner);
 /* Copies of the listeners, for another session. 0, or -1. */
 int again_keep_listeners(struct supervisor *supervisor,
 			 const struct sandbox_listeners *listeners,

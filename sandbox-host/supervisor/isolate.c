@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "sandbox-host/supervisor/again.h"
 #include "sandbox-host/supervisor/parts.h"
 
 #define CONTROL_WAIT_MS 1000
@@ -39,9 +40,8 @@ int isolate_set_mode(struct policy *policy,
 	return 0;
 }
 
-/* As the gateway holds it now. 0, or -1. */
-static int read_policy(const struct supervisor *supervisor, struct reply *reply,
-		       struct err *err)
+int isolate_read_policy(const struct supervisor *supervisor,
+			struct reply *reply, struct err *err)
 {
 	char path[PATH_BYTES];
 	const struct client_request request = {.method = "GET", .path = path};
@@ -131,7 +131,7 @@ void isolate_answer(struct rpc_ticket ticket, const void *message, int *fd,
 	reply = (struct reply){0};
 	if (!check(supervisor, asked, ticket))
 		return;
-	if (read_policy(supervisor, &reply, &err) < 0) {
+	if (isolate_read_policy(supervisor, &reply, &err) < 0) {
 		rpc_refuse(ticket, HOST_REFUSED_UNREACHABLE, "%s", err.text);
 		return;
 	}

@@ -87,8 +87,10 @@ static void hold(struct supervisor *supervisor)
 	struct err err;
 
 	if (attachment_open_on(attachment, supervisor->loop, on_lost,
-			       supervisor, &err) == 0)
+			       supervisor, &err) == 0) {
+		attachment->on_changed = again_on_changed;
 		(void)attachment_hold(attachment, id, &err);
+	}
 	io_timer_set(supervisor->link_timer, LINK_RETRY_MS);
 }
 
@@ -147,6 +149,7 @@ static void on_renew(void *owner)
 int link_begin(struct supervisor *supervisor, struct err *err)
 {
 	supervisor->attachment.on_lost = on_lost;
+	supervisor->attachment.on_changed = again_on_changed;
 	supervisor->attachment.owner = supervisor;
 	supervisor->link_timer =
 		io_timer_new(supervisor->loop, on_timer, supervisor);

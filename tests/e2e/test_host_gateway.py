@@ -6,6 +6,7 @@ import threading
 import pytest
 from api import Api
 from execd import Execd
+from gateway import ApiError
 from waiting import wait_until
 
 GOOD = "plain.example"
@@ -132,17 +133,87 @@ def test_one_that_was_revoked_does_not_come_back(gateway, make):
     assert kept.curl() == "200"
 
 
-def test_a_policy_that_was_narrowed_meanwhile_is_not_widened_again(
-        gateway, make):
+def narrow(box):
+    """`session policy`, of somebody else than the sandbox's service."""
+    policy = box.policy | {"network": {**box.policy["network"], "rules": []}}
+    box.host.gateway.call("PUT", f"/v1/sessions/{box.session}/policy",
+                          json.dumps({"policy": json.dumps(policy)}))
+
+
+def test_a_policy_that_was_narrowed_is_still_that_afterwards(gateway, make):
     box = make()
-    narrow = box.policy | {"network": {**box.policy["network"], "rules": []}}
-    gateway.call("PUT", f"/v1/sessions/{box.session}/policy",
-                 json.dumps({"policy": json.dumps(narrow)}))
+    narrow(box)
+    wait_until(lambda: box.is_told("what may be reached was changed"))
     assert box.curl() == "403"
     crash(gateway)
     gateway.start()
-    wait_until(lambda: box.is_told("was changed to another one"))
-    assert not box.is_told(ANEW) and box.curl() != "200"
+    wait_until(lambda: box.is_told(ANEW))
+    assert box.curl() == "403"
+
+
+def test_the_record_decides_what_is_made_anew(gateway, policies):
+    policy, other = policies.make(), policies.make(name="other")
+    made = gateway.create(policy)
+    revoked = gateway.create(policy)
+    gateway.end(revoked["id"])
+    changed = gateway.create(policy)
+    gateway.call("PUT", f"/v1/sessions/{changed['id']}/policy",
+                 json.dumps({"policy": json.dumps(other, indent=1)}))
+    for session in (made, revoked, changed):
+        wait_until(lambda: gateway.audit(session=session["id"],
+                                         kind="admin"))
+    wait_until(lambda: gateway.audit(session=revoked["id"],
+                                     kind="session.ended"))
+    wait_until(lambda: [row for row in gateway.audit(
+        session=changed["id"], kind="admin")
+        if row["method"] == "session.policy"])
+    crash(gateway)
+    gateway.start()
+
+    def again(session, text=policy, **more):
+        body = {"policy": json.dumps(text, indent=1), "hold": True,
+                "again": session["id"], "lease": session["lease"], **more}
+        try:
+            got = gateway.call("POST", "/v1/sessions", json.dumps(body))
+        except ApiError as error:
+            return error.status
+        return json.loads(got)["lease"] == session["lease"]
+    assert again(made) is True
+    assert again(revoked) == 403
+    assert again(changed) == 409
+    assert again(changed, other) is True
+    assert again(made | {"id": "s-" + "a" * 26}) == 403
+    assert again(made | {"lease": "ghp_" + "a" * 36}) == 422
+    assert again(made, proxy=True) == 422
+
+
+def test_isolated_sessions_end_with_the_policy_that_they_reach_things_by(
+        host, make):
+    box = make()
+    execd = Execd(host, box.id)
+
+    def isolated(**more):
+        return execd.json("POST", "/v1/isolated/session", {
+            "workspace": {"path": str(host.workspace), "mode": "ro"},
+            **more}, 201)["session_id"]
+
+    shared, alone = isolated(share_net=True), isolated()
+    # What is not changed ends nothing.
+    path = f"/v1/sessions/{box.session}/policy"
+    host.gateway.call("PUT", path, json.dumps(
+        {"policy": box.path.read_text()}))
+    assert execd.ask("GET", f"/v1/isolated/session/{shared}")[0] == 200
+    narrow(box)
+
+    def ended():
+        return [sandbox for sandbox in host.list()
+                if sandbox["reason"] == "policy_changed" and
+                sandbox["state"] == "Terminated"]
+    wait_until(ended)
+    assert len(ended()) == 1
+    run = "/v1/isolated/session/{}/run"
+    assert execd.ask("POST", run.format(shared), {"code": "true"})[0] >= 400
+    assert execd.ask("POST", run.format(alone), {"code": "true"})[0] == 200
 
 
 def test_an_isolated_session_comes_back_as_well(gateway, host, make):
