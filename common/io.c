@@ -325,16 +325,23 @@ void io_flush(struct io *io)
 	io_update(io, 0);
 }
 
+void io_flush_later(struct io *io)
+{
+	if (io->is_unsent)
+		return;
+	io->is_unsent = true;
+	io->unsent_in = io->loop->callbacks;
+	TAILQ_INSERT_TAIL(&io->loop->unsent, io, unsent_link);
+}
+
 static void io_flush_soon(struct io *io)
 {
 	if (io->is_shaking || io->was_blocked)
 		return;
-	if (io->loop->depth == 0) {
+	if (io->loop->depth == 0)
 		io_flush(io);
-	} else if (!io->is_unsent) {
-		io->is_unsent = true;
-		TAILQ_INSERT_TAIL(&io->loop->unsent, io, unsent_link);
-	}
+	else
+		io_flush_later(io);
 }
 
 /* Send a large write without copying it, behind what is queued: what is left,
@@ -377,7 +384,9 @@ int io_write(struct io *io, struct bytes bytes)
 		io_flush(io);
 	if (io->is_dead)
 		return -1;
-	io_buf_warm(io->loop, &io->out, bytes.len);
+	/* Many may wait for their turn: a block for each would be too much. */
+	if (bytes.len > IO_ROOM_MIN)
+		io_buf_warm(io->loop, &io->out, bytes.len);
 	if (buf_add(&io->out, bytes) < 0) {
 		if (is_direct) {
 			io_kill_of_errno(io, "queue what was not sent");

@@ -15,9 +15,11 @@
  * turn. IO_DATA is delivered for new bytes only: whoever leaves bytes in
  * io_in(), or takes an io over, must remember to look at them.
  *
- * io_write() in a callback queues, and what was queued is sent when the
- * outermost callback returns: several writes make one system call and one
- * TLS record. Outside of callbacks, and from 16 KiB on, it is sent at once.
+ * io_write() in a callback queues, and what was queued is sent soon after the
+ * outermost callback returned, in the same turn: several writes make one
+ * system call and one TLS record, and readers that wait are woken by sends
+ * that follow each other. An io that a later callback closes has sent before.
+ * Outside of callbacks, and from 16 KiB on, it is sent at once.
  * When the queue is above out_high the owner must stop its source until
  * IO_DRAINED. No owner is called from inside io_write(): a failure found
  * there is delivered as IO_FAILED later in the turn, after what the peer

@@ -7,7 +7,8 @@
  * (resumed reading, IO_DRAINED, IO_FAILED found while writing), deferred
  * calls, IO_RELEASED. Bytes written inside a callback are sent when the
  * outermost callback returns, so several io_write() make one record and one
- * system call; sending itself never calls an owner.
+ * system call; those of what is ready, when up to GATHER_MAX callbacks have
+ * returned, or all. Sending itself never calls an owner.
  */
 #ifndef COMMON_IO_CORE_H
 #define COMMON_IO_CORE_H
@@ -15,6 +16,7 @@
 #include <sys/queue.h>
 
 #include "common/io_backend.h"
+#include "common/io_timers.h"
 
 /* Bytes read in one go, and the size of the memory that goes round. */
 #define IO_CHUNK     65536
@@ -25,32 +27,6 @@
 #define IO_AGAIN -1 /* wait for io->read_needs / write_needs / shake_needs */
 #define IO_DEAD	 -2 /* io_kill() was called */
 #define IO_PAUSE -3 /* handshake: wait for the owner */
-
-struct io_timer {
-	struct io_loop *loop;
-	io_timer_fn *fn;
-	void *owner;
-	uint64_t at;  /* when it is due; 0: off */
-	uint64_t key; /* its place in the heap: never after at */
-	uint64_t order;
-	size_t slot; /* in the heap, or TIMER_NOWHERE */
-};
-
-struct io_timers {
-	struct io_timer **heap;
-	size_t count;
-	size_t size;
-	size_t attached; /* bound on count: heap has room for all */
-	uint64_t order;
-};
-
-/* Prepare a timer inside another struct. 0, or -1 when memory is out. */
-int io_timer_attach(struct io_timer *timer, struct io_loop *loop,
-		    io_timer_fn *fn, void *owner);
-void io_timer_detach(struct io_timer *timer);
-/* When the next timer is due; UINT64_MAX when none is. */
-uint64_t io_timers_next(struct io_timers *timers);
-void io_timers_run(struct io_loop *loop);
 
 struct io_deferred {
 	io_timer_fn *fn;
@@ -78,10 +54,13 @@ struct io_loop {
 	uint64_t now_ms;
 	bool is_now_fresh; /* now_ms was read in this turn */
 	bool is_stopping;
-	unsigned depth;	   /* callbacks that run */
-	uint64_t activity; /* callbacks and steps, ever */
+	bool is_polling;    /* callbacks for what is ready run */
+	unsigned depth;	    /* callbacks that run */
+	unsigned gathered;  /* of those, since the last sending */
+	uint32_t callbacks; /* outermost ones, ever */
+	uint64_t activity;  /* callbacks and steps, ever */
 	struct io_list open;
-	struct io_list unsent;	 /* flush when the callback returns */
+	struct io_list unsent;	 /* flush when callbacks have returned */
 	struct io_list owed;	 /* settle in this turn */
 	struct io_list stalled;	 /* io_in() was full */
 	struct io_list released; /* closed, IO_RELEASED is owed */
@@ -132,8 +111,9 @@ struct io {
 	TAILQ_ENTRY(io) unsent_link;
 	TAILQ_ENTRY(io) owed_link;
 	TAILQ_ENTRY(io) stalled_link;
-	int fd;	       /* -1: none, nothing is polled */
-	uint8_t armed; /* what poll was told to want */
+	int fd;		    /* -1: none, nothing is polled */
+	uint32_t unsent_in; /* loop->callbacks when it became unsent */
+	uint8_t armed;	    /* what poll was told to want */
 	uint8_t read_needs;
 	uint8_t write_needs;
 	uint8_t shake_needs;
@@ -169,6 +149,8 @@ void io_kill_of_errno(struct io *io, const char *what);
 void io_owe(struct io *io);
 /* Send what goes; calls no owner. */
 void io_flush(struct io *io);
+/* Have it sent when the callback that runs, or some more, have returned. */
+void io_flush_later(struct io *io);
 /* Deliver what is owed. */
 void io_settle(struct io *io);
 /* Take ios off the stalled list whose owner has consumed. */

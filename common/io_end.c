@@ -27,8 +27,23 @@ static void io_retire(struct io *io)
 	TAILQ_INSERT_TAIL(&loop->released, io, open_link);
 }
 
+/* What an earlier callback wrote goes before this one ends the io: that it
+ * still waits is nothing an owner need know. */
+static void io_send_earlier(struct io *io)
+{
+	struct io_loop *loop = io->loop;
+
+	if (!io->is_unsent || io->unsent_in == loop->callbacks)
+		return;
+	io->is_unsent = false;
+	TAILQ_REMOVE(&loop->unsent, io, unsent_link);
+	io_flush(io);
+}
+
 void io_close(struct io *io)
 {
+	if (!io->is_closed)
+		io_send_earlier(io);
 	if (io->is_closed)
 		return;
 	io_retire(io);
@@ -42,6 +57,7 @@ int io_detach(struct io *io)
 	int fd = io->fd;
 
 	assert(!io->is_closed && !io->tls && !io->pair);
+	io_send_earlier(io);
 	io_retire(io);
 	io->fd = -1;
 	return fd;

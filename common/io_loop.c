@@ -5,6 +5,9 @@
 #include "common/io_core.h"
 
 #define DEFERRED_SIZE_MIN 16
+/* So many callbacks may wait for what they wrote to be sent: one after the
+ * other, sends find a reader that is awake from the first, and wake it once. */
+#define GATHER_MAX 16
 
 struct io_loop *io_loop_new(struct err *err)
 {
@@ -80,13 +83,18 @@ void io_loop_enter(struct io_loop *loop)
 		loop->now_ms = io_backend_now_ms(loop->backend);
 		loop->is_now_fresh = true;
 	}
-	loop->depth++;
+	if (loop->depth++ == 0)
+		loop->callbacks++;
 }
 
 void io_loop_leave(struct io_loop *loop)
 {
-	if (loop->depth == 1)
+	bool may_wait = loop->is_polling && ++loop->gathered < GATHER_MAX;
+
+	if (loop->depth == 1 && !may_wait) {
 		loop_flush(loop);
+		loop->gathered = 0;
+	}
 	loop->depth--;
 }
 
@@ -160,18 +168,27 @@ static int loop_wait_ms(struct io_loop *loop, int wait_ms)
 	return wait_ms;
 }
 
+/* What is ready, and what was written because of it. */
+static int loop_poll(struct io_loop *loop, int wait_ms, struct err *err)
+{
+	int result;
+
+	loop->is_now_fresh = false;
+	loop->is_polling = true;
+	loop->gathered = 0;
+	result = io_backend_poll(loop->backend, wait_ms, err);
+	loop->is_polling = false;
+	io_loop_enter(loop);
+	io_loop_leave(loop);
+	return result;
+}
+
 static int loop_turn(struct io_loop *loop, int wait_ms, struct err *err)
 {
 	assert(loop->depth == 0);
 	io_resume_stalled(loop);
-	loop->is_now_fresh = false;
-	if (io_backend_poll(loop->backend, loop_wait_ms(loop, wait_ms), err) <
-	    0)
+	if (loop_poll(loop, loop_wait_ms(loop, wait_ms), err) < 0)
 		return -1;
-	if (!loop->is_now_fresh) {
-		io_loop_enter(loop);
-		io_loop_leave(loop);
-	}
 	io_timers_run(loop);
 	loop_settle(loop);
 	loop_run_deferred(loop);

@@ -23,10 +23,8 @@ static void wake_reader(struct io *io)
 /* It may write again, once the outermost callback returns. */
 static void wake_writer(struct io *io)
 {
-	if (!io->was_blocked || io->is_unsent)
-		return;
-	io->is_unsent = true;
-	TAILQ_INSERT_TAIL(&io->loop->unsent, io, unsent_link);
+	if (io->was_blocked)
+		io_flush_later(io);
 }
 
 static ssize_t pair_read(struct io *io, uint8_t *out, size_t size)

@@ -91,6 +91,42 @@ static void closed_by_another_delivers_nothing_more(void **state)
 	rig_tear_down(&rig);
 }
 
+static void write_then_close(struct rig *rig, enum io_event event)
+{
+	if (event != IO_DATA)
+		return;
+	if (rig->data_count == 1)
+		assert_int_equal(io_write(rig->io, bytes_str("kept")), 0);
+	else
+		io_close(rig->io);
+}
+
+/* Two ios are ready in the same turn: the first callback writes to one of
+ * them, the second closes that. */
+static void close_does_not_take_back_what_another_callback_wrote(void **state)
+{
+	static const struct io_limits limits = {IN_MAX, OUT_HIGH, OUT_MAX};
+	struct rig rig;
+	int fds[2];
+
+	(void)state;
+	rig_set_up(&rig);
+	ends_pair(fds);
+	rig.then = write_then_close;
+	rig.second = io_new(rig.loop, fds[0], &limits, rig_on_event, &rig);
+	io_read_start(rig.io);
+	io_read_start(rig.second);
+	ends_run(rig.loop);
+	ends_send(fds[1], bytes_str("a"));
+	ends_send(rig.fds[1], bytes_str("b"));
+	ends_run(rig.loop);
+	assert_int_equal(rig.data_count, 2);
+	assert_received(&rig, "kept");
+	assert_true(ends_is_ended(rig.fds[1]));
+	assert_string_equal(rig.seen, "DR");
+	rig_tear_down(&rig);
+}
+
 static void flushed_close_sends_the_queue_first(void **state)
 {
 	uint8_t block[OUT_MAX];
@@ -212,6 +248,8 @@ int main(void)
 		cmocka_unit_test(close_delivers_only_released),
 		cmocka_unit_test(close_inside_any_event_is_the_last_word),
 		cmocka_unit_test(closed_by_another_delivers_nothing_more),
+		cmocka_unit_test(
+			close_does_not_take_back_what_another_callback_wrote),
 		cmocka_unit_test(flushed_close_sends_the_queue_first),
 		cmocka_unit_test(flushed_close_gives_up_after_the_linger),
 		cmocka_unit_test(flushed_close_of_a_quiet_peer_is_immediate),
