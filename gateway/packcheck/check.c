@@ -207,15 +207,16 @@ static void ask_known(struct pack_check *check,
 }
 
 /* git sends commits that upstream has when it does not know the tips that lead
- * to them: none of those is the push's change. Asked are the newest that was
- * found, which decides, and the oldest, which is the one to name. False: what
- * was found stays. */
+ * to them: none of those is the push's change, but where an update's tip is
+ * one, it changes the ref. Asked are the newest that was found, which decides,
+ * and the oldest, which is the one to name. False: what was found stays. */
 static bool doubt(struct pack_check *check, struct msg_pack_verdict *verdict)
 {
 	const struct protect *protect = &check->protect;
 	bool is_newest = git_oid_equal(&check->is_new, &protect->newest);
 
 	if (!pack_store_is_pushed(&check->store, &protect->newest) ||
+	    oid_queue_has(&check->known, &protect->newest) ||
 	    (is_newest && git_oid_equal(&protect->newest, &protect->oldest)))
 		return false;
 	ask_known(check, verdict, is_newest ? ASKS_OLDEST : ASKS_NEWEST);

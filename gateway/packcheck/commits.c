@@ -56,8 +56,12 @@ static int add_parents(struct commits *commits, struct oid_queue *queue,
 	git_commit *commit;
 	int status = 0;
 
-	if (keep(commits, oid) < 0 ||
-	    pack_store_commit(store, oid, &commit) != PACK_COMMIT)
+	if (keep(commits, oid) < 0)
+		return -1;
+	/* The tip: what it leads to is upstream's as well. */
+	if (is_known(commits, oid))
+		return 0;
+	if (pack_store_commit(store, oid, &commit) != PACK_COMMIT)
 		return -1;
 	for (unsigned i = 0; i < git_commit_parentcount(commit) && status == 0;
 	     i++) {
@@ -100,8 +104,8 @@ enum commits_result commits_list(struct commits *commits,
 			       ? COMMITS_NONE
 			       : COMMITS_UNREADABLE;
 	}
-	if ((!with_tip && !pack_store_is_pushed(store, &commits->tip)) ||
-	    is_known(commits, &commits->tip))
+	if (!with_tip && (!pack_store_is_pushed(store, &commits->tip) ||
+			  is_known(commits, &commits->tip)))
 		return COMMITS_NONE;
 	if (oid_queue_push(&queue, &commits->tip, COMMITS_MAX) < 0)
 		return COMMITS_TOO_MANY;
@@ -151,7 +155,8 @@ int commits_begins(struct pack_store *store, const git_oid *tip,
 		return -1;
 	}
 	for (size_t i = 0; i < commits.count; i++)
-		if (begins_of(store, &commits.oids[i], begins, max) < 0)
+		if (!is_known(&commits, &commits.oids[i]) &&
+		    begins_of(store, &commits.oids[i], begins, max) < 0)
 			return -1;
 	return 0;
 }

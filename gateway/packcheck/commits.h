@@ -34,7 +34,7 @@ struct commits {
 };
 
 /* List them, the tip first. with_tip: it counts also when it is not in the
- * pushed pack. commits is zeroed before, but for known. */
+ * pushed pack, or known. commits is zeroed before, but for known. */
 enum commits_result commits_list(struct commits *commits,
 				 struct pack_store *store, const git_oid *tip,
 				 bool with_tip);

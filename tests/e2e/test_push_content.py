@@ -354,6 +354,22 @@ def test_a_branch_begins_where_main_was(guarded, repo):
     assert f"commit {made[:12]} changes {WORKFLOW}" in done.stderr, done.stderr
 
 
+def test_no_branch_goes_on_to_another_s_change(guarded, repo):
+    """git sends upstream's own commit: it does not know what leads to it. The
+    branch has what stands there all the same."""
+    work = guarded()
+    old = repo.tip("agent/1")
+    made = repo.commit("theirs", "theirs", {"CODEOWNERS": "them\n"},
+                       parents=[old])
+    take_up(work, made)
+    repo.commit("theirs", "more of theirs", {"file": "theirs\n"})
+    done = work.push("HEAD:agent/1")
+    refused(done, "push_path_protected")
+    assert f"commit {made[:12]} changes CODEOWNERS" in done.stderr, done.stderr
+    assert repo.tip("agent/1") == old
+    landed(work.push("HEAD:refs/heads/agent/2"))
+
+
 # ---- the guardrail's ----
 
 @pytest.fixture(scope="module")

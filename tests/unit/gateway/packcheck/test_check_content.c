@@ -143,6 +143,31 @@ static void check_asks_which_changes_upstream_has(void **state)
 	}
 }
 
+/* What upstream's branches lead to changes a ref that is put on it. */
+static void check_compares_an_update_to_what_upstream_has(void **state)
+{
+	static const struct {
+		const char *glob;
+		const char *named; /* NULL: it passes */
+	} rows[] = {{"dir/**", "dir/g"}, {"other", NULL}};
+	struct bench *bench = *state;
+
+	three_commits(bench);
+	bench->upstream = bench->oids[2];
+	pack_of(bench, bench->oids[1], NULL, &bench->pushed);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		protects(bench, rows[i].glob);
+		begin(bench, bench->oids[0], bench->oids[1]);
+		settle(bench);
+		ASSERT_RESULT(bench,
+			      rows[i].named ? PACK_REFUSED : PACK_PASSED);
+		if (rows[i].named)
+			assert_true(bytes_ends_with(bench->verdict.detail,
+						    bytes_str(rows[i].named)));
+		pack_check_release(&bench->check);
+	}
+}
+
 static void check_wants_a_base_that_upstreams_branches_lead_to(void **state)
 {
 	static const char none[] = "0000000000000000000000000000000000000000";
@@ -429,6 +454,7 @@ int main(void)
 		BENCH_TEST(
 			check_compares_a_new_refs_commits_with_their_parents),
 		BENCH_TEST(check_asks_which_changes_upstream_has),
+		BENCH_TEST(check_compares_an_update_to_what_upstream_has),
 		BENCH_TEST(check_wants_a_base_that_upstreams_branches_lead_to),
 		BENCH_TEST(check_gives_up_on_a_state_that_is_nowhere),
 		BENCH_TEST(check_names_a_file_that_is_too_large),
