@@ -71,12 +71,12 @@ static struct date date_from_days(uint64_t days)
 	return date;
 }
 
-/* The last digits of a number, and what follows them: where to go on. */
 bool clock_is_before_build(uint64_t wall_ms)
 {
 	return date_from_days(wall_ms / 1000 / DAY_SECONDS).year < BUILD_YEAR;
 }
 
+/* The last digits of a number, and what follows them: where to go on. */
 static char *put_number(char *at, unsigned digits, unsigned number, char next)
 {
 	for (unsigned i = digits; i > 0; i--) {
