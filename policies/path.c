@@ -134,18 +134,20 @@ static size_t resolve(uint8_t *data, size_t len, struct err *err)
 	return end;
 }
 
-/* npm and its kin ask for a scoped package as "/@scope%2fname", and
- * registries serve "/@scope/name" alike: that one escaped slash becomes a
- * plain one, so that what is decided on is what is sent. Its offset, or 0. */
+/* npm and its kin ask for a scoped package as "/@scope%2fname", below
+ * whatever prefix the registry has, and registries serve "/@scope/name" alike:
+ * that escaped slash, the first escape of the path, becomes a plain one, so
+ * that what is decided on is what is sent. Its offset, or 0. */
 static size_t scoped_slash(struct bytes path)
 {
 	ptrdiff_t at = bytes_find(path, '%', 0);
+	ptrdiff_t start = at;
 
-	if (!bytes_starts_with(path, bytes_str("/@")) || at < 3)
+	while (start > 0 && is_unreserved(path.data[start - 1]))
+		start--;
+	if (at - start < 1 || start < 2 || path.data[start - 1] != '@' ||
+	    path.data[start - 2] != '/')
 		return 0;
-	for (ptrdiff_t i = 2; i < at; i++)
-		if (!is_unreserved(path.data[i]))
-			return 0;
 	return escape_value(bytes_slice(path, (size_t)at, path.len)) == '/'
 		       ? (size_t)at
 		       : 0;

@@ -14,9 +14,10 @@
 /* Normalise an untrusted request path (starts with '/', no query) into
  * arena: escapes of unreserved characters decoded, others in upper case,
  * bytes that no path may hold ('"<>[]^`{|}') escaped, "." resolved, and
- * npm's "/@scope%2fname" as "/@scope/name". Refused as ambiguous (-1,
- * ERR_INVALID): "%2f", "%5c", '\', "%00" and other escaped controls, "%25"
- * followed by two hex digits (double escapes), invalid escapes, "..", "//",
+ * npm's "/@scope%2fname", at the top or below, as "/@scope/name". Refused as
+ * ambiguous (-1, ERR_INVALID): "%2f", "%5c", '\', "%00" and other escaped
+ * controls, "%25" followed by two hex digits (double escapes), invalid escapes,
+ * "..", "//",
  * ";" in a segment, bytes above 0x7e or below 0x21, overlong or invalid
  * UTF-8 once decoded. */
 int path_normalise(struct arena *arena, struct bytes path, struct bytes *out,

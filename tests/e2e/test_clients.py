@@ -147,8 +147,9 @@ def tarball(entries):
     return out.getvalue()
 
 
-def npm_double(origin, files, name):
-    """A registry with one package of one version; its URL."""
+def npm_double(origin, files, name, at="npm"):
+    """A registry with one package of one version, below files/ at that
+    directory ("": at the origin's top); its URL."""
     package = {"name": name, "version": "1.2.3", "main": "index.js"}
     data = tarball({"package/package.json": json.dumps(package).encode(),
                     "package/index.js": b"module.exports = 'the double';\n"})
@@ -157,17 +158,18 @@ def npm_double(origin, files, name):
         "tarball": origin.url("/files/tarballs/double-1.2.3.tgz"),
         "integrity": "sha512-" + base64.b64encode(
             hashlib.sha512(data).digest()).decode()}
-    # npm asks for /@scope%2fname.
-    root = files if name.startswith("@") else files / "npm"
-    put(root / name, json.dumps(
+    put(files / at / name, json.dumps(
         {"name": name, "dist-tags": {"latest": "1.2.3"},
          "versions": {"1.2.3": package}}))
-    return origin.url("/" if root == files else "/files/npm/")
+    return origin.url(f"/files/{at}/" if at else "/")
 
 
-@pytest.mark.parametrize("name", ["double", "@scope/double"])
-def test_npm_installs_a_package(run, origin, files, name):
-    registry = npm_double(origin, files, name)
+# npm asks for @scope%2fname.
+@pytest.mark.parametrize("name, at", [("double", "npm"),
+                                      ("@scope/double", ""),
+                                      ("@scope/double", "npm")])
+def test_npm_installs_a_package(run, origin, files, name, at):
+    registry = npm_double(origin, files, name, at)
     done = run(f"npm install --no-audit --no-fund --cache ./cache "
                f"--registry {registry} {name} && "
                f"node -p 'require(\"{name}\")'")

@@ -54,6 +54,9 @@ static void path_normalise_gives_one_form(void **state)
 		{"/@babel%2fcore", "/@babel/core"},
 		{"/@babel%2Fcore/-/core-1.tgz", "/@babel/core/-/core-1.tgz"},
 		{"/@babel/core", "/@babel/core"},
+		{"/api/npm/r/@babel%2fcore", "/api/npm/r/@babel/core"},
+		{"/-/package/@a.b-c%2Fd/dist-tags",
+		 "/-/package/@a.b-c/d/dist-tags"},
 	};
 
 	(void)state;
@@ -126,7 +129,14 @@ static const char *const ambiguous[] = {
 	"/@babel%2f..",
 	"/@babel%2f/x",
 	"/@%2fx",
-	"/x/@babel%2fcore",
+	"/x@babel%2fcore",
+	"/x/babel%2fcore",
+	"/x/@%2fcore",
+	"/x/@babel%2f../y",
+	"/x/@babel%2f/y",
+	"/x/@a%2fb/@c%2fd",
+	"/%41/@a%2fb",
+	"/@@a%2fb",
 	"/@a%2e%2fb",
 };
 
