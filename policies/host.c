@@ -93,18 +93,33 @@ static bool name_canonical(struct bytes name, char out[HOST_NAME_MAX_LEN + 1])
 	return !label_is_number(label);
 }
 
+/* An IPv4 address in an IPv6 one (RFC 4291 2.5.5.2) is that: what a policy says
+ * of it holds however it is written. */
+static enum host_kind v6_canonical(struct bytes text,
+				   char out[HOST_NAME_MAX_LEN + 1])
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+	uint8_t address[16];
+
+	if (!address_canonical(AF_INET6, text, out) ||
+	    inet_pton(AF_INET6, out, address) != 1)
+		return HOST_INVALID;
+	if (memcmp(address, mapped, sizeof(mapped)) != 0)
+		return HOST_IPV6;
+	return inet_ntop(AF_INET, address + sizeof(mapped), out,
+			 HOST_NAME_MAX_LEN + 1)
+		       ? HOST_IPV4
+		       : HOST_INVALID;
+}
+
 enum host_kind host_canonical(struct bytes host,
 			      char out[HOST_NAME_MAX_LEN + 1])
 {
 	if (host.len >= 2 && host.data[0] == '[' &&
-	    host.data[host.len - 1] == ']') {
-		host = bytes_slice(host, 1, host.len - 1);
-		return address_canonical(AF_INET6, host, out) ? HOST_IPV6
-							      : HOST_INVALID;
-	}
+	    host.data[host.len - 1] == ']')
+		return v6_canonical(bytes_slice(host, 1, host.len - 1), out);
 	if (bytes_find(host, ':', 0) >= 0)
-		return address_canonical(AF_INET6, host, out) ? HOST_IPV6
-							      : HOST_INVALID;
+		return v6_canonical(host, out);
 	if (address_canonical(AF_INET, host, out))
 		return HOST_IPV4;
 	return name_canonical(host, out) ? HOST_NAME : HOST_INVALID;

@@ -15,9 +15,10 @@ enum host_kind { HOST_INVALID, HOST_NAME, HOST_IPV4, HOST_IPV6 };
 /* Canonical form of an untrusted host into out[254], terminated: LDH labels
  * (1..63, no leading or trailing '-', '_' refused) in lower case, one
  * trailing dot dropped; or an address literal (dotted quad or RFC 5952;
- * brackets accepted around IPv6) as inet_ntop writes it. Anything that is
- * neither (0x7f.1, 0177.0.0.1, 2130706433, zone ids, percent escapes,
- * 8-bit, a name whose last label is all digits) is HOST_INVALID. */
+ * brackets accepted around IPv6; ::ffff:a.b.c.d is a.b.c.d) as inet_ntop
+ * writes it. Anything that is neither (0x7f.1, 0177.0.0.1,
+ * 2130706433, zone ids, percent escapes, 8-bit, a name whose last label is all
+ * digits) is HOST_INVALID. */
 enum host_kind host_canonical(struct bytes host,
 			      char out[HOST_NAME_MAX_LEN + 1]);
 

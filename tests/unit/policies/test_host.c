@@ -33,7 +33,10 @@ static void host_canonical_gives_one_form(void **state)
 		{"[::1]", HOST_IPV6, "::1"},
 		{"::1", HOST_IPV6, "::1"},
 		{"2001:DB8:0:0:0:0:0:1", HOST_IPV6, "2001:db8::1"},
-		{"::ffff:127.0.0.1", HOST_IPV6, "::ffff:127.0.0.1"},
+		{"::ffff:127.0.0.1", HOST_IPV4, "127.0.0.1"},
+		{"[0:0:0:0:0:FFFF:7f00:1]", HOST_IPV4, "127.0.0.1"},
+		{"::ffff:0:7f00:1", HOST_IPV6, "::ffff:0:7f00:1"},
+		{"::127.0.0.1", HOST_IPV6, "::127.0.0.1"},
 	};
 
 	(void)state;
