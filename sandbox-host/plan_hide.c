@@ -203,13 +203,50 @@ static int hide_known(struct plan *plan, struct err *err)
 	return 0;
 }
 
+static bool is_below_hidden(const struct plan *plan, const char *path)
+{
+	for (size_t i = 0; i < plan->step_count; i++) {
+		const struct plan_step *step = &plan->steps[i];
+
+		if (step->kind == PLAN_HIDE && strcmp(step->target, path) &&
+		    plan_is_within(path, step->target))
+			return true;
+	}
+	return false;
+}
+
+/* Could the command read a file there that only its owner may? A privileged
+ * caller's is another user, but in trees whose owners are mapped. */
+static bool has_owners(const struct plan *plan, const char *path)
+{
+	return !plan->identity.is_privileged || plan_is_writable(plan, path) ||
+	       plan_is_within(path, plan->workspace);
+}
+
+/* A file that another is put in place of, as keys are renewed, takes the mount
+ * over it away: the next one is the reporter's to hide. */
+static int hide_ours(struct plan *plan, const char *path, struct err *err)
+{
+	bool failed;
+	const char *real = plan_real(plan, path, &failed, err);
+	struct stat st;
+
+	if (failed)
+		return -1;
+	if (real && stat(real, &st) == 0 && S_ISREG(st.st_mode) &&
+	    plan_is_bound(plan, real) && has_owners(plan, real) &&
+	    !is_below_hidden(plan, real))
+		return hide_entry(plan, path, false, err);
+	return plan_hide_real(plan, path, err);
+}
+
 int plan_hides(struct plan *plan, const struct sandbox_spec *spec,
 	       struct err *err)
 {
 	if (hide_known(plan, err) < 0)
 		return -1;
 	for (size_t i = 0; i < spec->ours.count; i++)
-		if (plan_hide_real(plan, spec->ours.items[i], err) < 0)
+		if (hide_ours(plan, spec->ours.items[i], err) < 0)
 			return -1;
 	for (size_t i = 0; i < spec->hide.count; i++)
 		if (plan_each(plan, spec->hide.items[i], hide_entry, err) < 0)

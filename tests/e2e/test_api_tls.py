@@ -179,6 +179,24 @@ def test_the_key_is_not_readable_inside(api):
     assert api.run("kill", box).returncode == 0
 
 
+def test_nor_is_one_that_is_put_in_its_place_meanwhile(api):
+    """As those who renew certificates do: the file is another then."""
+    box = api.create("--workspace", api.tree)
+    renewed = api.dir / "renewed.pem"
+    renewed.write_text(api.secret.read_text())
+    renewed.chmod(0o600)
+    renewed.rename(api.secret)
+    for command in ("cat key.pem", f"cat {api.secret}", "cat ./x/../key.pem",
+                    "cp key.pem copy", "ln key.pem link", "mv key.pem away",
+                    "echo x > key.pem"):
+        done = api.exec(box, "sh", "-c", f"mkdir -p x; {command}")
+        assert done.returncode != 0, (command, done)
+        assert "PRIVATE" not in done.stdout
+    assert "BEGIN CERTIFICATE" in api.exec(box, "cat", "cert.pem").stdout
+    assert "PRIVATE" in api.secret.read_text()
+    assert api.run("kill", box).returncode == 0
+
+
 @pytest.mark.parametrize("change, told", [
     (lambda api: api.secret.chmod(0o644), "others can not read"),
     (lambda api: api.secret.chmod(0o620), "others can not read"),
