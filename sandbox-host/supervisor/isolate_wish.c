@@ -11,6 +11,7 @@
 #include "sandbox-host/supervisor/parts.h"
 
 #define SHOWN_PATH_MAX 200
+#define GLOB_SIGNS     5 /* what is no word in a glob */
 
 /* ---- its user ---- */
 
@@ -74,10 +75,65 @@ volume_of(const struct sandbox_request *request, struct bytes path,
 	return found;
 }
 
-static bool check_bind(const struct sandbox_request *request,
+static bool meet(struct bytes one, struct bytes other)
+{
+	struct bytes rest;
+
+	return take_below(one, other, &rest) || take_below(other, one, &rest);
+}
+
+/* The directory that a glob is of, as far as it is words. */
+static struct bytes words_of(struct bytes glob)
+{
+	size_t len = 0;
+
+	while (len < glob.len && !memchr("*?[{\\", glob.data[len], GLOB_SIGNS))
+		len++;
+	while (len < glob.len && len > 0 && glob.data[len - 1] != '/')
+		len--;
+	return bytes_slice(glob, 0, len);
+}
+
+/* Does one of the policy's globs mean something there? */
+static bool names(const struct supervisor *supervisor,
+		  const struct policy_strings *globs, struct bytes directory)
+{
+	struct bytes workspace = bytes_str(supervisor->workspace);
+	struct bytes home = supervisor->request.home;
+
+	for (size_t i = 0; i < globs->count; i++) {
+		struct bytes glob = globs->items[i], of = workspace;
+
+		if (glob.data[0] == '/')
+			of = words_of(glob);
+		else if (glob.data[0] == '~')
+			of = home;
+		if (of.len > 0 && meet(of, directory))
+			return true;
+	}
+	return false;
+}
+
+/* The policy hides and protects by name, which another place has not, nor what
+ * a link there leads to. */
+static bool is_by_name(const struct supervisor *supervisor,
+		       const struct isolate_bind *bind,
+		       const struct volume_request *volume)
+{
+	const struct policy_filesystem *files = &supervisor->policy->filesystem;
+
+	if (bytes_equal(bind->source, volume->target) &&
+	    bytes_equal(bind->target, volume->target))
+		return false;
+	return names(supervisor, &files->hide, volume->target) ||
+	       names(supervisor, &files->protect, volume->target);
+}
+
+static bool check_bind(const struct supervisor *supervisor,
 		       const struct isolate_bind *bind,
 		       struct rpc_ticket ticket)
 {
+	const struct sandbox_request *request = &supervisor->request;
 	struct bytes rest;
 	const struct volume_request *volume =
 		volume_of(request, bind->source, &rest);
@@ -93,6 +149,11 @@ static bool check_bind(const struct sandbox_request *request,
 		rpc_refuse(ticket, HOST_REFUSED_FORBIDDEN,
 			   "%.*s is in a volume that the sandbox may only read",
 			   BYTES_ARGS(shown));
+	else if (is_by_name(supervisor, bind, volume))
+		rpc_refuse(ticket, HOST_REFUSED_FORBIDDEN,
+			   "%.*s is in a volume of which the policy hides or "
+			   "protects names: it has no other place",
+			   BYTES_ARGS(shown));
 	else
 		return true;
 	return false;
@@ -105,7 +166,7 @@ bool isolate_check_binds(const struct supervisor *supervisor,
 	const struct sandbox_request *request = &supervisor->request;
 
 	for (size_t i = 0; i < asked->binds_count; i++)
-		if (!check_bind(request, &asked->binds[i], ticket))
+		if (!check_bind(supervisor, &asked->binds[i], ticket))
 			return false;
 	if (request->volumes_count + asked->binds_count <= REQUEST_VOLUMES_MAX)
 		return true;

@@ -454,6 +454,34 @@ def test_binds_show_volumes_elsewhere_and_never_more(host, volumes):
     assert host.call("DELETE", f"/v1/sandboxes/{box}").status == 204
 
 
+@pytest.mark.parametrize("names, is_shown", [
+    ("hide: [/data/w/secret]", False), ("protect: [/data/w/secret]", False),
+    ("hide: ['/data/**/secret']", False), ("hide: ['/da*/w/s']", False),
+    ("hide: ['/{data,srv}/w/secret']", False), ("hide: [/data]", False),
+    ("hide: [/data/w2/secret, ./secret, '/srv/*']", True)], ids=str)
+def test_binds_show_nowhere_else_what_a_policy_hides_by_name(
+        host, volumes, names, is_shown):
+    where = volumes / "named"
+    where.mkdir(exist_ok=True)
+    (where / "secret").write_text("secret\n")
+    box = host.make(
+        volumes=[{"name": "w", "mountPath": "/data/w",
+                  "host": {"path": str(where)}}],
+        extensions={"sallyport.policy": "version: 1\nname: named\n"
+                    f"filesystem: {{{names}}}\n"})
+    iso = Isolated(host, box)
+    for bind in ({"source": "/data/w", "dest": "/data/x"},
+                 {"source": "/data/w/secret", "dest": "/data/x/secret"},
+                 {"source": "/data/w/secret"}):
+        made = iso.create(binds=[bind], status=201 if is_shown else 403)
+        if is_shown:
+            assert iso.run(made["session_id"], "cat /data/*/secret")[0] == 0
+            iso.close(made["session_id"])
+    # Where it is it may be, to be read alone.
+    iso.close(iso.open(binds=[{"source": "/data/w", "readonly": True}]))
+    assert host.call("DELETE", f"/v1/sandboxes/{box}").status == 204
+
+
 def test_it_has_the_variables_that_pass_and_its_sandboxes_user(host):
     iso = Isolated(host, host.make(env={"ONE": "1", "TWO": "2"}))
     uid, gid = map(int, iso.execd.run("id -u; id -g")[1])
