@@ -29,6 +29,7 @@ static const struct wire_schema word_schema =
 static const struct wire_field volume_fields[] = {
 	WIRE_BYTES(struct volume_request, source, REQUEST_PATH_MAX),
 	WIRE_BYTES(struct volume_request, sub_path, REQUEST_PATH_MAX),
+	WIRE_BYTES(struct volume_request, below, REQUEST_PATH_MAX),
 	WIRE_BYTES(struct volume_request, target, REQUEST_PATH_MAX),
 	WIRE_BOOL(struct volume_request, is_read_only),
 };
@@ -176,6 +177,7 @@ static int check_volumes(const struct sandbox_request *request, struct err *err)
 			return err_set(err, ERR_INVALID,
 				       "a volume's paths must be absolute");
 		if (has_nul(volume->sub_path) || has_parent(volume->sub_path) ||
+		    has_nul(volume->below) || has_parent(volume->below) ||
 		    has_parent(volume->source) || has_parent(volume->target))
 			return err_set(err, ERR_INVALID,
 				       "a volume's paths have no \"..\"");

@@ -38,6 +38,7 @@ extern const struct wire_schema shown_schema;	 /* of a struct text_item */
 struct volume_request {
 	struct bytes source;   /* on the host */
 	struct bytes sub_path; /* below source; may be empty. No ".." */
+	struct bytes below;    /* what that leads to: the same of that */
 	struct bytes target;   /* inside; no ".." */
 	bool is_read_only;
 };

@@ -176,34 +176,28 @@ bool isolate_check_binds(const struct supervisor *supervisor,
 }
 
 /* A link that somebody put into a volume leads out of no more than what that
- * volume shows: what it shows is the source of the new one. */
-static int add_bind(const struct sandbox_request *from,
-		    const struct isolate_bind *bind, struct arena *arena,
-		    struct volume_request *volumes, size_t *count)
+ * volume shows. */
+static void add_bind(const struct sandbox_request *from,
+		     const struct isolate_bind *bind,
+		     struct volume_request *volumes, size_t *count)
 {
 	struct bytes rest = {0};
 	const struct volume_request *volume =
 		volume_of(from, bind->source, &rest);
-	const char *source;
 
 	for (size_t i = 0; i < *count; i++)
 		if (bytes_equal(volumes[i].target, bind->target) &&
 		    bytes_equal(bind->source, bind->target)) {
 			volumes[i].is_read_only |= bind->is_read_only;
-			return 0;
+			return;
 		}
-	source = arena_format(arena, "%.*s%s%.*s", BYTES_ARGS(volume->source),
-			      volume->sub_path.len ? "/" : "",
-			      BYTES_ARGS(volume->sub_path));
-	if (!source)
-		return -1;
 	volumes[(*count)++] = (struct volume_request){
-		.source = bytes_str(source),
-		.sub_path = rest,
+		.source = volume->source,
+		.sub_path = volume->sub_path,
+		.below = rest,
 		.target = bind->target,
 		.is_read_only = bind->is_read_only,
 	};
-	return 0;
 }
 
 static int add_binds(const struct supervisor *supervisor,
@@ -220,9 +214,7 @@ static int add_binds(const struct supervisor *supervisor,
 	for (size_t i = 0; i < count; i++)
 		volumes[i] = from->volumes[i];
 	for (size_t i = 0; i < asked->binds_count; i++)
-		if (add_bind(from, &asked->binds[i], arena, volumes, &count) <
-		    0)
-			return -1;
+		add_bind(from, &asked->binds[i], volumes, &count);
 	request->volumes = volumes;
 	request->volumes_count = count;
 	return 0;

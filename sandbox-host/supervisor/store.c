@@ -72,6 +72,21 @@ static bool meets(const char *path, const char *const *items, size_t count)
 	return false;
 }
 
+/* Where path leads that is below whole, and whether it stays there. */
+static int go_below(const char *whole, const char *path, char out[PATH_MAX],
+		    struct err *err)
+{
+	char joined[2 * PATH_MAX];
+
+	(void)snprintf(joined, sizeof(joined), "%s%s%s", whole,
+		       path[0] ? "/" : "", path);
+	if (!realpath(joined, out))
+		return err_set(err, ERR_INVALID, "it has no %.200s", path);
+	if (!plan_is_within(out, whole))
+		return err_set(err, ERR_DENIED, "%.200s leads out of it", path);
+	return 0;
+}
+
 static int find_source(struct supervisor *supervisor,
 		       const struct sandbox_spec *spec,
 		       const struct volume_request *volume, char out[PATH_MAX],
@@ -79,10 +94,11 @@ static int find_source(struct supervisor *supervisor,
 {
 	const struct supervisor_options *options = &supervisor->options;
 	const char *source = arena_str(&supervisor->arena, volume->source);
-	const char *below = arena_str(&supervisor->arena, volume->sub_path);
-	char whole[PATH_MAX], path[2 * PATH_MAX];
+	const char *path = arena_str(&supervisor->arena, volume->sub_path);
+	const char *below = arena_str(&supervisor->arena, volume->below);
+	char whole[PATH_MAX], shown[PATH_MAX];
 
-	if (!source || !below)
+	if (!source || !path || !below)
 		return no_memory(err);
 	/* One answer for what is not allowed and what is not there: nobody
 	 * learns what the host has elsewhere. */
@@ -92,15 +108,9 @@ static int find_source(struct supervisor *supervisor,
 			       "volume %.200s: there is none below the roots "
 			       "that host.yaml allows (`volumes`)",
 			       source);
-	(void)snprintf(path, sizeof(path), "%s/%s", whole, below);
-	if (!realpath(path, out))
-		return err_set(err, ERR_INVALID,
-			       "volume %.200s: it has no %.200s", source,
-			       below);
-	if (!plan_is_within(out, whole))
-		return err_set(err, ERR_DENIED,
-			       "volume %.200s: %.200s leads out of it", source,
-			       below);
+	if (go_below(whole, path, shown, err) < 0 ||
+	    go_below(shown, below, out, err) < 0)
+		return err_prefix(err, "volume %.200s", source);
 	if (meets(out, options->private, options->private_count) ||
 	    meets(out, spec->ours.items, spec->ours.count))
 		return err_set(err, ERR_DENIED,
