@@ -12,15 +12,16 @@
 #define OTHERS 07 /* a group may read it: Debian's ssl-cert */
 
 /* A key that others read, or may exchange, is nobody's. */
-static int check_key(int fd, const char *path, struct err *err)
+static int check_file(int fd, const char *path, bool is_key, struct err *err)
 {
 	struct stat info;
 
 	if (fstat(fd, &info) < 0)
 		return err_system(err, "look at %s", path);
-	if (!S_ISREG(info.st_mode) ||
-	    (info.st_uid != 0 && info.st_uid != geteuid()) ||
-	    (info.st_mode & (OTHERS | S_IWGRP)))
+	if (!S_ISREG(info.st_mode))
+		return err_set(err, ERR_INVALID, "%s must be a file", path);
+	if (is_key && ((info.st_uid != 0 && info.st_uid != geteuid()) ||
+		       (info.st_mode & (OTHERS | S_IWGRP))))
 		return err_set(err, ERR_INVALID,
 			       "%s must be a file of ours that others can not "
 			       "read",
@@ -28,16 +29,17 @@ static int check_key(int fd, const char *path, struct err *err)
 	return 0;
 }
 
+/* Whatever is there by now: a pipe would wait for somebody. */
 static int read_pem(const char *path, bool is_key, struct buf *pem,
 		    struct err *err)
 {
-	auto_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	auto_fd int fd =
+		open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 
 	if (fd < 0)
 		return err_system(err, "open %s", path);
-	if (is_key && check_key(fd, path, err) < 0)
-		return -1;
-	if (file_read(fd, pem, err) < 0)
+	if (check_file(fd, path, is_key, err) < 0 ||
+	    file_read(fd, pem, err) < 0)
 		return -1;
 	return buf_add_byte(pem, '\n') < 0
 		       ? err_set(err, ERR_TOO_LARGE, "%s is too large", path)

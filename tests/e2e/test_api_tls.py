@@ -202,12 +202,14 @@ def test_nor_is_one_that_is_put_in_its_place_meanwhile(api):
     (lambda api: api.secret.chmod(0o620), "others can not read"),
     (lambda api: api.secret.unlink(), "open "),
     (lambda api: api.cert.unlink(), "open "),
+    (lambda api: (api.cert.unlink(), os.mkfifo(api.cert)), "must be a file"),
+    (lambda api: (api.secret.unlink(), api.secret.mkdir()), "must be a file"),
     (lambda api: None, None)], ids=str)
 def test_a_key_that_is_not_ours_alone_is_no_configuration(
         gateway, tmp_path, change, told):
     api = TlsApi(gateway, tmp_path)
     change(api)
-    done = subprocess.run([PROGRAM, "-c", api.config, "-t"],
+    done = subprocess.run([PROGRAM, "-c", api.config, "-t"], timeout=60,
                           capture_output=True, text=True)
     assert (done.returncode, told is None or told in done.stderr) == (
         3 if told else 0, True), done
