@@ -72,11 +72,23 @@ static void fail(struct proxy *proxy, const char *why)
 
 /* ---- its answer ---- */
 
+/* Some say to a browser what holds for all of a host: each sandbox has some
+ * paths of ours. */
 static bool is_ours(struct bytes name)
 {
-	return bytes_is_nocase(name, "X-Request-ID") ||
-	       bytes_is_nocase(name, "Sec-WebSocket-Extensions") ||
-	       write_is_own(name);
+	static const char *const names[] = {
+		"X-Request-ID",
+		"Sec-WebSocket-Extensions",
+		"Service-Worker-Allowed",
+		"Clear-Site-Data",
+		"Strict-Transport-Security",
+		"Alt-Svc",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (bytes_is_nocase(name, names[i]))
+			return true;
+	return write_is_own(name);
 }
 
 static void copy_fields(struct proxy *proxy)

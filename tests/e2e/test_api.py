@@ -52,6 +52,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             }).encode()
         self.send_response(204 if self.path == "/nothing" else 200)
         self.send_header("X-Inside", "yes")
+        self.send_header("Service-Worker-Allowed", "/")
+        self.send_header("clear-site-data", '"*"')
+        self.send_header("Strict-Transport-Security", "max-age=9")
+        self.send_header("Alt-Svc", 'h2=":9"')
         if self.path == "/chunked":
             self.send_header("Transfer-Encoding", "chunked")
             self.end_headers()
@@ -533,6 +537,9 @@ def test_a_port_inside_is_reached(api, mirror, method, path, body):
                       {**token, "X-Own": "1", "Cookie": "c=1",
                        "OPEN-SANDBOX-CLIENT-IP": "10.0.0.1"})
     assert answer.status == 200 and answer.headers["X-Inside"] == "yes"
+    for name in ("Service-Worker-Allowed", "Clear-Site-Data",
+                 "Strict-Transport-Security", "Alt-Svc"):
+        assert name not in answer.headers
     if method == "HEAD":
         assert answer.body == b""
         return
