@@ -50,6 +50,16 @@ static void take_admin(struct again *again, const char *method,
 		take_change(again, detail, is_done);
 }
 
+/* "ended": its holder hung up, or the gateway went. Every other end was
+ * somebody's will, or a policy's. */
+static void take_end(struct again *again, const char *detail)
+{
+	if (!strcmp(detail, "expired"))
+		again->was_over = true;
+	else if (strcmp(detail, "ended") != 0)
+		again->was_ended = true;
+}
+
 void again_take(struct again *again, struct bytes row)
 {
 	const char *activity = "", *method = "", *detail = "", *session = "";
@@ -65,12 +75,8 @@ void again_take(struct again *again, struct bytes row)
 		;
 	else if (!strcmp(activity, "admin"))
 		take_admin(again, method, detail, allowed);
-	else if (!strcmp(activity, "session.ended") &&
-		 strcmp(detail, "expired") == 0)
-		again->was_over = true;
-	else if (!strcmp(activity, "session.ended") &&
-		 strcmp(detail, "revoked") == 0)
-		again->was_ended = true;
+	else if (!strcmp(activity, "session.ended"))
+		take_end(again, detail);
 	json_decref(root);
 }
 

@@ -48,6 +48,11 @@ static void again_is_allowed_by_what_is_on_record_alone(void **state)
 		 403},
 		{{MADE, ROW("session.ended", "", "true", "revoked")}, A, 403},
 		{{MADE, ROW("session.ended", "", "true", "expired")}, A, 403},
+		/* A policy stopped it: `scrub: {on-reflection: stop}`. */
+		{{MADE,
+		  ROW("session.ended", "", "true", "credential_reflected")},
+		 A,
+		 403},
 		{{MADE, CHANGED}, A, 409},
 		{{MADE, CHANGED}, B, 0},
 		{{MADE, CHANGED, NOT_CHANGED}, A, 0},
