@@ -1,5 +1,6 @@
 #include "sandbox-host/disk.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -20,6 +21,7 @@
 #include "sandbox-host/outside.h"
 
 #define TREE_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+#define DOTS	   2 /* . and .. */
 
 struct tree {
 	int fd;
@@ -29,6 +31,7 @@ struct tree {
 struct disk {
 	struct tree trees[DISK_TREES_MAX];
 	size_t count;
+	bool must_look; /* before anybody writes: one of them had some */
 	uint64_t bytes_max;
 };
 
@@ -76,11 +79,15 @@ _Noreturn static void watch_all(const struct disk *disk, int out)
 	uint64_t before[DISK_TREES_MAX] = {0};
 	struct word word = {0};
 	bool is_first = true;
+	bool is_over;
 	uint64_t start;
 
 	for (;;) {
 		start = clock_monotonic_ms();
-		if (look(disk, before, is_first, &word) < 0)
+		is_over = look(disk, before, is_first, &word) < 0;
+		if (is_first && disk->must_look && write(out, "", 1) != 1)
+			_exit(1);
+		if (is_over)
 			break;
 		is_first = false;
 		rest(clock_monotonic_ms() - start);
@@ -123,8 +130,25 @@ _Noreturn static void become_watch(struct disk *disk, int out, int users,
 
 /* ---- ours ---- */
 
+static bool has_some(int directory)
+{
+	int fd = openat(directory, ".", TREE_FLAGS);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	size_t count = 0;
+
+	if (!dir) {
+		if (fd >= 0)
+			(void)close(fd);
+		return true;
+	}
+	while (count <= DOTS && readdir(dir))
+		count++;
+	(void)closedir(dir);
+	return count > DOTS;
+}
+
 static int add_tree(struct disk *disk, const char *path, const char *below,
-		    bool had_some, struct err *err)
+		    bool may_have_some, struct err *err)
 {
 	char text[PATH_MAX];
 	struct tree *tree = &disk->trees[disk->count];
@@ -132,9 +156,11 @@ static int add_tree(struct disk *disk, const char *path, const char *below,
 	if (snprintf(text, sizeof(text), "%s%s", path, below) >=
 	    (int)sizeof(text))
 		return err_set(err, ERR_TOO_LARGE, "disk: a long path");
-	*tree = (struct tree){open(text, TREE_FLAGS), had_some};
+	*tree = (struct tree){.fd = open(text, TREE_FLAGS)};
 	if (tree->fd < 0)
 		return err_system(err, "disk: open %s", text);
+	tree->had_some = may_have_some && has_some(tree->fd);
+	disk->must_look |= tree->had_some;
 	disk->count++;
 	return 0;
 }
@@ -156,6 +182,7 @@ static int find_trees(const struct plan *plan, bool has_workspace,
 static int start(struct disk_watch *watch, struct disk *disk, struct err *err)
 {
 	pid_t parent = getpid();
+	char looked;
 	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
@@ -169,6 +196,11 @@ static int start(struct disk_watch *watch, struct disk *disk, struct err *err)
 		return err_system(err, "disk: fork");
 	}
 	watch->fd = ends[0];
+	/* What is written before it has looked would count as what was there.
+	 * Of one that ends first its end is read. */
+	if (disk->must_look)
+		while (read(watch->fd, &looked, 1) < 0 && errno == EINTR)
+			;
 	return 0;
 }
 

@@ -33,7 +33,7 @@ struct disk_watch {
 
 /* Watch what the sandbox of plan writes. Nothing is, when there is no bound or
  * all it writes are private file systems. What a workspace held before does not
- * count. 0, or -1. */
+ * count: it is looked at before this returns. 0, or -1. */
 int disk_watch_begin(struct disk_watch *watch, const struct plan *plan,
 		     struct err *err);
 /* It became readable: say why (report), and the same in words. Then nothing is
