@@ -128,9 +128,16 @@ static void begin_time(struct supervisor *supervisor)
 
 int life_renew(struct supervisor *supervisor, uint64_t expires_ms)
 {
-	if (expires_ms != 0 && expires_ms <= clock_wall_ms())
+	bool is_given = supervisor->options.is_pooled;
+
+	/* One of a pool is given out, and has no end of its own yet. */
+	supervisor->options.is_pooled = false;
+	if (expires_ms != 0 && expires_ms <= clock_wall_ms()) {
+		if (is_given)
+			life_end(supervisor, HOST_TERMINATED, "expired",
+				 "its time was over when it was given out");
 		return -1;
-	/* One of a pool has been given out. */
+	}
 	begin_time(supervisor);
 	supervisor->expires_ms = expires_ms;
 	bound_expiry(supervisor);

@@ -665,6 +665,24 @@ def test_time_counts_from_when_it_is_given_out(pooled, tmp_path):
     assert host.show(box)["reason"] == "expired"
 
 
+def test_one_of_a_pool_that_hears_of_its_end_too_late_ends(pooled):
+    host = pooled
+    wait_until(lambda: host.log().count(": Running") == 4)
+    before = host.supervisors()
+    for pid in before.values():
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        box = create(host, "--bare", "--timeout", "1")
+        end = time.time() + 1
+        assert box in before
+        wait_until(lambda: time.time() > end)
+    finally:
+        for pid in before.values():
+            os.kill(pid, signal.SIGCONT)
+    wait_until(lambda: host.state(box) == "Terminated")
+    assert host.show(box)["reason"] == "expired"
+
+
 # ---- many ----
 
 def test_a_batch_has_an_answer_for_each(host):
