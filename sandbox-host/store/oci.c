@@ -83,13 +83,18 @@ static int follow(const struct work *work, int output, char last[SAID_MAX + 1],
 		  struct err *err)
 {
 	struct pollfd said = {.fd = output, .events = POLLIN};
-	uint64_t pause_ms = LOOK_MS, start;
+	uint64_t start = clock_monotonic_ms();
+	uint64_t due_ms = start + LOOK_MS;
 	ssize_t len = 1;
 
+	/* Looked at in time, however much it says. */
 	while (len > 0) {
 		char text[SAID_MAX + 1];
 
-		if (poll(&said, 1, (int)pause_ms) > 0) {
+		start = clock_monotonic_ms();
+		if (start < due_ms) {
+			if (poll(&said, 1, (int)(due_ms - start)) <= 0)
+				continue;
 			len = read(output, text, SAID_MAX);
 			if (len > 0) {
 				text[len] = '\0';
@@ -97,10 +102,10 @@ static int follow(const struct work *work, int output, char last[SAID_MAX + 1],
 			}
 			continue;
 		}
-		start = clock_monotonic_ms();
 		if (look(work, err) < 0)
 			return -1;
-		pause_ms = LOOK_MS + 4 * (clock_monotonic_ms() - start);
+		due_ms = clock_monotonic_ms();
+		due_ms += LOOK_MS + 4 * (due_ms - start);
 	}
 	return 0;
 }
