@@ -99,10 +99,20 @@ static bool is_news(const struct supervisor *supervisor, struct bytes text)
 	return text.len > 0 && !bytes_equal(text, supervisor->wanted.policy);
 }
 
-void again_on_changed(void *owner)
+void again_tell_changed(struct supervisor *supervisor)
 {
-	struct supervisor *supervisor = owner;
 	const struct wire_empty empty = {0};
+	struct err err;
+
+	if (supervisor->daemon &&
+	    rpc_tell(supervisor->daemon, MSG_SUPERVISOR_CHANGED,
+		     &wire_empty_schema, &empty, -1, &err) < 0)
+		events_add(supervisor, "policy", err.text);
+}
+
+/* Is it another one by now? What can not be read may be. */
+static bool read_news(struct supervisor *supervisor)
+{
 	auto_type(reply_release) struct reply reply;
 	struct err err = {0};
 	struct bytes text;
@@ -110,18 +120,29 @@ void again_on_changed(void *owner)
 	reply = (struct reply){0};
 	if (isolate_read_policy(supervisor, &reply, &err) < 0) {
 		events_add(supervisor, "policy", err.text);
-		return;
+		return true;
 	}
 	text = bytes_str(json_text(reply.json, "policy"));
 	if (!is_news(supervisor, text))
-		return;
+		return false;
 	events_add(supervisor, "policy", "what may be reached was changed");
 	if (again_keep_policy(supervisor, text) < 0)
 		events_add(supervisor, "policy", "no memory to keep it");
-	if (supervisor->daemon &&
-	    rpc_tell(supervisor->daemon, MSG_SUPERVISOR_CHANGED,
-		     &wire_empty_schema, &empty, -1, &err) < 0)
-		events_add(supervisor, "policy", err.text);
+	return true;
+}
+
+void again_on_changed(void *owner)
+{
+	struct supervisor *supervisor = owner;
+
+	if (!read_news(supervisor))
+		return;
+	/* It is not what whoever takes it asks for. */
+	if (supervisor->options.is_ahead)
+		life_end(supervisor, HOST_TERMINATED, "killed",
+			 "its policy was changed before anybody took it");
+	else
+		again_tell_changed(supervisor);
 }
 
 /* ---- the session ---- */

@@ -28,6 +28,8 @@ int isolate_read_policy(const struct supervisor *supervisor,
 			struct reply *reply, struct err *err);
 /* attachment.on_changed: somebody gave the session another policy. */
 void again_on_changed(void *owner);
+/* Isolated sessions that have the old one are to end. */
+void again_tell_changed(struct supervisor *supervisor);
 /* Copies of the listeners, for another session. 0, or -1. */
 int again_keep_listeners(struct supervisor *supervisor,
 			 const struct sandbox_listeners *listeners,

@@ -91,6 +91,14 @@ static void answer_show(struct rpc_ticket ticket, const void *message, int *fd,
 		rpc_reply(ticket, &egress_answer_schema, &answer, sealed);
 }
 
+static void has_changed(struct supervisor *supervisor, struct bytes text)
+{
+	events_add(supervisor, "policy", "what may be reached was changed");
+	if (again_keep_policy(supervisor, text) < 0)
+		log_warn("no memory for the policy that holds now");
+	again_tell_changed(supervisor);
+}
+
 static void change(struct rpc_ticket ticket, const struct egress *egress,
 		   struct bytes text, struct bytes expected)
 {
@@ -117,12 +125,8 @@ static void change(struct rpc_ticket ticket, const struct egress *egress,
 	if (!call(ticket, &request, &reply))
 		return;
 	answer = answer_of(&reply);
-	if (reply.status == 200) {
-		events_add(egress->supervisor, "policy",
-			   "what may be reached was changed");
-		if (again_keep_policy(egress->supervisor, text) < 0)
-			log_warn("no memory for the policy that holds now");
-	}
+	if (reply.status == 200)
+		has_changed(egress->supervisor, text);
 	rpc_reply(ticket, &egress_answer_schema, &answer, -1);
 }
 

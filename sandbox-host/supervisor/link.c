@@ -69,9 +69,11 @@ static void check(struct supervisor *supervisor)
 
 	if (attachment->waiting > 0)
 		io_timer_set(supervisor->link_timer, LINK_RETRY_MS);
-	else if (attachment->err.code == ERR_NONE)
+	else if (attachment->err.code == ERR_NONE) {
 		is_back(supervisor);
-	else if (attachment->err.code == ERR_DENIED) {
+		/* Nobody told us of another policy meanwhile. */
+		again_on_changed(supervisor);
+	} else if (attachment->err.code == ERR_DENIED) {
 		supervisor->is_unknown = true;
 		make_another(supervisor);
 	} else {

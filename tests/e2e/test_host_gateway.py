@@ -1,6 +1,8 @@
 """Sandboxes of the service whose gateway ends and comes back: a session made
 anew where nothing is against it, and answers that say why in the meantime."""
 import json
+import os
+import signal
 import threading
 
 import pytest
@@ -214,6 +216,56 @@ def test_isolated_sessions_end_with_the_policy_that_they_reach_things_by(
     run = "/v1/isolated/session/{}/run"
     assert execd.ask("POST", run.format(shared), {"code": "true"})[0] >= 400
     assert execd.ask("POST", run.format(alone), {"code": "true"})[0] == 200
+
+
+def policy_changed(host):
+    return {box["id"] for box in host.list()
+            if box["reason"] == "policy_changed" and
+            box["state"] == "Terminated"}
+
+
+def test_isolated_sessions_end_when_the_egress_api_changes_the_policy(host):
+    def reach(*targets):
+        return {"defaultAction": "deny", "egress": [
+            {"action": "allow", "target": target} for target in targets]}
+    before = policy_changed(host)
+    box = host.make(networkPolicy=reach("first.example", "second.example"))
+    execd = Execd(host, box)
+    isolated = execd.json("POST", "/v1/isolated/session", {
+        "workspace": {"path": host.show(box)["workspace"], "mode": "ro"},
+        "share_net": True}, 201)["session_id"]
+    answer = host.inside("POST", box, "/policy", reach("first.example"),
+                         port=18080)
+    assert answer.status == 200, answer
+    wait_until(lambda: len(policy_changed(host) - before) == 1)
+    assert execd.ask("POST", f"/v1/isolated/session/{isolated}/run",
+                     {"code": "true"})[0] >= 400
+    host.ok("kill", box)
+
+
+def test_a_policy_that_was_changed_while_nobody_was_told_is_seen(
+        gateway, host, make):
+    """The one who holds the session is told of nothing for a while, as its
+    channel to control is gone."""
+    box = make()
+    execd = Execd(host, box.id)
+    before = policy_changed(host)
+    execd.json("POST", "/v1/isolated/session", {
+        "workspace": {"path": str(host.workspace), "mode": "ro"},
+        "share_net": True}, 201)
+    pid = host.supervisors()[box.id]
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        old = gateway.pid("control")
+        os.kill(old, signal.SIGKILL)
+        wait_until(lambda: gateway.is_ready() and
+                   gateway.pid("control") != old)
+        narrow(box)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    wait_until(lambda: box.is_told("what may be reached was changed"))
+    wait_until(lambda: len(policy_changed(host) - before) == 1)
+    assert box.curl() == "403"
 
 
 def test_an_isolated_session_comes_back_as_well(gateway, host, make):
