@@ -140,22 +140,29 @@ static void on_deadline(void *owner)
 	keep_kill(entry);
 }
 
+int entry_bound(struct entry *entry, unsigned ms)
+{
+	if (!entry->deadline)
+		entry->deadline =
+			io_timer_new(entry->daemon->loop, on_deadline, entry);
+	if (!entry->deadline)
+		return -1;
+	io_timer_set(entry->deadline, ms);
+	return 0;
+}
+
 int entry_wait(struct entry *entry, struct rpc_ticket ticket, bool is_for_end)
 {
 	struct waiter *waiter = calloc(1, sizeof(*waiter));
 
-	if (waiter && !entry->deadline)
-		entry->deadline =
-			io_timer_new(entry->daemon->loop, on_deadline, entry);
-	if (!waiter || !entry->deadline) {
+	if (!waiter || entry_bound(entry, is_for_end ? END_TIMEOUT_MS
+						     : START_TIMEOUT_MS) < 0) {
 		free(waiter);
 		return -1;
 	}
 	*waiter = (struct waiter){.ticket = ticket, .is_for_end = is_for_end};
 	rpc_ticket_hold(ticket);
 	DL_APPEND(entry->waiters, waiter);
-	io_timer_set(entry->deadline,
-		     is_for_end ? END_TIMEOUT_MS : START_TIMEOUT_MS);
 	return 0;
 }
 

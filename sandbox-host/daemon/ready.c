@@ -83,7 +83,7 @@ static void end(struct entry *entry)
 
 	if (state_is_over((enum host_state)entry->sandbox.state))
 		return;
-	if (!entry->rpc ||
+	if (entry_bound(entry, END_TIMEOUT_MS) < 0 || !entry->rpc ||
 	    rpc_tell(entry->rpc, MSG_SUPERVISOR_END, &supervisor_end_schema,
 		     &message, -1, NULL) < 0)
 		keep_kill(entry);
@@ -206,6 +206,9 @@ static int build(struct daemon *daemon, struct kind *kind, struct err *err)
 		return -1;
 	entry->pool = POOL_READY;
 	memcpy(kind->id, entry->id, sizeof(kind->id));
+	/* Nobody may wait for it, or only later. */
+	if (entry_bound(entry, START_TIMEOUT_MS) < 0)
+		end(entry);
 	return 0;
 }
 
@@ -293,6 +296,12 @@ static void make_another(struct claim *claim)
 	struct entry *entry = NULL;
 	struct err err;
 
+	if (daemon->is_draining) {
+		rpc_refuse(claim->ticket, HOST_REFUSED_UNREACHABLE,
+			   "the daemon is about to end");
+		free_claim(claim);
+		return;
+	}
 	if (sandbox_request_open(claim->request, &memory, &request, &err) == 0)
 		entry = spawn(daemon, claim->request, &request, &claim->asker,
 			      &err);
@@ -324,7 +333,10 @@ static int give(struct entry *entry, const struct claim *claim, struct err *err)
 	given.entrypoint_count = spawn_shown(&request, shown);
 	given.created_ms = claim->asked_ms;
 	entry->is_pooled = false;
-	return entry_store(entry, &given, err);
+	if (entry_store(entry, &given, err) == 0)
+		return 0;
+	entry->is_pooled = true;
+	return -1;
 }
 
 static void on_taken(struct rpc_outcome *outcome, void *owner)
@@ -511,6 +523,7 @@ size_t ready_count(const struct daemon *daemon)
 	for (const struct entry *entry = daemon->entries; entry;
 	     entry = entry->next)
 		count += entry->is_pooled && entry->pool == POOL_READY &&
+			 !entry->is_claimed &&
 			 !state_is_over((enum host_state)entry->sandbox.state);
 	return count;
 }
@@ -535,9 +548,14 @@ void ready_close(struct daemon *daemon)
 	struct entry *entry;
 
 	for (entry = daemon->entries; entry; entry = entry->next) {
-		if (entry->claim)
-			free_claim(entry->claim);
+		struct claim *claim = entry->claim;
+
 		entry->claim = NULL;
+		if (!claim)
+			continue;
+		rpc_refuse(claim->ticket, HOST_REFUSED_UNREACHABLE,
+			   "the daemon is about to end");
+		free_claim(claim);
 	}
 	if (!daemon->ready)
 		return;

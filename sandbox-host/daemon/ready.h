@@ -37,7 +37,12 @@ void ready_want(const struct entry *entry,
 		const struct spawn_for *asker);
 /* The state of one has changed. */
 void ready_follow(struct entry *entry);
-/* So many stand there for nobody: they are in nobody's way. */
+/* So many stand there for nobody: they are in nobody's way. One that somebody
+ * waits for is theirs. */
 size_t ready_count(const struct daemon *daemon);
+
+/* entry.c: kill its supervisor, unless its start or end is done by then. 0, or
+ * -1 when memory is out. */
+int entry_bound(struct entry *entry, unsigned ms);
 
 #endif

@@ -5,6 +5,7 @@ import os
 import signal
 
 import pytest
+from gateway import crashes_in
 from host import OVER, Host, has_ended
 from waiting import wait_until
 
@@ -136,6 +137,42 @@ def test_under_another_guardrail_it_is_not_given_out(ready, tmp_path):
     assert make(host) != kept
     assert f"{kept} was ready, and is not given out" in host.log()
     wait_until(lambda: kept not in host.supervisors())
+
+
+def test_one_that_was_given_another_policy_is_not_given_out(ready):
+    host = ready
+    before = sessions(host)
+    make(host)
+    kept = one_is_ready(host)
+    pid = host.supervisors()[kept]
+    # Of those that were there for a moment none is left.
+    session, = wait_until(lambda: len(sessions(host) - before) == 1 and
+                          sessions(host) - before)
+    host.gateway.call("PUT", f"/v1/sessions/{session}/policy",
+                      json.dumps({"policy": OTHER}))
+    wait_until(has_ended(pid))
+    assert make(host) != kept
+
+
+def test_a_daemon_that_ends_gives_none_out_any_more(ready):
+    """Its supervisor is asked just then, and does not answer."""
+    host = ready
+    make(host)
+    kept = one_is_ready(host)
+    pid = host.supervisors()[kept]
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        asking = host.popen("create", *BARE, "--", "true")
+        # Another is built in its place: so it is meant for somebody.
+        wait_until(lambda: set(host.supervisors()) - {kept})
+        host.process.send_signal(signal.SIGTERM)
+        assert host.process.wait(30) == 0, host.log()[-3000:]
+        assert asking.wait(60) != 0
+        asking.communicate()
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    wait_until(lambda: not host.supervisors())
+    assert not crashes_in(host.log())
 
 
 def test_when_the_gateway_was_away_it_is_not_given_out(ready):
