@@ -21,6 +21,7 @@
 #define UNPACKED      "bundle"
 #define LOOK_MS	      100
 #define SAID_MAX      2048
+#define SHOWN_MAX     300
 #define PULL_MAX_S    "1800"
 #define MANIFEST_MAX  (4 << 20)
 #define PULL_DATA_MAX (2ull << 30) /* memory of each program */
@@ -77,6 +78,17 @@ _Noreturn static void become(const struct work *work, int output)
 	_exit(127);
 }
 
+/* A line may come in parts. */
+static void add_said(char last[SAID_MAX + 1], const char *text, size_t len)
+{
+	size_t have = strlen(last);
+	size_t kept = have + len > SAID_MAX ? SAID_MAX - len : have;
+
+	memmove(last, last + have - kept, kept);
+	memcpy(last + kept, text, len);
+	last[kept + len] = '\0';
+}
+
 /* Until it has closed its output; the end of that is in last. 0, or -1: it
  * wrote too much. */
 static int follow(const struct work *work, int output, char last[SAID_MAX + 1],
@@ -89,17 +101,15 @@ static int follow(const struct work *work, int output, char last[SAID_MAX + 1],
 
 	/* Looked at in time, however much it says. */
 	while (len > 0) {
-		char text[SAID_MAX + 1];
+		char text[SAID_MAX];
 
 		start = clock_monotonic_ms();
 		if (start < due_ms) {
 			if (poll(&said, 1, (int)(due_ms - start)) <= 0)
 				continue;
 			len = read(output, text, SAID_MAX);
-			if (len > 0) {
-				text[len] = '\0';
-				memcpy(last, text, (size_t)len + 1);
-			}
+			if (len > 0)
+				add_said(last, text, (size_t)len);
 			continue;
 		}
 		if (look(work, err) < 0)
@@ -115,6 +125,7 @@ static int judge(const struct work *work, int status, const char *last,
 		 struct err *err)
 {
 	const char *name = work->words[2];
+	size_t len = strlen(last);
 
 	if (look(work, err) < 0)
 		return -1;
@@ -127,7 +138,8 @@ static int judge(const struct work *work, int status, const char *last,
 	/* What the rlimit refuses is as large as it may be. */
 	if (strstr(last, strerror(EFBIG)) || strstr(last, "file too large"))
 		return too_large(work, err);
-	return err_set(err, ERR_INVALID, "%s: %.300s", name, last);
+	return err_set(err, ERR_INVALID, "%s: %s", name,
+		       last + (len > SHOWN_MAX ? len - SHOWN_MAX : 0));
 }
 
 /* It has no other output than stderr. */
