@@ -154,6 +154,22 @@ def test_one_that_was_given_another_policy_is_not_given_out(ready):
     assert make(host) != kept
 
 
+def test_one_of_a_pool_that_was_given_another_policy_is_not_given_out(
+        own_gateway, tmp_path):
+    host = Host(own_gateway, tmp_path, pool={"plain": {"size": 1}}).start()
+    try:
+        kept = one_is_ready(host)
+        pid = host.supervisors()[kept]
+        session, = sessions(host)
+        own_gateway.call("PUT", f"/v1/sessions/{session}/policy",
+                         json.dumps({"policy": OTHER}))
+        wait_until(has_ended(pid))
+        assert host.create(*BARE) != kept
+    finally:
+        host.stop()
+    host.check()
+
+
 def test_a_daemon_that_ends_gives_none_out_any_more(ready):
     """Its supervisor is asked just then, and does not answer."""
     host = ready
