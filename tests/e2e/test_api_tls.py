@@ -204,7 +204,9 @@ def test_nor_is_one_that_is_put_in_its_place_meanwhile(api):
     (lambda api: api.cert.unlink(), "open "),
     (lambda api: (api.cert.unlink(), os.mkfifo(api.cert)), "must be a file"),
     (lambda api: (api.secret.unlink(), api.secret.mkdir()), "must be a file"),
-    (lambda api: None, None)], ids=str)
+    (lambda api: None, None)],
+    ids=["read by others", "written by a group", "no key", "no certificate",
+         "a pipe", "a directory", "as it should be"])
 def test_a_key_that_is_not_ours_alone_is_no_configuration(
         gateway, tmp_path, change, told):
     api = TlsApi(gateway, tmp_path)

@@ -53,6 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	static struct place_view view;
 	struct place place;
 	char path[PATH_MAX];
 	bool follow = size && (data[0] & 1);
@@ -68,10 +69,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	path[size - 1] = '\0';
 	if (!path[0])
 		return 0;
-	rc = place_find(&place, root, getpid(), AT_FDCWD, path, follow);
+	place_begin(&view, root, getpid());
+	rc = place_find(&place, &view, AT_FDCWD, path, follow);
 	assert(rc <= 0);
+	/* A path without links and dots is told as it was asked for; the
+	 * root here is a directory, so others tell where that is. */
 	if (rc == 0 && !place.is_handle &&
 	    strncmp(place.path, "/proc/", 6) != 0)
-		assert(!strncmp(place.path, scratch, strlen(scratch)));
+		assert(!strcmp(place.path, path) ||
+		       !strncmp(place.path, scratch, strlen(scratch)));
 	return 0;
 }
