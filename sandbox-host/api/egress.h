@@ -32,6 +32,7 @@
 /* What a policy of this API says. Zeroed: nothing. */
 struct egress_model {
 	bool allows;   /* what no rule names */
+	bool of_names; /* but no address that is none's: a bare * of a create */
 	json_t *rules; /* [{action, target}] */
 	/* {revision, credentials: [{name, secret}], bindings: [{name, match,
 	 * auth}]}, or NULL: there is no vault. secret is what the value is lent

@@ -42,7 +42,7 @@ static int read_rule(struct egress_model *model, const json_t *rule)
 		json_pack("{s:s, s:s}", "action", action, "target", target));
 }
 
-static void take_default(struct egress_model *model)
+static void take_default(struct egress_model *model, const json_t *raw)
 {
 	size_t count = json_array_size(model->rules);
 	const json_t *last =
@@ -52,6 +52,7 @@ static void take_default(struct egress_model *model)
 	    strcmp(text_of(last, "action"), "allow") != 0)
 		return;
 	model->allows = true;
+	model->of_names = json_array_size(json_object_get(raw, "hosts")) == 1;
 	(void)json_array_remove(model->rules, count - 1);
 }
 
@@ -68,7 +69,7 @@ static int read_rules(struct egress_model *model, const json_t *root)
 		if (read_rule(model, rule) < 0)
 			return -1;
 	}
-	take_default(model);
+	take_default(model, json_array_get(rules, json_array_size(rules) - 1));
 	return 0;
 }
 
@@ -121,7 +122,9 @@ static json_t *write_rules(const struct egress_model *model)
 		}
 	}
 	if (model->allows &&
-	    json_array_append_new(rules, egress_default_rule()) < 0) {
+	    json_array_append_new(
+		    rules, model->of_names ? egress_target_rule("*", "allow")
+					   : egress_default_rule()) < 0) {
 		json_decref(rules);
 		return NULL;
 	}

@@ -120,6 +120,7 @@ static int replace(struct egress_task *task, struct egress_model *model)
 	if (!rules)
 		return -1;
 	model->allows = action && !strcmp(action, "allow");
+	model->of_names = false;
 	(void)json_array_clear(model->rules);
 	return finish(task, model, rules);
 }

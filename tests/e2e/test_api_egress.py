@@ -404,6 +404,23 @@ def test_ranges_of_addresses_and_every_port(api, call, box):
     assert policy_of(call)["mode"] == "allow_all"
 
 
+def test_a_bare_star_of_a_create_allows_no_more_after_a_change(api):
+    """It is of names: what is denied beside it opens no address."""
+    box = api.make(networkPolicy={"egress": rules(("allow", "*"))})
+
+    def said():
+        return api.inside("POST", box, "/command", {
+            "command": "curl -sS -m 20 http://198.51.100.7/"}).body.decode()
+    assert "host_not_allowed" in said()
+    assert api.inside("PATCH", box, "/policy", rules(("deny", "x.example")),
+                      port=EGRESS).status == 200
+    assert "host_not_allowed" in said()
+    assert api.inside("PUT", box, "/policy", {"defaultAction": "allow"},
+                      port=EGRESS).status == 200
+    assert "address_forbidden" in said()
+    assert api.call("DELETE", f"/v1/sandboxes/{box}").status == 204
+
+
 def test_a_vault_of_more_values_than_the_gateway_takes_in_a_second(call):
     body = vault("v.example")
     body["credentials"] = [
