@@ -206,6 +206,7 @@ int environment_make(const struct environment *from, struct arena *arena,
 		return err_set(err, ERR_TOO_LARGE, "environment: no memory");
 	if (put(&list, path, err) < 0 ||
 	    put_kept(&list, from, arena, err) < 0 ||
+	    put_all(&list, from->image, from->image_count, err) < 0 ||
 	    put_passed(&list, from, err) < 0 ||
 	    put_all(&list, proxy, ARRAY_SIZE(proxy), err) < 0 ||
 	    (from->has_ca &&

@@ -11,6 +11,10 @@
 
 struct environment {
 	const char *const *caller; /* environ: "NAME=value", NULL-ended */
+	/* Of an image: they win over the few of the caller's that nobody
+	 * named, and over no others. */
+	const struct sandbox_variable *image;
+	size_t image_count;
 	struct sandbox_paths pass; /* names to take from it beside ours */
 	const struct sandbox_variable *set; /* these win over all others */
 	size_t set_count;

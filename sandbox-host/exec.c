@@ -102,11 +102,21 @@ static int take_standard(const struct exec_start *start,
 	return 0;
 }
 
+static char *directory_of(const struct init *init,
+			  const struct exec_request *request)
+{
+	const char *of_image = init->spec->root.cwd;
+
+	if (request->cwd.len)
+		return copy(request->cwd);
+	return strdup(of_image && chdir(of_image) == 0 ? of_image
+						       : init->plan->cwd);
+}
+
 static int prepare(const struct init *init, const struct exec_start *start,
 		   const struct exec_request *request, struct err *err)
 {
-	auto_free char *cwd =
-		request->cwd.len ? copy(request->cwd) : strdup(init->plan->cwd);
+	auto_free char *cwd = directory_of(init, request);
 
 	if (!cwd)
 		return err_set(err, ERR_TOO_LARGE, "command: no memory");

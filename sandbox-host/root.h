@@ -22,6 +22,9 @@ struct sandbox_root {
 	const char *layers; /* 0700, the caller's: what becomes of it is kept in
 			       "upper", which may be there before */
 	bool is_read_only;
+	/* Of a service: where its commands begin that say nothing, if it can be
+	 * entered then. Inside; absolute; or NULL. */
+	const char *cwd;
 };
 
 /* Something of the host's at another place inside: a directory or a file. */

@@ -12,6 +12,7 @@
 #include "common/digest.h"
 #include "common/log.h"
 #include "sandbox-host/daemon/jobs.h"
+#include "sandbox-host/flow/image_settings.h"
 #include "sandbox-host/tree.h"
 
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -45,6 +46,18 @@ static bool is_directory(const struct host_image_config *image)
 	       S_ISDIR(info.st_mode);
 }
 
+/* As snprintf() of the longer path. */
+static int find_in_store(const struct daemon *daemon, const char *name,
+			 struct image_root *root)
+{
+	const char *store = daemon->config.store.path;
+
+	(void)snprintf(root->path, sizeof(root->path), "%s/images/%s/" ROOT,
+		       store, name);
+	return snprintf(root->settings, sizeof(root->settings),
+			"%s/images/%s/" IMAGE_SETTINGS_NAME, store, name);
+}
+
 int images_find(const struct daemon *daemon, struct bytes name,
 		struct image_root *root, struct err *err)
 {
@@ -65,9 +78,7 @@ int images_find(const struct daemon *daemon, struct bytes name,
 		len = snprintf(root->path, sizeof(root->path), "%s",
 			       image->source);
 	else
-		len = snprintf(root->path, sizeof(root->path),
-			       "%s/images/%s/" ROOT, daemon->config.store.path,
-			       image->name);
+		len = find_in_store(daemon, image->name, root);
 	if (len < 0 || (size_t)len >= sizeof(root->path))
 		return err_set(err, ERR_TOO_LARGE, "image: a long path");
 	if (stat(root->path, &info) < 0 || !S_ISDIR(info.st_mode))

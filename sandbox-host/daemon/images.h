@@ -1,7 +1,8 @@
 /*
  * Images: roots of their own for sandboxes, by the names of host.yaml. A
  * directory is used where it stands; what is unpacked stands in the store
- * (images/NAME/root, with its digest).
+ * (images/NAME/root, with its digest and, of an OCI image, what it says of
+ * itself, flow/image_settings.h).
  */
 #ifndef SANDBOX_HOST_DAEMON_IMAGES_H
 #define SANDBOX_HOST_DAEMON_IMAGES_H
@@ -10,7 +11,8 @@
 #include "sandbox-host/flow/messages_store.h"
 
 struct image_root {
-	char path[PATH_MAX]; /* empty: the host's own */
+	char path[PATH_MAX];	 /* empty: the host's own */
+	char settings[PATH_MAX]; /* a file that may be there; or empty */
 	bool is_read_only;
 };
 

@@ -20,7 +20,7 @@
 #include "sandbox-host/tree.h"
 
 #define PROGRAM	 "sallyport-supervisor"
-#define ARGS_MAX (27 + 2 * HOST_VOLUMES_MAX)
+#define ARGS_MAX (29 + 2 * HOST_VOLUMES_MAX)
 #define BORN_FDS (SUPERVISOR_DIR - SUPERVISOR_CHANNEL + 1)
 
 /* ---- its directory ---- */
@@ -84,6 +84,10 @@ static size_t add_store(const struct host_config *config,
 		argv[count++] = image->path;
 		argv[count++] = "--image-mode";
 		argv[count++] = image->is_read_only ? "read" : "write";
+	}
+	if (image->settings[0]) {
+		argv[count++] = "--image-settings";
+		argv[count++] = image->settings;
 	}
 	for (size_t i = 0; i < store->volume_count; i++) {
 		argv[count++] = "--volumes";

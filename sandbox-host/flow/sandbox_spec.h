@@ -95,7 +95,8 @@ struct exec_request {
 	size_t argv_count;
 	const struct text_item *env; /* "NAME=VALUE": beside the sandbox's */
 	size_t env_count;
-	struct bytes cwd;    /* inside; empty: the workspace */
+	struct bytes cwd;    /* inside; empty: where the image says, or the
+				workspace */
 	uint64_t timeout_ms; /* 0: none. Then its group is killed */
 	bool has_terminal;   /* a pty for it; no MSG_EXEC_STDIO then */
 	uint16_t rows, columns;

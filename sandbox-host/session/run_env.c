@@ -214,6 +214,8 @@ int run_env_make(const struct run_env *from, struct arena *arena,
 	struct environment environment = {
 		.caller = from->caller,
 		.pass = {strings_of(arena, &policy->pass), policy->pass.count},
+		.image = from->image,
+		.image_count = from->image_count,
 		.has_ca = spec->ca_pem.len > 0,
 		.on_dropped = say_dropped,
 	};

@@ -18,8 +18,10 @@ struct run_env {
 	json_t *placeholders;	   /* NAME: text, as control told them */
 	json_t *signing;	   /* the same; an object if it signs */
 	const char *const *caller; /* its variables, NULL-ended; or NULL */
-	const char *const *given;  /* "NAME=VALUE": -e */
-	size_t given_count;	   /* <= RUN_ENV_MAX */
+	const struct sandbox_variable *image; /* environment.h */
+	size_t image_count;
+	const char *const *given; /* "NAME=VALUE": -e */
+	size_t given_count;	  /* <= RUN_ENV_MAX */
 };
 
 /* Set spec->env; spec has its CA already. Later ones win: git's remotes for

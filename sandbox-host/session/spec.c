@@ -112,6 +112,8 @@ int session_spec_make(const struct session_spec *from, struct arena *arena,
 		.placeholders = json_object_get(from->session, "placeholders"),
 		.signing = signing,
 		.caller = from->caller,
+		.image = from->image,
+		.image_count = from->image_count,
 		.given = from->given,
 		.given_count = from->given_count,
 	};

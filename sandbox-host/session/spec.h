@@ -19,7 +19,10 @@ struct session_spec {
 	const char *changes;	   /* of an overlay; else NULL or "" */
 	const char *home;	   /* or NULL */
 	const char *const *caller; /* the caller's variables, NULL-ended */
-	const char *const *given;  /* "NAME=value": set these inside */
+	/* of an image: over the caller's that pass unnamed, under all else */
+	const struct sandbox_variable *image;
+	size_t image_count;
+	const char *const *given; /* "NAME=value": set these inside */
 	size_t given_count;
 };
 

@@ -15,6 +15,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/usage.h"
+#include "sandbox-host/store/settings.h"
 #include "sandbox-host/store/store.h"
 
 #define PACKED	      "oci"
@@ -232,7 +233,8 @@ int oci_pull(const char *source, const struct store_budget *budget,
 	    setenv("XDG_RUNTIME_DIR", ".", 1) < 0)
 		return err_set(err, ERR_TOO_LARGE, "no memory");
 	if (run(&copying, err) < 0 || read_digest(digest, err) < 0 ||
-	    check_manifest(digest, err) < 0 || run(&unpacking, err) < 0)
+	    check_manifest(digest, err) < 0 ||
+	    settings_keep(PACKED, digest, err) < 0 || run(&unpacking, err) < 0)
 		return -1;
 	if (rename(UNPACKED "/rootfs", "root") < 0)
 		return err_system(err, "take the image's root");

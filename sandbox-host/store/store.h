@@ -9,6 +9,7 @@
  *	unpack -> a tar (gzip or not) into an empty directory
  *	copy   -> a tree into another, nothing followed
  *	oci    -> skopeo and umoci, as separate programs
+ *	settings -> what an OCI image says of itself
  */
 #ifndef SANDBOX_HOST_STORE_STORE_H
 #define SANDBOX_HOST_STORE_STORE_H
@@ -47,7 +48,8 @@ int copy_clean(int tree, struct err *err);
 /* Pull an OCI image (skopeo's words) and unpack it to "root" in the current
  * directory, which is used for all that is needed meanwhile: at most budget
  * packed, and as much unpacked (looked at while it is written, so a moment's
- * writing more). digest: "sha256:" and digits of its manifest. 0, or -1. */
+ * writing more). What it says of itself is left beside that
+ * (settings.h). digest: "sha256:" and digits of its manifest. 0, or -1. */
 int oci_pull(const char *source, const struct store_budget *budget,
 	     char digest[80], struct err *err);
 

@@ -46,16 +46,6 @@ static void refuse(struct supervisor *supervisor, enum host_refusal code,
 	request_release(&supervisor->taken_memory);
 }
 
-static int run_entrypoint(struct supervisor *supervisor, struct err *err)
-{
-	auto_fd int output = -1;
-
-	if (supervisor->request.entrypoint_count == 0)
-		return 0;
-	output = output_open(supervisor, err);
-	return output < 0 ? -1 : exec_entrypoint(supervisor, output, err);
-}
-
 /* What was borrowed from the first request stays where it is. */
 static void take(struct supervisor *supervisor)
 {
@@ -65,7 +55,7 @@ static void take(struct supervisor *supervisor)
 	supervisor->request = supervisor->taken;
 	supervisor->options.is_ahead = false;
 	life_begin_anew(supervisor, supervisor->request.expires_ms);
-	if (run_entrypoint(supervisor, &err) < 0) {
+	if (exec_entrypoint(supervisor, &err) < 0) {
 		rpc_refuse(supervisor->taker, HOST_REFUSED, "%s", err.text);
 		life_end(supervisor, HOST_FAILED, "not_built", err.text);
 		return;

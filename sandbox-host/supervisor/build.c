@@ -264,7 +264,7 @@ static int make_spec(struct supervisor *supervisor, struct sandbox_spec *spec,
 	struct arena *arena = &supervisor->arena;
 	const char *home = arena_str(arena, request->home);
 	const char *policy_path = arena_str(arena, request->policy_path);
-	const struct session_spec from = {
+	struct session_spec from = {
 		.policy = supervisor->policy,
 		.policy_path = request->policy_path.len ? policy_path : NULL,
 		.session = supervisor->session.json,
@@ -278,7 +278,9 @@ static int make_spec(struct supervisor *supervisor, struct sandbox_spec *spec,
 
 	if (!home || !policy_path || !from.caller || !from.given)
 		return no_memory(err);
-	if (set_changes(supervisor, err) < 0 ||
+	if (image_variables(supervisor, &from.image, &from.image_count, err) <
+		    0 ||
+	    set_changes(supervisor, err) < 0 ||
 	    session_spec_make(&from, arena, spec, err) < 0)
 		return -1;
 	spec->limits.memory_bytes =
@@ -287,7 +289,8 @@ static int make_spec(struct supervisor *supervisor, struct sandbox_spec *spec,
 		narrower(spec->limits.processes, request->processes);
 	spec->limits.cpu_milli =
 		narrower(spec->limits.cpu_milli, request->cpu_milli);
-	if (store_spec(supervisor, spec, err) < 0)
+	if (store_spec(supervisor, spec, err) < 0 ||
+	    image_spec(supervisor, spec, err) < 0)
 		return -1;
 	spec->is_service = true;
 	spec->agent = agent_run;
@@ -328,6 +331,7 @@ int build(struct supervisor *supervisor, struct err *err)
 
 	return load_policy(supervisor, &policy, err) < 0 ||
 			       ahead_check(supervisor, err) < 0 ||
+			       image_read(supervisor, err) < 0 ||
 			       find_workspace(supervisor, err) < 0 ||
 			       make_session(supervisor, policy, err) < 0 ||
 			       make_sandbox(supervisor, err) < 0

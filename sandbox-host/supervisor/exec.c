@@ -18,6 +18,7 @@ struct exec {
 	struct supervisor *supervisor;
 	struct rpc *rpc; /* NULL: the entrypoint, or nobody listens any more */
 	bool is_entrypoint;
+	bool is_of_image; /* and that is the image's own */
 	bool is_detached;
 	bool timed_out;
 	int stdio[3];
@@ -105,6 +106,22 @@ static void tell_ended(struct exec *exec, int exit_code, int number,
 			       &message, -1, &err);
 }
 
+/* The image's own runs beside what the sandbox is for: it goes on. */
+static void end_entrypoint(struct exec *exec, enum host_state state,
+			   const char *reason, const char *text)
+{
+	struct supervisor *supervisor = exec->supervisor;
+	char said[HOST_EVENT_MAX];
+
+	if (!exec->is_of_image) {
+		life_end(supervisor, state, reason, text);
+		return;
+	}
+	(void)snprintf(said, sizeof(said), "the image's entrypoint: %s", text);
+	events_add(supervisor, "image", said);
+	free_exec(exec);
+}
+
 /* ---- words of process 1 ---- */
 
 /* Kill its group. Before it runs there is none: then it is killed as soon as
@@ -147,14 +164,16 @@ static void entrypoint_ended(struct exec *exec, int exit_code)
 	struct supervisor *supervisor = exec->supervisor;
 	char text[HOST_MESSAGE_MAX];
 
-	supervisor->has_exit_code = true;
-	supervisor->exit_code = exit_code;
+	supervisor->has_exit_code = !exec->is_of_image;
+	supervisor->exit_code = exec->is_of_image ? 0 : exit_code;
 	if (exec->failure.code != ERR_NONE)
 		(void)snprintf(text, sizeof(text), "%s", exec->failure.text);
 	else
-		(void)snprintf(text, sizeof(text),
-			       "the entrypoint ended with code %d", exit_code);
-	life_end(supervisor, HOST_TERMINATED, "exited", text);
+		(void)snprintf(text, sizeof(text), "%s with code %d",
+			       exec->is_of_image ? "it ended"
+						 : "the entrypoint ended",
+			       exit_code);
+	end_entrypoint(exec, HOST_TERMINATED, "exited", text);
 }
 
 static void on_ended(struct exec *exec, const struct service_word *word)
@@ -182,8 +201,8 @@ static void on_failed(struct exec *exec, const struct service_word *word)
 		return;
 	}
 	if (exec->is_entrypoint) {
-		life_end(exec->supervisor, HOST_FAILED, "not_started",
-			 word->err.text);
+		end_entrypoint(exec, HOST_FAILED, "not_started",
+			       word->err.text);
 		return;
 	}
 	refuse(exec, HOST_REFUSED_FULL, &word->err);
@@ -249,10 +268,10 @@ static void not_run(struct exec *exec, enum host_refusal code,
 		    const struct err *err)
 {
 	if (exec->is_entrypoint) {
-		life_end(exec->supervisor, HOST_FAILED,
-			 code == HOST_REFUSED_FORBIDDEN ? "not_permitted"
-							: "not_started",
-			 err->text);
+		end_entrypoint(exec, HOST_FAILED,
+			       code == HOST_REFUSED_FORBIDDEN ? "not_permitted"
+							      : "not_started",
+			       err->text);
 		return;
 	}
 	refuse(exec, code, err);
@@ -462,25 +481,61 @@ int exec_open(struct supervisor *supervisor, struct err *err)
 	return -1;
 }
 
-int exec_entrypoint(struct supervisor *supervisor, int output, struct err *err)
+/* The request's words, or else the image's; none where it is another's. */
+static struct exec_request entrypoint_of(const struct supervisor *supervisor)
 {
-	const struct exec_request request = {
-		.argv = supervisor->request.entrypoint,
-		.argv_count = supervisor->request.entrypoint_count,
-	};
-	struct exec *exec = new_exec(supervisor, err);
-	auto_fd int sealed = exec ? exec_request_seal(&request, err) : -1;
-	enum host_refusal code;
+	const struct sandbox_request *request = &supervisor->request;
+	const struct image_settings *image = &supervisor->image.says;
 
-	if (sealed < 0)
+	if (supervisor->options.is_ahead)
+		return (struct exec_request){0};
+	if (request->entrypoint_count > 0)
+		return (struct exec_request){.argv = request->entrypoint,
+					     .argv_count =
+						     request->entrypoint_count};
+	if (request->is_isolated)
+		return (struct exec_request){0};
+	return (struct exec_request){.argv = image->entrypoint,
+				     .argv_count = image->entrypoint_count};
+}
+
+static int give_output(struct exec *exec, struct err *err)
+{
+	auto_fd int output = output_open(exec->supervisor, err);
+
+	if (output < 0)
 		return -1;
-	exec->is_entrypoint = true;
 	for (int i = 1; i < 3; i++) {
 		exec->stdio[i] = fcntl(output, F_DUPFD_CLOEXEC, 0);
 		if (exec->stdio[i] < 0)
 			return err_system(err, "copy the output's pipe");
 	}
-	return admit(exec, sealed, &request, &code, err);
+	return 0;
+}
+
+int exec_entrypoint(struct supervisor *supervisor, struct err *err)
+{
+	const struct exec_request request = entrypoint_of(supervisor);
+	auto_fd int sealed = -1;
+	enum host_refusal code;
+	struct exec *exec;
+
+	if (request.argv_count == 0)
+		return 0;
+	exec = new_exec(supervisor, err);
+	sealed = exec ? exec_request_seal(&request, err) : -1;
+	if (sealed < 0)
+		return -1;
+	exec->is_entrypoint = true;
+	exec->is_of_image = supervisor->request.entrypoint_count == 0;
+	if (give_output(exec, err) < 0)
+		return -1;
+	if (admit(exec, sealed, &request, &code, err) == 0)
+		return 0;
+	if (!exec->is_of_image)
+		return -1;
+	not_run(exec, code, err);
+	return 0;
 }
 
 void exec_end_all(struct supervisor *supervisor, const char *reason)

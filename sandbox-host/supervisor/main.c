@@ -53,6 +53,7 @@ static int parse(int argc, char **argv, struct supervisor_options *options)
 		{"uids", required_argument, NULL, 'u'},
 		{"image", required_argument, NULL, 'I'},
 		{"image-mode", required_argument, NULL, 'm'},
+		{"image-settings", required_argument, NULL, 'S'},
 		{"volumes", required_argument, NULL, 'v'},
 		{"private", required_argument, NULL, 'P'},
 		{"secret", required_argument, NULL, 's'},
@@ -74,6 +75,8 @@ static int parse(int argc, char **argv, struct supervisor_options *options)
 			options->image = optarg;
 		else if (option == 'm')
 			options->image_is_read_only = !strcmp(optarg, "read");
+		else if (option == 'S')
+			options->image_settings = optarg;
 		else if (option == 's')
 			options->secret = optarg;
 		else if (option == 'b')
@@ -140,17 +143,13 @@ static int begin(struct supervisor *supervisor, struct err *err)
 
 static int begin_inside(struct supervisor *supervisor, struct err *err)
 {
-	auto_fd int output = -1;
-
 	if (outside_confine(err) < 0 || link_begin(supervisor, err) < 0 ||
 	    network_begin(supervisor, err) < 0 ||
 	    inside_begin(supervisor, err) < 0 ||
 	    life_begin(supervisor, err) < 0)
 		return -1;
-	if (supervisor->request.entrypoint_count == 0)
-		return 0;
-	output = output_open(supervisor, err);
-	return output < 0 ? -1 : exec_entrypoint(supervisor, output, err);
+	image_tell(supervisor);
+	return exec_entrypoint(supervisor, err);
 }
 
 /* One that was killed before we listen would never find us. */

@@ -142,8 +142,10 @@ void ask_drop(struct ask *ask);
 
 /* A channel for one command; its other end, or -1. */
 int exec_open(struct supervisor *supervisor, struct err *err);
-/* Run the request's entrypoint. 0, or -1. */
-int exec_entrypoint(struct supervisor *supervisor, int output, struct err *err);
+/* Run the request's entrypoint, with which the sandbox ends; or else the
+ * image's, which may end, or not begin, and that is an event. Nothing where
+ * nobody has asked for the sandbox yet. 0, or -1. */
+int exec_entrypoint(struct supervisor *supervisor, struct err *err);
 /* Tell all who still wait, and free. */
 void exec_end_all(struct supervisor *supervisor, const char *reason);
 

@@ -5,7 +5,7 @@
  * started later finds it by its socket.
  *
  *	build   -> policy, session, workspace, sandbox
- *	store   -> an image and volumes for it
+ *	store   -> an image and volumes for it; image: what that says
  *	life    -> states, expiry, rest, the end
  *	answers -> what the daemon asks
  *	inside  -> words of process 1, to whoever waits for them
@@ -40,6 +40,7 @@
 #include "sandbox-host/service.h"
 #include "sandbox-host/session/gateway.h"
 #include "sandbox-host/session/recorder.h"
+#include "sandbox-host/supervisor/image.h"
 
 #define EVENTS_KEPT	     256
 #define EXECS_MAX	     512 /* channels for commands */
@@ -87,7 +88,7 @@ struct supervisor_options {
 	const char *workspaces;	    /* where new ones are made */
 	const char *default_policy; /* a file; or NULL */
 	struct sandbox_uids uids;
-	const char *image; /* a directory; NULL: the host's own root */
+	const char *image, *image_settings; /* NULL: the host's own root */
 	bool image_is_read_only;
 	const char *volumes[SUPERVISOR_ROOTS_MAX]; /* volumes are below */
 	size_t volume_count;
@@ -120,6 +121,7 @@ struct supervisor {
 	bool owns_workspace;
 	char changes[PATH_MAX]; /* of an overlay; empty: there is none */
 	const char *layers;	/* over an image; NULL: there are none */
+	struct image image;
 	struct sandbox *sandbox;
 
 	/* life */
@@ -165,8 +167,7 @@ struct supervisor {
 	struct relay *relays;
 	size_t relay_count;
 
-	/* metrics: when they were asked for last (0: never), and what was
-	 * used by then */
+	/* metrics: last asked for (0: never), and what was used by then */
 	uint64_t metrics_ms, metrics_cpu_ms;
 
 	/* output */

@@ -140,9 +140,9 @@ def tars(image, tmp_path_factory):
     return {path.name: path for path in root.iterdir()}
 
 
-def make_layout(root, layer, **more):
-    """An OCI image with one layer, a tar that gzip made: (skopeo's words,
-    digest of its manifest)."""
+def make_layout(root, layer, own=None, **more):
+    """An OCI image with one layer, a tar that gzip made, and what it says of
+    itself: (skopeo's words, digest of its manifest)."""
     blobs = root / "blobs/sha256"
     blobs.mkdir(parents=True)
 
@@ -153,7 +153,7 @@ def make_layout(root, layer, **more):
 
     plain = hashlib.sha256(gzip.decompress(layer)).hexdigest()
     config = put(json.dumps(
-        {"architecture": "amd64", "os": "linux", "config": {},
+        {"architecture": "amd64", "os": "linux", "config": own or {},
          "rootfs": {"type": "layers",
                     "diff_ids": [f"sha256:{plain}"]}}).encode())
     kind = "application/vnd.oci.image"

@@ -129,6 +129,35 @@ static void environment_lets_set_win(void **state)
 	arena_release(&made.arena);
 }
 
+static void
+environment_puts_an_images_over_the_callers_and_no_others(void **state)
+{
+	const char *const pass[] = {"OTHER"};
+	const struct sandbox_variable image[] = {
+		{"PATH", "/image"},  {"HTTPS_PROXY", "theirs"},
+		{"OTHER", "theirs"}, {"SSL_CERT_FILE", "theirs"},
+		{"GIVEN", "theirs"}, {"ALONE", "theirs"},
+	};
+	const struct sandbox_variable set[] = {{"GIVEN", "mine"}};
+	struct made made = make((struct environment){.image = image,
+						     .image_count = 6,
+						     .pass = {pass, 1},
+						     .has_ca = true,
+						     .set = set,
+						     .set_count = 1});
+
+	(void)state;
+	assert_string_equal(value_in(&made, "PATH"), "/image");
+	assert_string_equal(value_in(&made, "ALONE"), "theirs");
+	assert_string_equal(value_in(&made, "HOME"), "/home/u");
+	assert_string_equal(value_in(&made, "OTHER"), "z");
+	assert_string_equal(value_in(&made, "HTTPS_PROXY"),
+			    "http://198.18.0.1:3128");
+	assert_memory_equal(value_in(&made, "SSL_CERT_FILE"), "/run/", 5);
+	assert_string_equal(value_in(&made, "GIVEN"), "mine");
+	arena_release(&made.arena);
+}
+
 static void note_dropped(void *owner, const char *name)
 {
 	snprintf(owner, 64, "%s", name);
@@ -212,6 +241,8 @@ int main(void)
 		cmocka_unit_test(
 			environment_has_java_options_with_a_truststore),
 		cmocka_unit_test(environment_lets_set_win),
+		cmocka_unit_test(
+			environment_puts_an_images_over_the_callers_and_no_others),
 		cmocka_unit_test(environment_passes_names_but_no_credentials),
 		cmocka_unit_test(environment_knows_names_of_secrets),
 		cmocka_unit_test(environment_refuses_names_that_are_none),
