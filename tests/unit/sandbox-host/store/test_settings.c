@@ -87,8 +87,9 @@ static void an_image_need_not_say_anything(void **state)
 		"{}",
 		"{\"config\": null}",
 		"{\"config\": {}}",
-		"{\"config\": {\"Entrypoint\": null, \"Cmd\": null,"
-		"\"Env\": null, \"WorkingDir\": \"\", \"User\": \"\"}}",
+		"{\"config\": {\"Entrypoint\": null, \"Cmd\": null}}",
+		"{\"config\": {\"Env\": null, \"User\": \"\"}}",
+		"{\"config\": {\"WorkingDir\": \"\", \"User\": null}}",
 	};
 
 	(void)state;
