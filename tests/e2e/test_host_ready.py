@@ -175,6 +175,7 @@ def test_a_daemon_that_ends_gives_none_out_any_more(ready):
     host = ready
     make(host)
     kept = one_is_ready(host)
+    wait_until(lambda: set(host.supervisors()) == {kept})
     pid = host.supervisors()[kept]
     os.kill(pid, signal.SIGSTOP)
     try:
