@@ -164,6 +164,21 @@ def test_an_api_that_is_started_again_shows_it_too(api):
     assert api.shown() == before
 
 
+def test_one_that_is_started_without_serves_once_there_is_a_good_one(api):
+    before = api.shown()
+    said = api.log().count("no new certificate")
+    old, = api.api_pids()
+    api.secret.chmod(0o604)
+    os.kill(old, signal.SIGKILL)
+    wait_until(lambda: api.log().count("no new certificate") > said)
+    with pytest.raises(OSError):
+        api.call("GET", "/health", key=None, timeout=1)
+    api.secret.chmod(0o600)
+    api.process.send_signal(signal.SIGHUP)
+    wait_until(api.is_healthy)
+    assert api.shown() == before
+
+
 def test_the_key_is_not_readable_inside(api):
     box = api.create("--workspace", api.tree)
     assert "BEGIN CERTIFICATE" in api.exec(box, "cat", "cert.pem").stdout
