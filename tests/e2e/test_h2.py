@@ -436,7 +436,11 @@ def test_more_streams_than_allowed_are_refused(web, origin, client, policies):
         pass  # it was ended before all was said
     one.until(lambda: len(one.resets) == 30 or one.goaway)
     assert one.goaway == 1 or set(one.resets.values()) == {7}
-    assert len([row for row in session.audit("request")]) <= 100
+    # What it was ended for is on record as well.
+    rows = session.audit("request")
+    assert len([row for row in rows if row["allowed"]]) <= 100
+    assert {row["constraint"] for row in rows if not row["allowed"]} <= {
+        "request_malformed"}
 
 
 def test_a_client_that_leaves_ends_what_it_asked_for(web, origin, client,
