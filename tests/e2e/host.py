@@ -87,12 +87,12 @@ class Host:
         """{id: pid} of ours that live. What each has inside was forked from
         it, and looks like it until it executes something."""
         found = {}
-        for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
             try:
-                words = path.read_bytes().split(b"\0")
+                words = pathlib.Path(
+                    f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
             except OSError:
                 continue
-            pid = int(path.parent.name)
             fields = fields_of(pid)
             if words[0] == SUPERVISOR.encode() and fields and \
                     str(self.works).encode() in words and fields[0] != "Z":

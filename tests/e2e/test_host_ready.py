@@ -33,13 +33,19 @@ def make(host, *words):
     return box
 
 
-def one_is_ready(host):
-    """The id of the one that is; nobody sees it, but that it lives."""
+def ready_one(host):
+    """The id of the one that is, and its supervisor's pid; nobody sees it,
+    but that it lives."""
     def found():
         seen = {row["id"] for row in host.list()}
-        return [box for box in host.supervisors() if box not in seen and
+        return [(box, pid) for box, pid in host.supervisors().items()
+                if box not in seen and
                 f'msg="{box}: Running"' in host.log()]
     return wait_until(found)[0]
+
+
+def one_is_ready(host):
+    return ready_one(host)[0]
 
 
 def sessions(host):
@@ -143,8 +149,7 @@ def test_one_that_was_given_another_policy_is_not_given_out(ready):
     host = ready
     before = sessions(host)
     make(host)
-    kept = one_is_ready(host)
-    pid = host.supervisors()[kept]
+    kept, pid = ready_one(host)
     # Of those that were there for a moment none is left.
     session, = wait_until(lambda: len(sessions(host) - before) == 1 and
                           sessions(host) - before)
@@ -158,8 +163,7 @@ def test_one_of_a_pool_that_was_given_another_policy_is_not_given_out(
         own_gateway, tmp_path):
     host = Host(own_gateway, tmp_path, pool={"plain": {"size": 1}}).start()
     try:
-        kept = one_is_ready(host)
-        pid = host.supervisors()[kept]
+        kept, pid = ready_one(host)
         session, = sessions(host)
         own_gateway.call("PUT", f"/v1/sessions/{session}/policy",
                          json.dumps({"policy": OTHER}))
@@ -195,7 +199,7 @@ def test_a_daemon_that_ends_gives_none_out_any_more(ready):
 def test_when_the_gateway_was_away_it_is_not_given_out(ready):
     host, gateway = ready, ready.gateway
     make(host)
-    pid = host.supervisors()[one_is_ready(host)]
+    _, pid = ready_one(host)
     gateway.stop()
     gateway.start()
     box = make(host)
@@ -209,8 +213,7 @@ def test_when_the_gateway_was_away_it_is_not_given_out(ready):
 def test_a_daemon_that_is_killed_leaves_none(ready):
     host = ready
     box = host.create(*BARE)
-    kept = one_is_ready(host)
-    pid = host.supervisors()[kept]
+    kept, pid = ready_one(host)
     host.kill()
     host.start()
     assert [row["id"] for row in host.list()] == [box]
@@ -223,8 +226,7 @@ def test_a_daemon_that_is_killed_leaves_none(ready):
 def test_one_that_is_killed_is_made_anew(ready):
     host = ready
     make(host)
-    kept = one_is_ready(host)
-    pid = host.supervisors()[kept]
+    kept, pid = ready_one(host)
     os.kill(pid, signal.SIGKILL)
     wait_until(lambda: f"{kept}: Failed" in host.log())
     assert make(host) != kept
