@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -155,7 +156,11 @@ int identity_namespace(const struct identity *identity,
 	pid = fork();
 	if (pid == 0) {
 		(void)close(ends[0]);
-		if (unshare(CLONE_NEWUSER) < 0 || write(ends[1], "", 1) != 1)
+		/* Whoever is killed while we wait has nobody left to end us,
+		 * and what we hold would keep process 1 waiting too. */
+		if (unshare(CLONE_NEWUSER) < 0 ||
+		    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 ||
+		    write(ends[1], "", 1) != 1)
 			_exit(1);
 		for (;;)
 			(void)pause();
