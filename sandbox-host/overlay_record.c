@@ -1,5 +1,4 @@
 /* The record of an overlay: pairs of texts, each ended by a zero byte. */
-#include "common/file.h"
 #include "sandbox-host/overlay_parts.h"
 
 #include <errno.h>
@@ -14,6 +13,7 @@
 #include "common/buf.h"
 #include "common/bytes.h"
 #include "common/cleanup.h"
+#include "common/file.h"
 #include "sandbox-host/plan_parts.h"
 
 #define RECORD		 "record"

@@ -1,11 +1,11 @@
 #include "gateway/warden/config.h"
-#include "common/file.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/file.h"
 #include "common/log.h"
 #include "gateway/flow/limits.h"
 #include "gateway/warden/config_text.h"

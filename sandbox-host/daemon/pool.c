@@ -1,10 +1,10 @@
 #include "sandbox-host/daemon/pool.h"
-#include "common/file.h"
 
 #include <string.h>
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/file.h"
 #include "common/log.h"
 
 /* What each pool's request says as its policy. */

@@ -1,10 +1,10 @@
 #include "sandbox-host/session/signing.h"
-#include "common/file.h"
 
 #include <limits.h>
 
 #include "common/buf.h"
 #include "common/cleanup.h"
+#include "common/file.h"
 #include "sandbox-host/session/client.h"
 #include "sandbox-host/session/gateway.h"
 
