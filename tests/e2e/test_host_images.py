@@ -649,12 +649,11 @@ def test_what_is_built_ahead_is_given_out_and_built_again(pooled, tmp_path):
     host.kill()
     host.start()
     assert len(host.list()) == 4
+
     def is_filled():
         now = set(host.supervisors())
         return len(now) == 8 and len(now - left) == 4
-    # What can not be built on a machine that is short of something is tried
-    # again after a while.
-    wait_until(is_filled, 180)
+    wait_until(is_filled)
 
 
 def test_time_counts_from_when_it_is_given_out(pooled, tmp_path):
