@@ -1,12 +1,13 @@
 /*
  * sallyport config dump, reload, and check of what the daemons read.
  */
+#include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/host.h"
 #include "common/cleanup.h"
 #include "sandbox-host/session/client.h"
 #include "sandbox-host/session/gateway.h"
@@ -22,24 +23,89 @@ int config_check_by(const char *program, const char *file)
 	return cli_fail(EXIT_FAILED, "cannot run %s", path);
 }
 
+/* --host, and no words. -1: that was something else; 1: it was said. */
+static int is_of_host(struct cli *cli)
+{
+	static const struct option table[] = {
+		{"host", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	int is_host = 0, option;
+
+	while ((option = getopt_long(cli->argc, cli->argv, "", table, NULL)) !=
+	       -1) {
+		if (option != 'h')
+			return -1;
+		is_host = 1;
+	}
+	return cli->argc == optind ? is_host : -1;
+}
+
+/* ---- dump ---- */
+
 static void dump_text(const json_t *value)
 {
 	(void)fputs(json_text(value, "text"), stdout);
 }
 
-int cmd_config_dump(struct cli *cli)
+static int dump_gateway(struct cli *cli)
 {
 	static const struct client_request request = {.method = "GET",
 						      .path = "/v1/config"};
 	auto_type(reply_release) struct reply reply;
 	struct err err;
 
-	if (arguments_words(cli, 0, 0) < 0)
-		return cli_usage(cli);
 	if (client_once(&request, &reply, &err) < 0)
 		return cli_fail_err(&err);
 	return cli_print(cli, reply.json, dump_text);
 }
+
+static void keep_text(const void *message, int *fd, void *owner)
+{
+	json_t **value = owner;
+	struct bytes text;
+	struct err err;
+
+	(void)message;
+	if (wire_memfd_map(*fd, HOST_DUMP_MAX, &text, &err) < 0) {
+		(void)cli_fail_err(&err);
+		return;
+	}
+	*value = json_pack("{s:o}", "text", host_text_json(text));
+	wire_memfd_unmap(text);
+}
+
+static int dump_host(struct cli *cli)
+{
+	const struct wire_empty empty = {0};
+	json_t *value = NULL;
+	const struct host_call call = {
+		.type = MSG_HOST_CONFIG,
+		.schema = &wire_empty_schema,
+		.message = &empty,
+		.fd = -1,
+		.reply = &wire_empty_schema,
+		.take = keep_text,
+		.owner = &value,
+	};
+	int code = host_once(&call);
+
+	if (code == EXIT_OK)
+		code = value ? cli_print(cli, value, dump_text) : EXIT_FAILED;
+	json_decref(value);
+	return code;
+}
+
+int cmd_config_dump(struct cli *cli)
+{
+	int is_host = is_of_host(cli);
+
+	if (is_host < 0)
+		return cli_usage(cli);
+	return is_host ? dump_host(cli) : dump_gateway(cli);
+}
+
+/* ---- reload ---- */
 
 static void reload_text(const json_t *value)
 {
@@ -51,19 +117,65 @@ static void reload_text(const json_t *value)
 		(void)puts("the configuration holds; nothing in it differs");
 }
 
-int cmd_config_reload(struct cli *cli)
+static int reload_gateway(struct cli *cli)
 {
 	static const struct client_request request = {
 		.method = "POST", .path = "/v1/config/reload"};
 	auto_type(reply_release) struct reply reply;
 	struct err err;
 
-	if (arguments_words(cli, 0, 0) < 0)
-		return cli_usage(cli);
 	if (client_once(&request, &reply, &err) == 0)
 		return cli_print(cli, reply.json, reload_text);
 	if (reply.status != 422)
 		return cli_fail_err(&err);
 	(void)fputs(json_text(reply.json, "errors"), stderr);
 	return cli_fail(EXIT_INVALID, "%s", json_text(reply.json, "detail"));
+}
+
+/* What was taken; NULL, once what was wrong is told. */
+static void keep_reloaded(const void *message, int *fd, void *owner)
+{
+	const struct host_reloaded *reloaded = message;
+	json_t **value = owner;
+
+	(void)fd;
+	if (reloaded->holds) {
+		*value = json_pack("{s:o}", "taken",
+				   host_text_json(reloaded->taken));
+		return;
+	}
+	(void)fprintf(stderr, "%.*s", BYTES_ARGS(reloaded->errors));
+	(void)cli_fail(EXIT_INVALID, "all is as it was: %.*s",
+		       BYTES_ARGS(reloaded->why));
+}
+
+static int reload_host(struct cli *cli)
+{
+	const struct wire_empty empty = {0};
+	json_t *value = NULL;
+	const struct host_call call = {
+		.type = MSG_HOST_RELOAD,
+		.schema = &wire_empty_schema,
+		.message = &empty,
+		.fd = -1,
+		.reply = &host_reloaded_schema,
+		.take = keep_reloaded,
+		.owner = &value,
+	};
+	int code = host_once(&call);
+
+	if (code == EXIT_OK)
+		code = value ? cli_print(cli, value, reload_text)
+			     : EXIT_INVALID;
+	json_decref(value);
+	return code;
+}
+
+int cmd_config_reload(struct cli *cli)
+{
+	int is_host = is_of_host(cli);
+
+	if (is_host < 0)
+		return cli_usage(cli);
+	return is_host ? reload_host(cli) : reload_gateway(cli);
 }

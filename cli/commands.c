@@ -253,20 +253,24 @@ const struct command commands[] = {
 	 "Examples:\n"
 	 "  sallyport config check /etc/sallyport/gateway.yaml\n"
 	 "  sallyport config check --host /etc/sallyport/host.yaml\n"},
-	{"config", "dump", cmd_config_dump, "the gateway's configuration",
-	 "Usage: sallyport config dump [-o json|yaml]\n"
+	{"config", "dump", cmd_config_dump, "the configuration that holds",
+	 "Usage: sallyport config dump [--host] [-o json|yaml]\n"
 	 "\n"
 	 "Prints the configuration that the gateway runs with, as a "
 	 "gateway.yaml, and behind\n"
-	 "each value where it comes from. What could be a secret is not in "
-	 "it.\n"
+	 "each value where it comes from. With --host that of sallyport-host, "
+	 "as a host.yaml.\n"
+	 "What could be a secret is not in it.\n"
 	 "What a file would become is shown by `sallyport-gateway --dump -c "
-	 "FILE`.\n"},
-	{"config", "reload", cmd_config_reload, "read gateway.yaml again",
-	 "Usage: sallyport config reload [-o json|yaml]\n"
+	 "FILE` and\n"
+	 "`sallyport-host --dump -c FILE`.\n"},
+	{"config", "reload", cmd_config_reload,
+	 "read gateway.yaml or host.yaml again",
+	 "Usage: sallyport config reload [--host] [-o json|yaml]\n"
 	 "\n"
-	 "Has the gateway read its file again, as SIGHUP does. All of it "
-	 "holds then, and\n"
+	 "Has the gateway, or with --host sallyport-host, read its file "
+	 "again, as SIGHUP\n"
+	 "does. All of it holds then, and\n"
 	 "what differed is printed; or, when something is wrong or needs a "
 	 "restart, nothing\n"
 	 "changes, and that is printed (exit code 3).\n"},

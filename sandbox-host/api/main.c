@@ -48,8 +48,31 @@ static void answer_certificate(struct rpc_ticket ticket, const void *message,
 		api_tls_take(api, *fd);
 }
 
+/* Nothing borrows from what was before beyond one turn: requests to the
+ * daemon are sealed when they are read. */
+static void answer_config(struct rpc_ticket ticket, const void *message,
+			  int *fd, void *owner)
+{
+	struct api *api = owner;
+	struct api_memory memory;
+	struct api_config config;
+	struct err err;
+
+	(void)ticket;
+	(void)message;
+	if (api_config_open(*fd, &memory, &config, &err) < 0) {
+		log_error("a configuration is no good: %s", err.text);
+		api_memory_release(&memory);
+		return;
+	}
+	api_memory_release(&api->memory);
+	api->memory = memory;
+	api->config = config;
+}
+
 static const struct rpc_permit permits[] = {
 	{MSG_API_CERTIFICATE, &wire_empty_schema, answer_certificate, true, 0},
+	{MSG_API_CONFIG, &wire_empty_schema, answer_config, true, 0},
 };
 
 static int take_config(struct api *api, struct err *err)

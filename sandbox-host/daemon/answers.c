@@ -12,6 +12,7 @@
 #include "sandbox-host/daemon/ready.h"
 
 #define PERMIT_RATE 1000 /* a second, of one asker */
+#define RELOAD_RATE 20
 
 static struct daemon *daemon_of(void *owner)
 {
@@ -187,7 +188,7 @@ static void answer_create(struct rpc_ticket ticket, const void *message,
 		return;
 	}
 	who.is_bounded = asker == asker->daemon->api.asker &&
-			 !serve_api_knows(&asker->daemon->api, request.policy);
+			 !serve_api_knows(asker->daemon, request.policy);
 	if (check(asker, &request, ticket) == 0) {
 		entry = pool_take(asker->daemon, &request, asker->uid);
 		if (entry) {
@@ -531,6 +532,10 @@ const struct rpc_permit answers_permits[] = {
 	{MSG_HOST_LOGS, &host_after_schema, answer_logs, false, PERMIT_RATE},
 	{MSG_HOST_STATUS, &wire_empty_schema, answer_status, false,
 	 PERMIT_RATE},
+	{MSG_HOST_CONFIG, &wire_empty_schema, answer_config, false,
+	 RELOAD_RATE},
+	{MSG_HOST_RELOAD, &wire_empty_schema, answer_reload, false,
+	 RELOAD_RATE},
 	{MSG_HOST_IMAGES, &wire_empty_schema, answer_images, false,
 	 PERMIT_RATE},
 	{MSG_HOST_IMAGE_PULL, &host_name_schema, answer_image_pull, false,

@@ -5,11 +5,15 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/file.h"
 #include "policies/reader.h"
 
-#define CONFIG_ARENA_MAX (4 * 1024 * 1024)
-#define UID_DIGITS	 10
-#define UID_LEAST	 1000 /* what is below belongs to the system */
+#define CONFIG_ARENA_MAX                                                       \
+	(4 * 1024 * 1024 +                                                     \
+	 (API_POLICIES_MAX + HOST_POOLS_MAX) * POLICY_TEXT_MAX)
+#define TREES_MAX  (4 * 1024 * 1024)
+#define UID_DIGITS 10
+#define UID_LEAST  1000 /* what is below belongs to the system */
 
 /* ---- defaults ---- */
 
@@ -174,6 +178,57 @@ static void read_limits(struct reader *reader, const struct text_node *node,
 	(void)reader_map(reader, node, fields, ARRAY_SIZE(fields), target);
 }
 
+/* ---- where it was said ---- */
+
+static unsigned line_of(struct bytes text, size_t at)
+{
+	unsigned line = 1;
+
+	for (size_t i = 0; i < at && i < text.len; i++)
+		line += text.data[i] == '\n';
+	return line;
+}
+
+static void note_lines(struct host_config *config, struct bytes text,
+		       const char *file, const struct text_node *root)
+{
+	static const struct {
+		const char *name, *child;
+	} keys[HOST_KEY_MAX] = {
+		[HOST_KEY_RUN] = {"run", NULL},
+		[HOST_KEY_WORKSPACES] = {"workspaces", NULL},
+		[HOST_KEY_GATEWAY] = {"gateway", NULL},
+		[HOST_KEY_DEFAULT_POLICY] = {"default_policy", NULL},
+		[HOST_KEY_UIDS] = {"uid_range", NULL},
+		[HOST_KEY_STORE] = {"store", NULL},
+		[HOST_KEY_IMAGES] = {"images", NULL},
+		[HOST_KEY_VOLUMES] = {"volumes", NULL},
+		[HOST_KEY_POOL] = {"pool", NULL},
+		[HOST_KEY_LISTEN] = {"listen", NULL},
+		[HOST_KEY_INSECURE] = {"insecure_listen", NULL},
+		[HOST_KEY_TLS] = {"tls", NULL},
+		[HOST_KEY_API_KEYS] = {"api_keys", NULL},
+		[HOST_KEY_POLICIES] = {"policies", NULL},
+		[HOST_KEY_SANDBOXES] = {"limits", "sandboxes"},
+		[HOST_KEY_READY] = {"limits", "ready"},
+		[HOST_KEY_SNAPSHOTS] = {"limits", "snapshots"},
+		[HOST_KEY_SNAPSHOT_BYTES] = {"limits", "snapshot_bytes"},
+		[HOST_KEY_IMAGE_BYTES] = {"limits", "image_bytes"},
+	};
+
+	for (size_t i = 0; i < HOST_KEY_MAX; i++) {
+		const struct text_node *node = text_child(root, keys[i].name);
+
+		if (node && keys[i].child)
+			node = text_child(node, keys[i].child);
+		if (node)
+			config->from[i] = (struct host_from){
+				file, line_of(text, node->key_at)};
+	}
+}
+
+/* ---- all ---- */
+
 bool host_config_read(struct host_config *config, struct bytes text,
 		      struct policy_errors *errors)
 {
@@ -208,7 +263,7 @@ bool host_config_read(struct host_config *config, struct bytes text,
 	};
 	const struct text_node *root;
 
-	arena_init(&trees, CONFIG_ARENA_MAX);
+	arena_init(&trees, TREES_MAX);
 	errors->count = 0;
 	root = text_parse(&reader.source, &trees);
 	if (root &&
@@ -216,5 +271,41 @@ bool host_config_read(struct host_config *config, struct bytes text,
 		check_api(&reader, root, &config->api);
 	if (root)
 		config_check_pools(&reader, root, &config->store);
-	return errors->count == 0;
+	if (!root || errors->count > 0)
+		return false;
+	note_lines(config, text, errors->file, root);
+	return true;
+}
+
+/* ---- policies ---- */
+
+static int read_policy(struct arena *arena, const char *path, struct bytes *out,
+		       struct err *err)
+{
+	auto_type(buf_release) struct buf text;
+
+	buf_init(&text, POLICY_TEXT_MAX);
+	if (file_read_path(path, &text, err) < 0)
+		return -1;
+	*out = arena_copy(arena, buf_view(&text));
+	return out->len == buf_len(&text)
+		       ? 0
+		       : err_set(err, ERR_TOO_LARGE, "no memory");
+}
+
+int host_config_read_policies(struct host_config *config, struct err *err)
+{
+	struct host_store_config *store = &config->store;
+	struct host_api *api = &config->api;
+
+	for (size_t i = 0; i < store->pool_count; i++)
+		if (store->pools[i].policy &&
+		    read_policy(&config->arena, store->pools[i].policy,
+				&store->pools[i].policy_text, err) < 0)
+			return err_prefix(err, "pool");
+	for (size_t i = 0; i < api->policies_count; i++)
+		if (read_policy(&config->arena, api->policies[i].path,
+				&api->policies[i].text, err) < 0)
+			return err_prefix(err, "policies");
+	return 0;
 }

@@ -17,6 +17,34 @@
 #define HOST_READY_DEFAULT     4
 #define HOST_READY_MAX	       16
 
+/* What can be said of it, and where it was said. */
+enum host_key {
+	HOST_KEY_RUN,
+	HOST_KEY_WORKSPACES,
+	HOST_KEY_GATEWAY,
+	HOST_KEY_DEFAULT_POLICY,
+	HOST_KEY_UIDS,
+	HOST_KEY_STORE,
+	HOST_KEY_IMAGES,
+	HOST_KEY_VOLUMES,
+	HOST_KEY_POOL,
+	HOST_KEY_LISTEN,
+	HOST_KEY_INSECURE,
+	HOST_KEY_TLS,
+	HOST_KEY_API_KEYS,
+	HOST_KEY_POLICIES,
+	HOST_KEY_SANDBOXES,
+	HOST_KEY_READY,
+	HOST_KEY_SNAPSHOTS,
+	HOST_KEY_SNAPSHOT_BYTES,
+	HOST_KEY_IMAGE_BYTES,
+	HOST_KEY_MAX
+};
+struct host_from {
+	const char *where; /* a file, an option; NULL: default */
+	unsigned line;	   /* of a file, else 0 */
+};
+
 struct host_config {
 	struct arena arena;
 	const char *run;	/* directory: host.sock, sandboxes/ */
@@ -28,6 +56,7 @@ struct host_config {
 	size_t ready_max; /* kept ready for nobody yet; 0: none */
 	struct host_store_config store;
 	struct host_api api;
+	struct host_from from[HOST_KEY_MAX];
 };
 
 /* The defaults for this user. 0, or -1. */
@@ -36,6 +65,8 @@ int host_config_defaults(struct host_config *config, struct err *err);
  * them are told in *errors. */
 bool host_config_read(struct host_config *config, struct bytes text,
 		      struct policy_errors *errors);
+/* Read the files of policies that it names. 0, or -1. */
+int host_config_read_policies(struct host_config *config, struct err *err);
 void host_config_release(struct host_config *config);
 
 #endif

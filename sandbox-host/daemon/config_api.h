@@ -20,6 +20,7 @@ struct api_address {
 struct api_policy_file {
 	struct bytes name;
 	const char *path;
+	struct bytes text; /* what was in it */
 };
 
 struct host_api {

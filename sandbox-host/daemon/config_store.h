@@ -32,8 +32,9 @@ struct host_image_config {
 
 struct host_pool_config {
 	const char *name;
-	const char *policy; /* a file; NULL: the default */
-	const char *image;  /* NULL: the host's own root */
+	const char *policy;	  /* a file; NULL: the default */
+	struct bytes policy_text; /* what was in it; empty: the default */
+	const char *image;	  /* NULL: the host's own root */
 	size_t size;
 };
 

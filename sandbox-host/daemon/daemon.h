@@ -3,7 +3,7 @@
  * what became of them, starts a supervisor for each, and passes requests on;
  * it reads no byte of what runs inside, and no policy.
  *
- *	config  -> host.yaml and the command line
+ *	config  -> host.yaml; configure -> read, and read again
  *	state   -> what may become of a sandbox
  *	entry   -> one sandbox, as it is known here and in its record
  *	images  -> roots of their own
@@ -20,8 +20,7 @@
  *	askers  -> who asks: the channels of host.sock
  *	serve_api -> the process that serves the HTTP API
  *
- * It may be killed at any time: the sandboxes go on, each under its
- * supervisor, and the next daemon finds them.
+ * Killed at any time: the sandboxes go on, and the next daemon finds them.
  */
 #ifndef SANDBOX_HOST_DAEMON_DAEMON_H
 #define SANDBOX_HOST_DAEMON_DAEMON_H
@@ -31,7 +30,7 @@
 #include <sys/types.h>
 
 #include "common/io.h"
-#include "sandbox-host/daemon/config.h"
+#include "sandbox-host/daemon/configure.h"
 #include "sandbox-host/daemon/record.h"
 #include "sandbox-host/daemon/serve_api.h"
 #include "sandbox-host/daemon/state.h"
@@ -100,6 +99,7 @@ struct asker {
 };
 
 struct daemon {
+	struct host_options options;
 	struct host_config config;
 	struct io_loop *loop;
 	int run_dir, sandboxes_dir, exec_dir;

@@ -15,17 +15,25 @@
 #include "sandbox-host/flow/image_settings.h"
 #include "sandbox-host/tree.h"
 
-#define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-#define DIGEST	  "digest"
-#define ROOT	  "root"
+#define DIR_FLAGS      (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+#define DIGEST	       "digest"
+#define ROOT	       "root"
+#define PULL_ARENA_MAX (64 * 1024)
 
 /* One that is being unpacked, in tmp/NAME. */
 struct pull {
 	struct daemon *daemon;
-	const struct host_image_config *image;
+	struct arena arena; /* of image: host.yaml may say another meanwhile */
+	struct host_image_config image;
 	struct rpc_ticket ticket;
 	char place[NAME_MAX + 1];
 };
+
+static void free_pull(struct pull *pull)
+{
+	arena_release(&pull->arena);
+	free(pull);
+}
 
 static const struct host_image_config *find(const struct daemon *daemon,
 					    struct bytes name)
@@ -180,18 +188,30 @@ static int set_digest(int tmp, const char *place, const char *digest)
 	return fd < 0 || write(fd, digest, (size_t)len) != len ? -1 : 0;
 }
 
+/* Is it what host.yaml says still? */
+static bool is_wanted(const struct pull *pull)
+{
+	const struct host_image_config *now =
+		find(pull->daemon, bytes_str(pull->image.name));
+
+	return now && !strcmp(now->source, pull->image.source);
+}
+
 /* In the place of the one that was there. */
 static int put(struct pull *pull, const char *digest, struct err *err)
 {
 	const struct daemon *daemon = pull->daemon;
 	auto_fd int tmp = openat(daemon->store_dir, "tmp", DIR_FLAGS);
 	auto_fd int images = openat(daemon->store_dir, "images", DIR_FLAGS);
-	const char *name = pull->image->name;
+	const char *name = pull->image.name;
 
-	if (pull->image->digest && strcmp(pull->image->digest, digest) != 0)
+	if (pull->image.digest && strcmp(pull->image.digest, digest) != 0)
 		return err_set(err, ERR_INVALID,
 			       "it is %s, and not %s as host.yaml says", digest,
-			       pull->image->digest);
+			       pull->image.digest);
+	if (!is_wanted(pull))
+		return err_set(err, ERR_INVALID,
+			       "host.yaml says another source by now");
 	if (is_in_use(daemon, name))
 		return err_set(err, ERR_INVALID, "sandboxes have it by now");
 	if (set_digest(tmp, pull->place, digest) < 0)
@@ -215,16 +235,16 @@ static void on_pulled(const struct job_result *result, void *owner)
 	else
 		(void)put(pull, result->digest, &err);
 	remove_tmp(pull->daemon, pull->place);
-	log_info("image %s: %s", pull->image->name,
+	log_info("image %s: %s", pull->image.name,
 		 err.code ? err.text : result->digest);
 	if (err.code) {
 		rpc_refuse(pull->ticket, HOST_REFUSED, "image %s: %s",
-			   pull->image->name, err.text);
+			   pull->image.name, err.text);
 	} else {
-		image = show(pull->daemon, pull->image, digest);
+		image = show(pull->daemon, &pull->image, digest);
 		rpc_reply(pull->ticket, &host_image_schema, &image, -1);
 	}
-	free(pull);
+	free_pull(pull);
 }
 
 /* tmp/PLACE, which becomes the image, with an empty root. */
@@ -237,21 +257,21 @@ static int make_place(struct pull *pull, int *place, int *root, struct err *err)
 	*place = openat(tmp, pull->place, DIR_FLAGS);
 	if (*place < 0)
 		return err_system(err, "open the image's place");
-	if (pull->image->kind == IMAGE_PATH && mkdirat(*place, ROOT, 0755) < 0)
+	if (pull->image.kind == IMAGE_PATH && mkdirat(*place, ROOT, 0755) < 0)
 		return err_system(err, "make the image's root");
-	*root = pull->image->kind == IMAGE_PATH
+	*root = pull->image.kind == IMAGE_PATH
 			? openat(*place, ROOT, DIR_FLAGS)
 			: fcntl(*place, F_DUPFD_CLOEXEC, 0);
 	if (*root < 0 ||
 	    (geteuid() == 0 && fchown(*root, STORE_UID, STORE_UID) < 0) ||
-	    (pull->image->kind == IMAGE_PATH && fchmod(*root, 0755) < 0))
+	    (pull->image.kind == IMAGE_PATH && fchmod(*root, 0755) < 0))
 		return err_system(err, "make the image's root");
 	return 0;
 }
 
 static int start(struct pull *pull, struct err *err)
 {
-	const struct host_image_config *image = pull->image;
+	const struct host_image_config *image = &pull->image;
 	bool is_tar = image->kind == IMAGE_PATH;
 	struct job job = {.what = is_tar ? "unpack" : "pull",
 			  .bytes_max = pull->daemon->config.store.image_bytes,
@@ -299,6 +319,30 @@ find_for(struct daemon *daemon, struct bytes name, struct rpc_ticket ticket)
 	return NULL;
 }
 
+/* NULL: no memory. */
+static struct pull *new_pull(struct daemon *daemon, struct rpc_ticket ticket,
+			     const struct host_image_config *image)
+{
+	struct pull *pull = calloc(1, sizeof(*pull));
+
+	if (!pull)
+		return NULL;
+	pull->daemon = daemon;
+	pull->ticket = ticket;
+	pull->image = *image;
+	arena_init(&pull->arena, PULL_ARENA_MAX);
+	pull->image.name = arena_str(&pull->arena, bytes_str(image->name));
+	pull->image.source = arena_str(&pull->arena, bytes_str(image->source));
+	if (image->digest)
+		pull->image.digest =
+			arena_str(&pull->arena, bytes_str(image->digest));
+	if (pull->image.name && pull->image.source &&
+	    !image->digest == !pull->image.digest)
+		return pull;
+	free_pull(pull);
+	return NULL;
+}
+
 void answer_image_pull(struct rpc_ticket ticket, const void *message, int *fd,
 		       void *owner)
 {
@@ -306,7 +350,7 @@ void answer_image_pull(struct rpc_ticket ticket, const void *message, int *fd,
 	struct daemon *daemon = ((struct asker *)owner)->daemon;
 	const struct host_image_config *image =
 		find_for(daemon, wanted->name, ticket);
-	struct pull *pull = image ? calloc(1, sizeof(*pull)) : NULL;
+	struct pull *pull = image ? new_pull(daemon, ticket, image) : NULL;
 	struct err err;
 
 	(void)fd;
@@ -316,14 +360,12 @@ void answer_image_pull(struct rpc_ticket ticket, const void *message, int *fd,
 		rpc_refuse(ticket, HOST_REFUSED_FULL, "no memory");
 		return;
 	}
-	*pull = (struct pull){
-		.daemon = daemon, .image = image, .ticket = ticket};
 	random_id(pull->place);
 	if (start(pull, &err) == 0)
 		return;
 	rpc_refuse(ticket, HOST_REFUSED, "image %s: %s", image->name, err.text);
 	remove_tmp(daemon, pull->place);
-	free(pull);
+	free_pull(pull);
 }
 
 void answer_image_remove(struct rpc_ticket ticket, const void *message, int *fd,

@@ -20,8 +20,8 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/directories.h"
-#include "common/file.h"
 #include "common/log.h"
+#include "sandbox-host/daemon/config_dump.h"
 #include "sandbox-host/daemon/daemon.h"
 #include "sandbox-host/daemon/images.h"
 #include "sandbox-host/daemon/isolate.h"
@@ -30,12 +30,11 @@
 #include "sandbox-host/daemon/ready.h"
 #include "sandbox-host/daemon/snapshots.h"
 
-#define CONFIG_DEFAULT	"/etc/sallyport/host.yaml"
-#define CONFIG_TEXT_MAX (1024 * 1024)
-#define REPORT_MAX	(64 * 1024)
+#define CONFIG_DEFAULT "/etc/sallyport/host.yaml"
+#define REPORT_MAX     (64 * 1024)
 
 static const char usage_text[] =
-	"Usage: sallyport-host [-c FILE] [-t]\n"
+	"Usage: sallyport-host [-c FILE] [-t | --dump]\n"
 	"\n"
 	"Sandboxes as a service: starts, keeps and ends them. They go on\n"
 	"when this ends, and the next one finds them.\n"
@@ -43,6 +42,9 @@ static const char usage_text[] =
 	"  -c, --config FILE  configuration (default " CONFIG_DEFAULT ",\n"
 	"                     or built-in defaults when there is none)\n"
 	"  -t, --test         check the configuration and exit\n"
+	"      --dump         print what holds and where each value comes "
+	"from,\n"
+	"                     and exit\n"
 	"      --run DIR      where host.sock is made\n"
 	"      --new-key      make a key for the HTTP API: the key, and its\n"
 	"                     line for api_keys\n"
@@ -51,12 +53,7 @@ static const char usage_text[] =
 	"\n"
 	"Exit codes: 0 ok, 1 failed, 2 usage, 3 configuration invalid.\n";
 
-struct options {
-	const char *config;
-	const char *run;
-	bool test;
-};
-static struct options command_line;
+static bool only_test, only_dump;
 
 static void print_new_key(void)
 {
@@ -67,12 +64,13 @@ static void print_new_key(void)
 	(void)printf("%s\n%s\n", key, line);
 }
 
-static int parse_options(int argc, char **argv, struct options *options)
+static int parse_options(int argc, char **argv, struct host_options *options)
 {
 	static const struct option table[] = {
 		{"config", required_argument, NULL, 'c'},
 		{"test", no_argument, NULL, 't'},
 		{"run", required_argument, NULL, 'r'},
+		{"dump", no_argument, NULL, 'D'},
 		{"dump-states", no_argument, NULL, 'd'},
 		{"new-key", no_argument, NULL, 'k'},
 		{"help", no_argument, NULL, 'h'},
@@ -83,13 +81,16 @@ static int parse_options(int argc, char **argv, struct options *options)
 	while ((option = getopt_long(argc, argv, "c:th", table, NULL)) != -1) {
 		switch (option) {
 		case 'c':
-			options->config = optarg;
+			options->file = optarg;
 			break;
 		case 't':
-			options->test = true;
+			only_test = true;
 			break;
 		case 'r':
 			options->run = optarg;
+			break;
+		case 'D':
+			only_dump = true;
 			break;
 		case 'd':
 			state_dump(stdout);
@@ -109,38 +110,28 @@ static int parse_options(int argc, char **argv, struct options *options)
 
 /* ---- configuration ---- */
 
-static int read_config(struct host_config *config, const char *path,
-		       struct err *err)
+static int load_config(struct daemon *daemon, struct err *err)
 {
-	auto_type(buf_release) struct buf text;
 	auto_type(buf_release) struct buf report;
-	struct policy_errors errors = {.out = &report, .file = path};
+	int result;
 
-	buf_init(&text, CONFIG_TEXT_MAX);
 	buf_init(&report, REPORT_MAX);
-	if (file_read_path(path, &text, err) < 0)
-		return -1;
-	if (host_config_read(config, buf_view(&text), &errors))
-		return 0;
+	result =
+		configure_load(&daemon->options, &daemon->config, &report, err);
 	(void)fprintf(stderr, "%.*s", BYTES_ARGS(buf_view(&report)));
-	return err_set(err, ERR_INVALID, "%s has %zu error%s", path,
-		       errors.count, errors.count == 1 ? "" : "s");
+	return result;
 }
 
-static int load_config(struct host_config *config,
-		       const struct options *options, struct err *err)
+/* -t and --dump. The exit code. */
+static int show(const struct host_config *config)
 {
-	const char *path = options->config;
+	auto_type(buf_release) struct buf text;
 
-	if (host_config_defaults(config, err) < 0)
-		return -1;
-	if (!path && access(CONFIG_DEFAULT, R_OK) == 0)
-		path = CONFIG_DEFAULT;
-	if (path && read_config(config, path, err) < 0)
-		return -1;
-	if (options->run)
-		config->run = options->run;
-	return serve_tls_check(&config->api, err);
+	if (!only_dump)
+		return puts("sallyport-host: the configuration is valid") < 0;
+	buf_init(&text, CONFIG_DUMP_MAX);
+	return config_dump(config, &text) < 0 ||
+	       fputs(buf_str(&text), stdout) < 0;
 }
 
 /* ---- directories ---- */
@@ -215,22 +206,12 @@ static void on_stop(void *owner)
 	io_loop_stop(daemon->loop);
 }
 
-/* What the file says holds for the next daemon; this one says what that would
- * make of it. What the files of its certificate hold is shown from now on. */
 static void on_hangup(void *owner)
 {
-	struct host_config next;
-	struct err err;
+	struct configured configured;
 
-	serve_tls_renew(owner);
-	if (load_config(&next, &command_line, &err) < 0)
-		log_error("the configuration is not valid, and nothing "
-			  "changes: %s",
-			  err.text);
-	else
-		log_info("the configuration is valid: it holds once the daemon "
-			 "is restarted, which ends no sandbox");
-	host_config_release(&next);
+	configure_again(owner, &configured);
+	configured_release(&configured);
 }
 
 /* What has been over for a while is forgotten. */
@@ -293,9 +274,8 @@ static int run(struct daemon *daemon, struct err *err)
 		return err_system(err, "start the loop");
 	io_timer_set(daemon->sweep_timer, SWEEP_MS);
 	if (adopt_all(daemon, err) < 0 || images_open(daemon, err) < 0 ||
-	    snapshots_open(daemon, err) < 0 || pool_open(daemon, err) < 0 ||
-	    ready_open(daemon, err) < 0 || askers_open(daemon, err) < 0 ||
-	    serve_api_open(daemon, err) < 0)
+	    snapshots_open(daemon, err) < 0 || ready_open(daemon, err) < 0 ||
+	    askers_open(daemon, err) < 0 || serve_api_open(daemon, err) < 0)
 		return -1;
 	isolate_end_all(daemon);
 	log_info("ready: run %s, %zu sandboxes", daemon->config.run,
@@ -342,23 +322,19 @@ int main(int argc, char **argv)
 	struct err err = {0};
 	int result;
 
-	if (parse_options(argc, argv, &command_line) < 0) {
+	daemon.options.fallback = CONFIG_DEFAULT;
+	if (parse_options(argc, argv, &daemon.options) < 0) {
 		(void)fputs(usage_text, stderr);
 		return 2;
 	}
 	(void)umask(077);
 	log_open("host", NULL);
-	if (load_config(&daemon.config, &command_line, &err) < 0) {
+	if (load_config(&daemon, &err) < 0) {
 		(void)fprintf(stderr, "sallyport-host: %s\n", err.text);
 		return 3;
 	}
-	if (command_line.test) {
-		(void)puts("sallyport-host: the configuration is valid");
-		return 0;
-	}
-	/* Supervisors find the gateway as the command line does. */
-	if (daemon.config.gateway)
-		(void)setenv("SALLYPORT_RUN", daemon.config.gateway, 1);
+	if (only_test || only_dump)
+		return show(&daemon.config);
 	/* Nobody waits for a supervisor: its channel says that it ended. */
 	(void)signal(SIGCHLD, SIG_IGN);
 	raise_descriptor_limit(&daemon);

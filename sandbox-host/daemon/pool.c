@@ -4,43 +4,12 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "common/file.h"
 #include "common/log.h"
 
-/* What each pool's request says as its policy. */
-static struct bytes policies[HOST_POOLS_MAX];
-
-static int read_policy(struct daemon *daemon, const char *path,
-		       struct bytes *out, struct err *err)
-{
-	auto_type(buf_release) struct buf text;
-
-	buf_init(&text, POLICY_TEXT_MAX);
-	if (file_read_path(path, &text, err) < 0)
-		return err_prefix(err, "pool");
-	*out = arena_copy(&daemon->config.arena, buf_view(&text));
-	return out->len == buf_len(&text)
-		       ? 0
-		       : err_set(err, ERR_TOO_LARGE, "no memory");
-}
-
-int pool_open(struct daemon *daemon, struct err *err)
-{
-	const struct host_store_config *store = &daemon->config.store;
-
-	for (size_t i = 0; i < store->pool_count; i++)
-		if (store->pools[i].policy &&
-		    read_policy(daemon, store->pools[i].policy, &policies[i],
-				err) < 0)
-			return -1;
-	return 0;
-}
-
-static struct sandbox_request request_of(const struct host_pool_config *pool,
-					 struct bytes policy)
+static struct sandbox_request request_of(const struct host_pool_config *pool)
 {
 	return (struct sandbox_request){
-		.policy = policy,
+		.policy = pool->policy_text,
 		.image = bytes_str(pool->image ? pool->image : ""),
 	};
 }
@@ -64,8 +33,7 @@ static void build(struct daemon *daemon, size_t number)
 {
 	const struct host_pool_config *pool =
 		&daemon->config.store.pools[number];
-	const struct sandbox_request request =
-		request_of(pool, policies[number]);
+	const struct sandbox_request request = request_of(pool);
 	struct entry *entry = NULL;
 	struct err err;
 	auto_fd int fd = sandbox_request_seal(&request, &err);
@@ -108,7 +76,8 @@ void pool_fill(struct daemon *daemon)
 {
 	const struct host_store_config *store = &daemon->config.store;
 
-	/* Nobody knows what those of another daemon were built from. */
+	/* Nobody knows what those of another daemon were built from; or it was
+	 * something else. */
 	(void)count(daemon, POOL_UNKNOWN);
 	for (struct entry *entry = daemon->entries; entry; entry = entry->next)
 		if (entry->is_pooled && entry->pool == POOL_UNKNOWN &&
@@ -120,6 +89,14 @@ void pool_fill(struct daemon *daemon)
 		     daemon->live_count < daemon->config.sandboxes_max;
 		     have++)
 			build(daemon, i);
+}
+
+void pool_begin_anew(struct daemon *daemon)
+{
+	for (struct entry *entry = daemon->entries; entry; entry = entry->next)
+		if (entry->is_pooled && entry->pool != POOL_READY)
+			entry->pool = POOL_UNKNOWN;
+	pool_fill(daemon);
 }
 
 void pool_close(struct daemon *daemon)
@@ -157,8 +134,7 @@ static struct entry *find(const struct daemon *daemon,
 		if (!entry->is_pooled || entry->pool >= store->pool_count ||
 		    entry->sandbox.state != HOST_RUNNING || !entry->rpc)
 			continue;
-		own = request_of(&store->pools[entry->pool],
-				 policies[entry->pool]);
+		own = request_of(&store->pools[entry->pool]);
 		if (bytes_equal(own.policy, request->policy) &&
 		    bytes_equal(own.image, request->image))
 			return entry;

@@ -9,10 +9,11 @@
 
 #include "sandbox-host/daemon/daemon.h"
 
-/* Read the policies that pools name. 0, or -1. */
-int pool_open(struct daemon *daemon, struct err *err);
 /* End what another daemon built, and build what is missing. */
 void pool_fill(struct daemon *daemon);
+/* Others take the place of all that nobody has yet: the configuration is
+ * another one. */
+void pool_begin_anew(struct daemon *daemon);
 /* One that is as request wants it, now its owner's; NULL: there is none. */
 struct entry *pool_take(struct daemon *daemon,
 			const struct sandbox_request *request, uid_t owner);

@@ -530,6 +530,12 @@ size_t ready_count(const struct daemon *daemon)
 
 /* ---- begin and end ---- */
 
+void ready_begin_anew(struct daemon *daemon)
+{
+	for (size_t i = 0; i < HOST_READY_MAX; i++)
+		drop(daemon, &daemon->ready->kinds[i]);
+}
+
 int ready_open(struct daemon *daemon, struct err *err)
 {
 	daemon->ready = calloc(1, sizeof(*daemon->ready));

@@ -11,20 +11,18 @@
 
 #include "common/cleanup.h"
 #include "common/digest.h"
-#include "common/file.h"
 #include "common/log.h"
 #include "sandbox-host/daemon/daemon.h"
 #include "sandbox-host/daemon/isolate.h"
 
-#define PROGRAM	       "sallyport-api"
-#define TOKEN_FILE     "api.key"
-#define NOBODY	       65534
-#define BACKLOG	       1024
-#define RESTART_MS     1000
-#define BIND_TRIES     40 /* an API that was left ends with its daemon */
-#define BIND_WAIT_NS   (100L * 1000 * 1000)
-#define BORN_FDS_MAX   (2 + API_LISTENERS_MAX)
-#define POLICIES_ARENA (8 * 1024 * 1024)
+#define PROGRAM	     "sallyport-api"
+#define TOKEN_FILE   "api.key"
+#define NOBODY	     65534
+#define BACKLOG	     1024
+#define RESTART_MS   1000
+#define BIND_TRIES   40 /* an API that was left ends with its daemon */
+#define BIND_WAIT_NS (100L * 1000 * 1000)
+#define BORN_FDS_MAX (2 + API_LISTENERS_MAX)
 
 /* ---- its sockets ---- */
 
@@ -63,8 +61,8 @@ static int listen_on(const struct api_address *item, struct err *err)
 /* ---- what it is told ---- */
 
 /* Made once: tokens go on to hold when all of us was started again. */
-static int read_token_key(struct daemon *daemon, uint8_t key[API_TOKEN_BYTES],
-			  struct err *err)
+static int read_token_key(const struct daemon *daemon,
+			  uint8_t key[API_TOKEN_BYTES], struct err *err)
 {
 	auto_fd int fd =
 		openat(daemon->run_dir, TOKEN_FILE,
@@ -87,54 +85,24 @@ static int read_token_key(struct daemon *daemon, uint8_t key[API_TOKEN_BYTES],
 	return 0;
 }
 
-static int read_policy(struct arena *arena, const struct api_policy_file *file,
-		       struct api_policy *policy, struct err *err)
+bool serve_api_knows(const struct daemon *daemon, struct bytes policy)
 {
-	auto_type(buf_release) struct buf text;
-
-	buf_init(&text, POLICY_TEXT_MAX);
-	if (file_read_path(file->path, &text, err) < 0)
-		return -1;
-	policy->name = file->name;
-	policy->text = arena_copy(arena, buf_view(&text));
-	return policy->text.len == buf_len(&text)
-		       ? 0
-		       : err_set(err, ERR_TOO_LARGE, "no memory");
-}
-
-static int load_policies(struct serve_api *serve, const struct host_api *said,
-			 struct err *err)
-{
-	arena_release(&serve->arena);
-	arena_init(&serve->arena, POLICIES_ARENA);
-	serve->policy_count = 0;
-	while (serve->policy_count < said->policies_count) {
-		size_t i = serve->policy_count;
-
-		if (read_policy(&serve->arena, &said->policies[i],
-				&serve->policies[i], err) < 0)
-			return -1;
-		serve->policy_count++;
-	}
-	return 0;
-}
-
-bool serve_api_knows(const struct serve_api *serve, struct bytes policy)
-{
+	const struct host_api *said = &daemon->config.api;
 	bool is_known = policy.len == 0;
 
-	for (size_t i = 0; i < serve->policy_count; i++)
-		is_known |= bytes_equal(serve->policies[i].text, policy);
+	for (size_t i = 0; i < said->policies_count; i++)
+		is_known |= bytes_equal(said->policies[i].text, policy);
 	return is_known;
 }
 
-static int seal_config(struct daemon *daemon, struct err *err)
+int serve_api_seal(const struct daemon *daemon,
+		   const struct host_config *config, struct err *err)
 {
-	const struct host_api *said = &daemon->config.api;
-	struct serve_api *serve = &daemon->api;
+	const struct host_api *said = &config->api;
 	struct text_item addresses[API_LISTENERS_MAX];
+	struct api_policy policies[API_POLICIES_MAX];
 	uint8_t key[API_TOKEN_BYTES] = {0};
-	struct api_config config = {
+	struct api_config sealed = {
 		.token_key = bytes_from(key, sizeof(key)),
 		.uid = geteuid() == 0 ? NOBODY : 0,
 		.has_tls = said->certificate != NULL,
@@ -142,16 +110,32 @@ static int seal_config(struct daemon *daemon, struct err *err)
 		.addresses_count = said->listen_count,
 		.keys = said->keys,
 		.keys_count = said->keys_count,
-		.policies = serve->policies,
+		.policies = policies,
 		.policies_count = said->policies_count,
 	};
 
-	if (load_policies(serve, said, err) < 0 ||
-	    read_token_key(daemon, key, err) < 0)
+	if (read_token_key(daemon, key, err) < 0)
 		return -1;
 	for (size_t i = 0; i < said->listen_count; i++)
 		addresses[i].text = said->listen[i].text;
-	return api_config_seal(&config, err);
+	for (size_t i = 0; i < said->policies_count; i++)
+		policies[i] = (struct api_policy){said->policies[i].name,
+						  said->policies[i].text};
+	return api_config_seal(&sealed, err);
+}
+
+void serve_api_tell(struct daemon *daemon, int sealed)
+{
+	const struct wire_empty empty = {0};
+	struct err err;
+
+	if (!daemon->api.asker ||
+	    rpc_tell(daemon->api.asker->rpc, MSG_API_CONFIG, &wire_empty_schema,
+		     &empty, sealed, &err) == 0)
+		return;
+	/* It begins anew with the new one. */
+	log_error("the API could not be told: %s", err.text);
+	(void)kill(daemon->api.pid, SIGKILL);
 }
 
 /* ---- its process ---- */
@@ -185,7 +169,7 @@ static int start(struct daemon *daemon, struct err *err)
 {
 	struct serve_api *serve = &daemon->api;
 	int fds[BORN_FDS_MAX], ends[2];
-	auto_fd int config = seal_config(daemon, err);
+	auto_fd int config = serve_api_seal(daemon, &daemon->config, err);
 	auto_fd int theirs = -1;
 	size_t count = 0;
 
@@ -265,6 +249,4 @@ void serve_api_close(struct daemon *daemon)
 	for (size_t i = 0; i < serve->socket_count; i++)
 		(void)close(serve->sockets[i]);
 	serve->socket_count = 0;
-	arena_release(&serve->arena);
-	serve->policy_count = 0;
 }

@@ -7,12 +7,12 @@
 
 #include <sys/types.h>
 
-#include "common/arena.h"
 #include "common/err.h"
 #include "sandbox-host/flow/api_config.h"
 
 struct asker;
 struct daemon;
+struct host_config;
 struct io_timer;
 
 struct serve_api {
@@ -21,9 +21,6 @@ struct serve_api {
 	pid_t pid;
 	struct asker *asker; /* its channel; NULL: it is not there */
 	struct io_timer *restart;
-	struct arena arena;			      /* of policies */
-	struct api_policy policies[API_POLICIES_MAX]; /* as it was told */
-	size_t policy_count;
 };
 
 /* Listen and start it, where host.yaml says so. 0, or -1. */
@@ -31,7 +28,13 @@ int serve_api_open(struct daemon *daemon, struct err *err);
 /* Its channel is gone, and it with it: start another. */
 void serve_api_ended(struct daemon *daemon);
 /* Is it empty, or one of those that host.yaml lets a request name? */
-bool serve_api_knows(const struct serve_api *serve, struct bytes policy);
+bool serve_api_knows(const struct daemon *daemon, struct bytes policy);
+/* What the process gets of a configuration, in sealed memory. A descriptor,
+ * or -1. */
+int serve_api_seal(const struct daemon *daemon,
+		   const struct host_config *config, struct err *err);
+/* Tell it of keys and policies that hold from now on. */
+void serve_api_tell(struct daemon *daemon, int sealed);
 void serve_api_close(struct daemon *daemon);
 
 /* ---- serve_tls.c ---- */

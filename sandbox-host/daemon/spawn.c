@@ -143,6 +143,9 @@ _Noreturn static void become_supervisor(const struct entry *entry,
 		argv[count++] = "--ahead";
 	else if (entry->is_pooled)
 		argv[count++] = "--pooled";
+	/* It finds the gateway as the command line does. */
+	if (config->gateway)
+		(void)setenv("SALLYPORT_RUN", config->gateway, 1);
 	/* Commands have the limit that was made for them. */
 	(void)setrlimit(RLIMIT_NOFILE, &daemon->files);
 	/* Its own session: what ends us does not end it. */

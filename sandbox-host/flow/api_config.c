@@ -49,9 +49,9 @@ int api_config_open(int fd, struct api_memory *memory,
 		    struct api_config *config, struct err *err)
 {
 	*memory = (struct api_memory){0};
+	arena_init(&memory->arena, API_CONFIG_MAX);
 	if (wire_memfd_map(fd, API_CONFIG_MAX, &memory->mapping, err) < 0)
 		return -1;
-	arena_init(&memory->arena, API_CONFIG_MAX);
 	if (wire_decode(&api_config_schema, memory->mapping, &memory->arena,
 			config, err) < 0)
 		return -1;
@@ -62,4 +62,11 @@ int api_config_open(int fd, struct api_memory *memory,
 			return err_set(err, ERR_INVALID,
 				       "an API key's hash is short");
 	return 0;
+}
+
+void api_memory_release(struct api_memory *memory)
+{
+	wire_memfd_unmap(memory->mapping);
+	arena_release(&memory->arena);
+	*memory = (struct api_memory){0};
 }

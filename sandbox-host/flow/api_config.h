@@ -49,8 +49,10 @@ struct api_memory {
 	struct bytes mapping;
 	struct arena arena;
 };
-/* Map and decode; fd stays the caller's. 0, or -1. */
+/* Map and decode; fd stays the caller's. 0, or -1; memory is to be released
+ * whatever comes of it. */
 int api_config_open(int fd, struct api_memory *memory,
 		    struct api_config *config, struct err *err);
+void api_memory_release(struct api_memory *memory);
 
 #endif

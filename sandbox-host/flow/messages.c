@@ -172,6 +172,15 @@ static const struct wire_field host_status_fields[] = {
 const struct wire_schema host_status_schema =
 	WIRE_SCHEMA("host-status", struct host_status, host_status_fields);
 
+static const struct wire_field host_reloaded_fields[] = {
+	WIRE_BOOL(struct host_reloaded, holds),
+	WIRE_TEXT(struct host_reloaded, taken, HOST_NAMES_MAX),
+	WIRE_TEXT(struct host_reloaded, why, HOST_MESSAGE_MAX),
+	WIRE_BYTES(struct host_reloaded, errors, HOST_REPORT_MAX),
+};
+const struct wire_schema host_reloaded_schema = WIRE_SCHEMA(
+	"host-reloaded", struct host_reloaded, host_reloaded_fields);
+
 static const struct wire_field supervisor_state_fields[] = {
 	WIRE_ENUM(struct supervisor_state, state, HOST_STATE_MAX),
 	WIRE_TEXT(struct supervisor_state, reason, HOST_REASON_MAX),

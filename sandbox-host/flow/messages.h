@@ -45,6 +45,9 @@ enum host_msg_type {
 	MSG_HOST_STATUS,  /* empty -> host_status */
 	MSG_HOST_METRICS = 325, /* host_ref -> host_metrics */
 	MSG_HOST_ISOLATE,	/* host_isolate -> host_sandbox, once it runs */
+	MSG_HOST_CONFIG,	/* empty -> empty + fd: what holds, sealed, as a
+				   text for people */
+	MSG_HOST_RELOAD,	/* empty -> host_reloaded */
 	MSG_HOST_IMAGES = 400,	/* empty -> host_images */
 	MSG_HOST_IMAGE_PULL,	/* host_name -> host_image, once there */
 	MSG_HOST_IMAGE_REMOVE,	/* host_name -> empty */
@@ -53,9 +56,11 @@ enum host_msg_type {
 	MSG_HOST_SNAPSHOT_SHOW, /* host_ref -> host_snapshot */
 	MSG_HOST_SNAPSHOT_REMOVE, /* host_ref -> empty */
 
-	/* sallyport-host -> sallyport-api, notification */
+	/* sallyport-host -> sallyport-api, notifications */
 	MSG_API_CERTIFICATE = 410, /* empty + fd: PEM, sealed: certificates and
 				      their key, from now on shown to clients */
+	MSG_API_CONFIG,		   /* empty + fd: api_config, sealed: its keys
+				      and policies hold from now on */
 
 	/* sallyport-host -> the supervisor of a sandbox, requests */
 	MSG_SUPERVISOR_SHOW = 330,    /* empty -> supervisor_state */

@@ -175,4 +175,16 @@ struct host_status {
 };
 extern const struct wire_schema host_status_schema;
 
+#define HOST_NAMES_MAX	1024
+#define HOST_REPORT_MAX 16384
+#define HOST_DUMP_MAX	(2 * 1024 * 1024) /* of MSG_HOST_CONFIG */
+/* host.yaml was read again. */
+struct host_reloaded {
+	bool holds;
+	struct bytes taken;  /* what differed: names of host.yaml */
+	struct bytes why;    /* it does not hold */
+	struct bytes errors; /* in their places, as people read them; cut */
+};
+extern const struct wire_schema host_reloaded_schema;
+
 #endif

@@ -663,19 +663,6 @@ def test_the_configuration_is_checked(tmp_path):
         assert says in done.stdout + done.stderr, (text, done.stderr)
 
 
-def test_a_hangup_checks_the_configuration_and_changes_nothing(host):
-    good = host.config.read_text()
-    for text, says in ((good, "is valid: it holds once"),
-                       ("{limits: {sandboxes: 0}}",
-                        "is not valid, and nothing changes")):
-        before = host.log().count(says)
-        host.config.write_text(text)
-        host.process.send_signal(signal.SIGHUP)
-        wait_until(lambda: host.log().count(says) > before)
-    host.config.write_text(good)
-    assert host.run("list").returncode == 0
-
-
 def test_the_states_are_printed_for_graphviz():
     text = subprocess.run([PROGRAM, "--dump-states"], text=True, check=True,
                           capture_output=True).stdout
