@@ -5,15 +5,16 @@
  *
  *	execd.c	 -> what is kept between requests; ping; metrics
  *	sse	 -> events of something that runs, to its client
- *	run	 -> a command whose output is such a stream, or background
+ *	run	 -> a command whose output is such a stream
+ *	background -> one that its sandbox keeps
  *	command	 -> /command
  *	session	 -> /session: a bash that keeps its state
  *	pty	 -> /pty: a terminal over a WebSocket
  *	code	 -> /code: Python that keeps its variables
  *	isolated -> /v1/isolated: sandboxes beside one, in its workspace
  *
- * A foreground command dies with its client; everything dies with this
- * process, as its channels do.
+ * A foreground command dies with its client. What runs in the background is
+ * the sandbox's; everything else dies with this process, as its channels do.
  */
 #ifndef SANDBOX_HOST_API_EXECD_H
 #define SANDBOX_HOST_API_EXECD_H
@@ -120,7 +121,6 @@ struct run_spec {
 	struct bytes text; /* to show */
 	struct exec_request request;
 	enum exec_input input;
-	bool is_background;
 	/* Of EXEC_REPORT: what came over descriptor 0, to be consumed. */
 	void (*on_report)(struct buf *report, void *owner);
 	/* It has ended, or never ran, or its client is gone: once. */
@@ -133,6 +133,31 @@ void run_begin(struct exchange *exchange, const struct run_spec *spec);
 
 /* How it is told: "-1" after a signal, else the exit code. */
 int run_exit_code(const struct exec_end *end);
+
+/* ---- execd_background.c ---- */
+
+/* Begin spec's text and request (in the exchange's arena), and answer with a
+ * stream that says which it is. */
+void background_run(struct exchange *exchange, const struct run_spec *spec);
+/* Answer with what is known of one (id: untrusted), with what it wrote, or
+ * once it was told to end. */
+void background_status(struct exchange *exchange, struct bytes id);
+void background_logs(struct exchange *exchange, struct bytes id);
+void background_stop(struct exchange *exchange, struct bytes id);
+
+/* ---- execd_command.c ---- */
+
+/* A command, to be shown. */
+struct command_shown {
+	struct bytes id;
+	const char *text;
+	bool is_running;
+	int exit_code; /* as it is told */
+	uint64_t started_ms, finished_ms;
+	const char *reason;
+};
+void command_reply(struct exchange *exchange,
+		   const struct command_shown *shown);
 
 /* ---- the areas (their routes: areas.h) ---- */
 

@@ -1,12 +1,7 @@
 /* /command: what runs with a shell, in the foreground or the background. */
-#include <stdio.h>
-
-#include "common/cleanup.h"
 #include "common/clock.h"
+#include "sandbox-host/api/api.h"
 #include "sandbox-host/api/execd.h"
-
-#define CURSOR_FIELD "EXECD-COMMANDS-TAIL-CURSOR"
-#define CURSOR_MAX   INT64_MAX
 
 /* ---- POST /command ---- */
 
@@ -29,11 +24,11 @@ static bool check_user(struct exchange *exchange, const json_t *body)
 }
 
 static bool take_command(struct exchange *exchange, const json_t *body,
-			 struct run_spec *spec)
+			 struct run_spec *spec, bool *is_background)
 {
 	return execd_text(exchange, body, "command", true, &spec->text) &&
 	       execd_cwd(exchange, body, &spec->request.cwd) &&
-	       execd_flag(exchange, body, "background", &spec->is_background) &&
+	       execd_flag(exchange, body, "background", is_background) &&
 	       execd_number(exchange, body, "timeout", EXECD_TIMEOUT_MAX,
 			    &spec->request.timeout_ms) &&
 	       execd_env(exchange, body, "envs", &spec->request) &&
@@ -44,35 +39,34 @@ static bool take_command(struct exchange *exchange, const json_t *body,
 static void post_command(struct exchange *exchange)
 {
 	struct run_spec spec = {.input = EXEC_NO_INPUT};
+	bool is_background = false;
 	json_t *body;
 
 	if (!execd_body(exchange, true, &body))
 		return;
-	if (take_command(exchange, body, &spec))
+	if (!take_command(exchange, body, &spec, &is_background))
+		;
+	else if (is_background)
+		background_run(exchange, &spec);
+	else
 		run_begin(exchange, &spec);
 	json_decref(body);
 }
 
 /* ---- those that are there ---- */
 
-/* NULL: answered. */
+/* One of the foreground. NULL: the sandbox may know it. */
 static struct command *find(struct exchange *exchange, struct bytes id)
 {
-	struct execd *execd = execd_of(exchange);
-	struct command *command;
+	struct execd *execd = exchange->api->execd;
 
-	if (!execd)
-		return NULL;
-	command = table_find(execd->commands, exchange->sandbox, id);
-	if (!command)
-		exchange_fail(exchange, 404, "CONTEXT_NOT_FOUND",
-			      "there is no such command");
-	return command;
+	return execd ? table_find(execd->commands, exchange->sandbox, id)
+		     : NULL;
 }
 
 static void delete_command(struct exchange *exchange)
 {
-	struct command *command;
+	const struct command *command;
 	struct bytes id;
 
 	if (!exchange_query(exchange, "id", &id) || id.len == 0) {
@@ -81,8 +75,10 @@ static void delete_command(struct exchange *exchange)
 		return;
 	}
 	command = find(exchange, id);
-	if (!command)
+	if (!command) {
+		background_stop(exchange, id);
 		return;
+	}
 	/* One that has ended meanwhile is as it was wanted. */
 	if (command->exec)
 		exec_client_stop(command->exec);
@@ -97,60 +93,53 @@ static void set_time(json_t *answer, const char *name, uint64_t time_ms)
 	(void)json_object_set_new(answer, name, json_string(text));
 }
 
+void command_reply(struct exchange *exchange, const struct command_shown *shown)
+{
+	json_t *answer =
+		json_pack("{s:s%,s:s,s:b}", "id", shown->id.data, shown->id.len,
+			  "content", shown->text, "running", shown->is_running);
+
+	set_time(answer, "started_at", shown->started_ms);
+	if (!shown->is_running) {
+		(void)json_object_set_new(answer, "exit_code",
+					  json_integer(shown->exit_code));
+		set_time(answer, "finished_at", shown->finished_ms);
+	}
+	if (shown->reason[0])
+		(void)json_object_set_new(answer, "error",
+					  json_string(shown->reason));
+	exchange_reply_json(exchange, 200, answer);
+}
+
 static void get_status(struct exchange *exchange)
 {
-	struct command *command = find(exchange, exchange->pieces[0]);
-	json_t *answer;
+	const struct command *command = find(exchange, exchange->pieces[0]);
+	struct command_shown shown;
 
-	if (!command)
+	if (!command) {
+		background_status(exchange, exchange->pieces[0]);
 		return;
-	answer = json_pack("{s:s,s:s,s:b}", "id", command->id, "content",
-			   command->text, "running", command->is_running);
-	set_time(answer, "started_at", command->started_ms);
-	if (!command->is_running) {
-		json_int_t code = run_exit_code(&command->end);
-
-		(void)json_object_set_new(answer, "exit_code",
-					  json_integer(code));
-		set_time(answer, "finished_at", command->finished_ms);
 	}
-	if (command->reason[0])
-		(void)json_object_set_new(answer, "error",
-					  json_string(command->reason));
-	exchange_reply_json(exchange, 200, answer);
+	shown = (struct command_shown){
+		.id = bytes_str(command->id),
+		.text = command->text,
+		.is_running = command->is_running,
+		.exit_code = run_exit_code(&command->end),
+		.started_ms = command->started_ms,
+		.finished_ms = command->finished_ms,
+		.reason = command->reason,
+	};
+	command_reply(exchange, &shown);
 }
 
 static void get_logs(struct exchange *exchange)
 {
-	struct command *command = find(exchange, exchange->pieces[0]);
-	auto_type(buf_release) struct buf text;
-	uint64_t cursor = 0;
-	struct bytes bytes;
-	char next[24];
-
-	if (!command ||
-	    !exchange_query_number(exchange, "cursor", CURSOR_MAX, &cursor))
-		return;
-	if (!command->is_background) {
+	if (find(exchange, exchange->pieces[0]))
 		exchange_fail(exchange, 400, "INVALID_REQUEST",
 			      "this command runs in the foreground: its output "
 			      "went to who asked for it");
-		return;
-	}
-	bytes = command_read(command, &cursor);
-	/* A character that is not all there yet comes with the next ones. */
-	if (command->is_running)
-		bytes.len = lines_whole_len(bytes);
-	buf_init(&text, 3 * (size_t)COMMAND_OUTPUT_MAX);
-	if (lines_add_text(bytes, &text) < 0) {
-		exchange_fail_memory(exchange);
-		return;
-	}
-	(void)snprintf(next, sizeof(next), "%llu",
-		       (unsigned long long)(cursor + bytes.len));
-	exchange_add_field(exchange, CURSOR_FIELD, bytes_str(next));
-	exchange_reply_bytes(exchange, 200, "text/plain; charset=utf-8",
-			     buf_view(&text));
+	else
+		background_logs(exchange, exchange->pieces[0]);
 }
 
 const struct route execd_command_routes[] = {

@@ -9,7 +9,7 @@
 struct run {
 	struct exchange *exchange;
 	struct run_spec spec;
-	struct command *command; /* NULL: it is not ours any more */
+	struct command *command; /* NULL: it never ran */
 	struct sse sse;
 	bool has_begun, has_ended;
 };
@@ -28,43 +28,7 @@ static void be_over(struct run *run)
 		on_over(run->spec.owner);
 }
 
-/* ---- in the background ---- */
-
-static void keep_output(struct command *command)
-{
-	for (int stream = 1; stream <= 2; stream++) {
-		struct buf *from = exec_client_out(command->exec, stream);
-
-		command_write(command, buf_view(from));
-		buf_clear(from);
-	}
-	exec_client_go_on(command->exec);
-}
-
-static void on_background(struct exec_client *client, enum exec_event event,
-			  void *owner)
-{
-	struct command *command = owner;
-
-	(void)client;
-	if (event == EXEC_OUTPUT || event == EXEC_ENDED)
-		keep_output(command);
-	if (event == EXEC_ENDED)
-		command_finish(command);
-}
-
-/* It goes on without the exchange. */
-static void leave(struct run *run)
-{
-	struct command *command = run->command;
-
-	run->command = NULL;
-	exec_client_set_owner(command->exec, on_background, command);
-	if (sse_begin(&run->sse, run->exchange, command->id) == 0)
-		sse_complete(&run->sse);
-}
-
-/* ---- in the foreground ---- */
+/* ---- while it runs ---- */
 
 static void tell_end(struct run *run)
 {
@@ -128,10 +92,7 @@ static void take_report(struct run *run, struct exec_client *client)
 static void on_started(struct run *run)
 {
 	run->has_begun = true;
-	if (run->spec.is_background)
-		leave(run);
-	else
-		(void)sse_begin(&run->sse, run->exchange, run->command->id);
+	(void)sse_begin(&run->sse, run->exchange, run->command->id);
 }
 
 static void on_event(struct exec_client *client, enum exec_event event,
@@ -201,8 +162,8 @@ void run_begin(struct exchange *exchange, const struct run_spec *spec)
 	exchange->task = run;
 	exchange->on_end = on_end;
 	exchange->on_room = on_room;
-	run->command = table_add(execd->commands, exchange->sandbox, spec->text,
-				 spec->is_background, &err);
+	run->command =
+		table_add(execd->commands, exchange->sandbox, spec->text, &err);
 	if (run->command)
 		exchange_channel(exchange, HOST_CHANNEL_EXEC, on_channel);
 	else

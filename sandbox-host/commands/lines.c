@@ -29,6 +29,12 @@ size_t lines_whole_len(struct bytes bytes)
 	return bytes.len - back;
 }
 
+size_t lines_shown_len(struct bytes text, size_t max)
+{
+	return text.len <= max ? text.len
+			       : lines_whole_len(bytes_slice(text, 0, max));
+}
+
 int lines_add_text(struct bytes bytes, struct buf *out)
 {
 	while (bytes.len > 0) {

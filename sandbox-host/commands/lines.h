@@ -28,4 +28,7 @@ int lines_add_text(struct bytes bytes, struct buf *out);
  * the last one may go on. */
 size_t lines_whole_len(struct bytes bytes);
 
+/* How much of text to show: at most max bytes, cut between two characters. */
+size_t lines_shown_len(struct bytes text, size_t max);
+
 #endif

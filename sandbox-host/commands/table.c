@@ -13,7 +13,6 @@
 struct table {
 	struct command *commands; /* the oldest first */
 	size_t count;
-	size_t output_len; /* of all of them */
 };
 
 struct table *table_new(void)
@@ -32,24 +31,13 @@ void table_free(struct table *table)
 	free(table);
 }
 
-static void drop_output(struct command *command, size_t len)
-{
-	if (len > buf_len(&command->output))
-		len = buf_len(&command->output);
-	buf_consume(&command->output, len);
-	command->output_start += len;
-	command->table->output_len -= len;
-}
-
 void command_drop(struct command *command)
 {
 	struct table *table = command->table;
 
-	drop_output(command, SIZE_MAX);
 	DL_DELETE(table->commands, command);
 	table->count--;
 	exec_client_free(command->exec);
-	buf_release(&command->output);
 	free(command->text);
 	free(command);
 }
@@ -121,18 +109,8 @@ static int make_room(struct table *table, struct bytes sandbox, struct err *err)
 	return 0;
 }
 
-/* Cut between two characters: it is shown as JSON. */
-static size_t shown_len(struct bytes text)
-{
-	return text.len <= COMMAND_TEXT_MAX
-		       ? text.len
-		       : lines_whole_len(
-				 bytes_slice(text, 0, COMMAND_TEXT_MAX));
-}
-
 struct command *table_add(struct table *table, struct bytes sandbox,
-			  struct bytes text, bool is_background,
-			  struct err *err)
+			  struct bytes text, struct err *err)
 {
 	char random[27];
 	struct command *command;
@@ -140,7 +118,7 @@ struct command *table_add(struct table *table, struct bytes sandbox,
 	assert(sandbox.len <= HOST_ID_MAX);
 	if (make_room(table, sandbox, err) < 0)
 		return NULL;
-	text.len = shown_len(text);
+	text.len = lines_shown_len(text, COMMAND_TEXT_MAX);
 	command = calloc(1, sizeof(*command));
 	if (command)
 		command->text = strndup((const char *)text.data, text.len);
@@ -150,10 +128,8 @@ struct command *table_add(struct table *table, struct bytes sandbox,
 		return NULL;
 	}
 	command->table = table;
-	command->is_background = is_background;
 	command->is_running = true;
 	command->started_ms = clock_wall_ms();
-	buf_init(&command->output, COMMAND_OUTPUT_MAX);
 	random_id(random);
 	(void)snprintf(command->id, sizeof(command->id), ID_PREFIX "%s",
 		       random);
@@ -204,61 +180,4 @@ void command_abandon(struct command *command, const char *reason)
 	command_finish(command);
 	command->end.is_lost = true;
 	(void)snprintf(command->reason, sizeof(command->reason), "%s", reason);
-}
-
-/* ---- output ---- */
-
-/* The oldest output of all goes first; that of commands that ended before
- * that of those that run. */
-static void bound_outputs(struct table *table)
-{
-	for (int running = 0; running < 2; running++) {
-		struct command *command;
-
-		DL_FOREACH(table->commands, command)
-		{
-			if (table->output_len <= COMMAND_OUTPUTS_MAX)
-				return;
-			if (command->is_running == (running == 1))
-				drop_output(command,
-					    table->output_len -
-						    COMMAND_OUTPUTS_MAX);
-		}
-	}
-}
-
-void command_write(struct command *command, struct bytes bytes)
-{
-	size_t room = buf_room(&command->output);
-
-	if (bytes.len > COMMAND_OUTPUT_MAX) {
-		size_t cut = bytes.len - COMMAND_OUTPUT_MAX;
-
-		drop_output(command, SIZE_MAX);
-		command->output_start += cut;
-		bytes = bytes_slice(bytes, cut, bytes.len);
-	} else if (bytes.len > room) {
-		drop_output(command, bytes.len - room);
-	}
-	/* Without memory it is lost, and its cursor goes on. */
-	if (buf_add(&command->output, bytes) == 0) {
-		command->table->output_len += bytes.len;
-	} else {
-		drop_output(command, SIZE_MAX);
-		command->output_start += bytes.len;
-	}
-	bound_outputs(command->table);
-}
-
-struct bytes command_read(const struct command *command, uint64_t *cursor)
-{
-	struct bytes view = buf_view(&command->output);
-	uint64_t end = command->output_start + view.len;
-
-	if (*cursor < command->output_start)
-		*cursor = command->output_start;
-	if (*cursor > end)
-		*cursor = end;
-	return bytes_slice(view, (size_t)(*cursor - command->output_start),
-			   view.len);
 }

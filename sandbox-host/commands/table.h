@@ -1,17 +1,13 @@
 /*
- * The commands that were asked for over HTTP, those that run and those that
- * have ended, until they are forgotten: which they were, how they ended, and
- * of those in the background the newest of what they wrote.
+ * The commands in the foreground that were asked for over HTTP, those that run
+ * and those that have ended, until they are forgotten: which they were, and
+ * how they ended. (Those in the background are their sandbox's: kept.h.)
  *
- *	command = table_add(table, sandbox, text, is_background, &err);
+ *	command = table_add(table, sandbox, text, &err);
  *	command_run(command, exec);		// takes it
- *	... command_write() ...
  *	command_finish(command);		// from the exec's last event
  *
- * One belongs to its sandbox: another one's id is unknown. What a command
- * writes has a cursor: the number of the byte, from the first one on. When it
- * is more than is kept, the oldest is gone, and a cursor in it means the
- * oldest byte there is.
+ * One belongs to its sandbox: another one's id is unknown.
  */
 #ifndef SANDBOX_HOST_COMMANDS_TABLE_H
 #define SANDBOX_HOST_COMMANDS_TABLE_H
@@ -22,8 +18,6 @@
 #define COMMANDS_ENDED_MAX   512  /* of one sandbox; the oldest go first */
 #define COMMANDS_MAX	     8192 /* of all; the oldest that ended go first */
 #define COMMAND_KEPT_MS	     (60ull * 60 * 1000)
-#define COMMAND_OUTPUT_MAX   (1024 * 1024)
-#define COMMAND_OUTPUTS_MAX  (64 * 1024 * 1024) /* of all of them */
 #define COMMAND_TEXT_MAX     4096
 #define COMMAND_ID_MAX	     32 /* "cmd-" and 26 base32 characters */
 
@@ -34,15 +28,12 @@ struct command {
 	char id[COMMAND_ID_MAX + 1];
 	char sandbox[HOST_ID_MAX + 1];
 	char *text; /* what was asked for, cut */
-	bool is_background;
 	bool is_running;
 	struct exec_client *exec; /* NULL: none yet, or none any more */
 	struct exec_end end;	  /* of one that ended; reason is below */
 	char reason[HOST_MESSAGE_MAX + 1];
 	uint64_t started_ms, finished_ms; /* wall clock */
 	uint64_t forget_ms;		  /* monotonic */
-	struct buf output;
-	uint64_t output_start; /* the cursor of its first byte */
 	struct command *next, *prev;
 };
 
@@ -54,8 +45,7 @@ void table_free(struct table *table);
 /* A new one, which counts as running until command_finish(). NULL with
  * ERR_TOO_LARGE: more than COMMANDS_RUNNING_MAX or COMMANDS_MAX would run. */
 struct command *table_add(struct table *table, struct bytes sandbox,
-			  struct bytes text, bool is_background,
-			  struct err *err);
+			  struct bytes text, struct err *err);
 /* NULL: there is none, or it is another sandbox's. */
 struct command *table_find(struct table *table, struct bytes sandbox,
 			   struct bytes id);
@@ -68,11 +58,5 @@ void command_finish(struct command *command);
 void command_abandon(struct command *command, const char *reason);
 /* Forget it as if it had never been; its exec is freed. */
 void command_drop(struct command *command);
-
-/* Keep what it wrote. */
-void command_write(struct command *command, struct bytes bytes);
-/* What is kept from *cursor on, which becomes where it begins. Valid until
- * the next call that writes. */
-struct bytes command_read(const struct command *command, uint64_t *cursor);
 
 #endif

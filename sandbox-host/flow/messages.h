@@ -17,6 +17,7 @@
 #define SANDBOX_HOST_FLOW_MESSAGES_H
 
 #include "common/rpc.h"
+#include "sandbox-host/flow/messages_background.h"
 #include "sandbox-host/flow/messages_egress.h"
 #include "sandbox-host/flow/messages_files.h"
 #include "sandbox-host/flow/messages_host.h"
@@ -89,8 +90,19 @@ enum host_msg_type {
 	MSG_EXEC_START,	 /* empty + fd: exec_request -> exec_started, with the
 			    pty's master when it has one */
 	MSG_EXEC_SIGNAL, /* exec_signal -> empty */
+	MSG_EXEC_KEEP = 354, /* exec_keep -> background_ref, before START: it
+				will go on without the channel, and what it
+				writes is kept; no MSG_EXEC_STDIO then */
 	/* a supervisor -> the asker, notification */
-	MSG_EXEC_ENDED, /* exec_ended: its last word on this channel */
+	MSG_EXEC_ENDED = 353, /* exec_ended: its last word on this channel */
+
+	/* the API -> a supervisor, on a channel for it, requests */
+	MSG_BACKGROUND_SHOW = 355, /* background_ref -> background_state */
+	MSG_BACKGROUND_READ, /* background_from -> background_output + fd: the
+				bytes, sealed; none where there are none */
+	MSG_BACKGROUND_STOP, /* background_ref -> empty: SIGTERM for its group,
+				and SIGKILL when that does not end it; also
+				where it has ended */
 
 	/* the API -> a supervisor, on a channel for it, requests */
 	MSG_EGRESS_SHOW = 360, /* empty -> egress_answer + fd: the policy */

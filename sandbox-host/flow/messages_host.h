@@ -101,8 +101,9 @@ extern const struct wire_schema host_patch_schema;
 enum host_channel_kind {
 	HOST_CHANNEL_EXEC,  /* MSG_EXEC_*: one command */
 	HOST_CHANNEL_AGENT, /* served inside, under the command's confinement */
-	HOST_CHANNEL_EGRESS,  /* MSG_EGRESS_*: what the session may reach */
-	HOST_CHANNEL_CHANGES, /* MSG_CHANGES_*: of an isolated session */
+	HOST_CHANNEL_EGRESS,	 /* MSG_EGRESS_*: what the session may reach */
+	HOST_CHANNEL_CHANGES,	 /* MSG_CHANGES_*: of an isolated session */
+	HOST_CHANNEL_BACKGROUND, /* MSG_BACKGROUND_*: commands in it */
 	HOST_CHANNEL_KIND_MAX
 };
 struct host_channel {

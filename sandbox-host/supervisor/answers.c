@@ -6,7 +6,7 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "sandbox-host/supervisor/ahead.h"
-#include "sandbox-host/supervisor/parts.h"
+#include "sandbox-host/supervisor/background.h"
 
 #define PERMIT_RATE 500 /* a second */
 
@@ -98,6 +98,33 @@ static void answer_renew(struct rpc_ticket ticket, const void *message, int *fd,
 
 /* ---- channels ---- */
 
+/* What it may reach is changed, and what it wrote is read, while it rests,
+ * too. */
+static bool is_open(const struct supervisor *supervisor, uint8_t kind)
+{
+	enum host_state state = supervisor->state;
+
+	return (kind == HOST_CHANNEL_EGRESS && state == HOST_PAUSED) ||
+	       (kind == HOST_CHANNEL_BACKGROUND &&
+		(state == HOST_PAUSING || state == HOST_PAUSED ||
+		 state == HOST_RESUMING));
+}
+
+static int open_channel(struct supervisor *supervisor, uint8_t kind,
+			struct err *err)
+{
+	switch (kind) {
+	case HOST_CHANNEL_CHANGES:
+		return changes_open(supervisor, err);
+	case HOST_CHANNEL_EGRESS:
+		return egress_open(supervisor, err);
+	case HOST_CHANNEL_BACKGROUND:
+		return background_open(supervisor, err);
+	default:
+		return exec_open(supervisor, err);
+	}
+}
+
 static void answer_channel(struct rpc_ticket ticket, const void *message,
 			   int *fd, void *owner)
 {
@@ -107,9 +134,7 @@ static void answer_channel(struct rpc_ticket ticket, const void *message,
 	struct err err;
 
 	(void)fd;
-	/* What it may reach is changed while it rests, too. */
-	if ((wanted->kind != HOST_CHANNEL_EGRESS ||
-	     supervisor->state != HOST_PAUSED) &&
+	if (!is_open(supervisor, wanted->kind) &&
 	    !is_in(supervisor, HOST_RUNNING, ticket))
 		return;
 	if (wanted->kind == HOST_CHANNEL_AGENT) {
@@ -123,12 +148,7 @@ static void answer_channel(struct rpc_ticket ticket, const void *message,
 			   "alone: no changes of its own are kept");
 		return;
 	}
-	if (wanted->kind == HOST_CHANNEL_CHANGES)
-		channel = changes_open(supervisor, &err);
-	else
-		channel = wanted->kind == HOST_CHANNEL_EGRESS
-				  ? egress_open(supervisor, &err)
-				  : exec_open(supervisor, &err);
+	channel = open_channel(supervisor, wanted->kind, &err);
 	if (channel < 0)
 		rpc_refuse(ticket, HOST_REFUSED_FULL, "%s", err.text);
 	else

@@ -7,11 +7,12 @@
 #include <utlist.h>
 
 #include "common/cleanup.h"
-#include "sandbox-host/supervisor/parts.h"
+#include "sandbox-host/supervisor/background.h"
 
 #define TIMEOUT_MAX_MS UINT32_MAX
 #define PERMIT_RATE    200 /* a second: signals */
 #define KILL_AGAIN_MS  50
+#define KILL_AFTER_MS  3000 /* after SIGTERM */
 
 /* One command, from its channel to its end. */
 struct exec {
@@ -20,7 +21,8 @@ struct exec {
 	bool is_entrypoint;
 	bool is_of_image; /* and that is the image's own */
 	bool is_detached;
-	bool timed_out;
+	bool timed_out, was_stopped;
+	struct runner *runner; /* in the background; NULL: it is not */
 	int stdio[3];
 	struct ask *ask;	  /* a person is asked about it; NULL */
 	int request;		  /* meanwhile: what is to run; -1 */
@@ -71,6 +73,8 @@ static void free_exec(struct exec *exec)
 	DL_DELETE(supervisor->execs, exec);
 	supervisor->exec_count--;
 	close_stdio(exec);
+	if (exec->runner)
+		background_drop(exec->runner);
 	ask_drop(exec->ask);
 	if (exec->request >= 0)
 		(void)close(exec->request);
@@ -131,7 +135,7 @@ static void on_timeout(void *owner)
 {
 	struct exec *exec = owner;
 
-	exec->timed_out = true;
+	exec->timed_out = exec->timed_out || !exec->was_stopped;
 	if (exec->pid == 0 ||
 	    service_signal(exec->supervisor->sandbox, exec->pid, SIGKILL, true,
 			   NULL) == 0)
@@ -141,6 +145,29 @@ static void on_timeout(void *owner)
 			io_timer_new(exec->supervisor->loop, on_timeout, exec);
 	if (exec->timer)
 		io_timer_set(exec->timer, KILL_AGAIN_MS);
+}
+
+/* It is killed as soon as it runs, where it does not yet. */
+void exec_stop(struct exec *exec)
+{
+	if (exec->pid > 0)
+		(void)service_signal(exec->supervisor->sandbox, exec->pid,
+				     SIGTERM, true, NULL);
+	if (!exec->timer)
+		exec->timer =
+			io_timer_new(exec->supervisor->loop, on_timeout, exec);
+	exec->was_stopped = true;
+	if (exec->timer)
+		io_timer_set(exec->timer, KILL_AFTER_MS);
+}
+
+static bool is_wanted(const struct exec *exec)
+{
+	/* Nobody has heard which one it is: it could not be stopped. */
+	bool is_unknown = exec->runner && !exec->rpc;
+
+	return exec->rpc || exec->is_entrypoint ||
+	       (exec->is_detached && !is_unknown);
 }
 
 static void on_started(struct exec *exec, struct service_word *word)
@@ -154,8 +181,7 @@ static void on_started(struct exec *exec, struct service_word *word)
 			  word->fd);
 	exec->ticket = (struct rpc_ticket){0};
 	/* Its time is over, or nobody waits for it: closed meanwhile. */
-	if (exec->timed_out ||
-	    (!exec->rpc && !exec->is_entrypoint && !exec->is_detached))
+	if (exec->timed_out || !is_wanted(exec))
 		on_timeout(exec);
 }
 
@@ -180,15 +206,18 @@ static void on_ended(struct exec *exec, const struct service_word *word)
 {
 	bool has_failed = exec->failure.code != ERR_NONE;
 	int exit_code = has_failed ? exec->failure_code : word->exit_code;
+	const char *reason = exec->timed_out ? "timeout" : "";
 
 	if (exec->is_entrypoint) {
 		entrypoint_ended(exec, exit_code);
 		return;
 	}
-	tell_ended(exec, exit_code, word->signal,
-		   has_failed	     ? exec->failure.text
-		   : exec->timed_out ? "timeout"
-				     : "");
+	if (has_failed)
+		reason = exec->failure.text;
+	tell_ended(exec, exit_code, word->signal, reason);
+	if (exec->runner)
+		background_end(exec->runner, exit_code, word->signal, reason);
+	exec->runner = NULL;
 	free_exec(exec);
 }
 
@@ -252,10 +281,15 @@ static int start(struct exec *exec, int fd, const struct exec_request *request,
 {
 	struct supervisor *supervisor = exec->supervisor;
 
+	if (exec->runner && request->has_terminal)
+		return err_set(err, ERR_INVALID,
+			       "one in the background has no terminal");
+	if (exec->runner && background_pipe(exec->runner, exec->stdio, err) < 0)
+		return -1;
 	if (open_null(exec, err) < 0 ||
 	    set_timeout(exec, request->timeout_ms, err) < 0)
 		return -1;
-	exec->is_detached = request->is_detached;
+	exec->is_detached = request->is_detached || exec->runner;
 	exec->waiting = inside_wait(supervisor, on_word, exec);
 	if (!exec->waiting)
 		return err_set(err, ERR_TOO_LARGE, "too many commands");
@@ -280,6 +314,11 @@ static void not_run(struct exec *exec, enum host_refusal code,
 	if (exec->timer)
 		io_timer_free(exec->timer);
 	exec->timer = NULL;
+	if (!exec->runner)
+		return;
+	background_drop(exec->runner);
+	exec->runner = NULL;
+	close_stdio(exec);
 }
 
 static enum host_refusal code_of(const struct err *err)
@@ -382,6 +421,30 @@ static void answer_stdio(struct rpc_ticket ticket, const void *message, int *fd,
 	exec->stdio[stdio->which] = take_fd(fd);
 }
 
+static void answer_keep(struct rpc_ticket ticket, const void *message, int *fd,
+			void *owner)
+{
+	const struct exec_keep *keep = message;
+	struct exec *exec = owner;
+	struct background_ref ref;
+	struct err err;
+
+	(void)fd;
+	if (exec->waiting || exec->ask || exec->runner) {
+		rpc_refuse(ticket, HOST_REFUSED_STATE,
+			   "a channel is for one command");
+		return;
+	}
+	exec->runner =
+		background_begin(exec->supervisor, exec, keep->text, &err);
+	if (!exec->runner) {
+		rpc_refuse(ticket, HOST_REFUSED_FULL, "%s", err.text);
+		return;
+	}
+	ref.id = bytes_str(background_id(exec->runner));
+	rpc_reply(ticket, &background_ref_schema, &ref, -1);
+}
+
 static void answer_start(struct rpc_ticket ticket, const void *message, int *fd,
 			 void *owner)
 {
@@ -432,6 +495,7 @@ static void answer_signal(struct rpc_ticket ticket, const void *message,
 
 static const struct rpc_permit permits[] = {
 	{MSG_EXEC_STDIO, &exec_stdio_schema, answer_stdio, true, 0},
+	{MSG_EXEC_KEEP, &exec_keep_schema, answer_keep, false, 0},
 	{MSG_EXEC_START, &wire_empty_schema, answer_start, true, 0},
 	{MSG_EXEC_SIGNAL, &exec_signal_schema, answer_signal, false,
 	 PERMIT_RATE},
@@ -481,24 +545,6 @@ int exec_open(struct supervisor *supervisor, struct err *err)
 	return -1;
 }
 
-/* The request's words, or else the image's; none where it is another's. */
-static struct exec_request entrypoint_of(const struct supervisor *supervisor)
-{
-	const struct sandbox_request *request = &supervisor->request;
-	const struct image_settings *image = &supervisor->image.says;
-
-	if (supervisor->options.is_ahead)
-		return (struct exec_request){0};
-	if (request->entrypoint_count > 0)
-		return (struct exec_request){.argv = request->entrypoint,
-					     .argv_count =
-						     request->entrypoint_count};
-	if (request->is_isolated)
-		return (struct exec_request){0};
-	return (struct exec_request){.argv = image->entrypoint,
-				     .argv_count = image->entrypoint_count};
-}
-
 static int give_output(struct exec *exec, struct err *err)
 {
 	auto_fd int output = output_open(exec->supervisor, err);
@@ -515,7 +561,7 @@ static int give_output(struct exec *exec, struct err *err)
 
 int exec_entrypoint(struct supervisor *supervisor, struct err *err)
 {
-	const struct exec_request request = entrypoint_of(supervisor);
+	const struct exec_request request = image_entrypoint(supervisor);
 	auto_fd int sealed = -1;
 	enum host_refusal code;
 	struct exec *exec;

@@ -162,3 +162,20 @@ int image_spec(struct supervisor *supervisor, struct sandbox_spec *spec,
 		return -1;
 	return note_user(supervisor, err);
 }
+
+struct exec_request image_entrypoint(const struct supervisor *supervisor)
+{
+	const struct sandbox_request *request = &supervisor->request;
+	const struct image_settings *image = &supervisor->image.says;
+
+	if (supervisor->options.is_ahead)
+		return (struct exec_request){0};
+	if (request->entrypoint_count > 0)
+		return (struct exec_request){.argv = request->entrypoint,
+					     .argv_count =
+						     request->entrypoint_count};
+	if (request->is_isolated)
+		return (struct exec_request){0};
+	return (struct exec_request){.argv = image->entrypoint,
+				     .argv_count = image->entrypoint_count};
+}

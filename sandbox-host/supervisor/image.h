@@ -31,5 +31,8 @@ int image_spec(struct supervisor *supervisor, struct sandbox_spec *spec,
 	       struct err *err);
 /* Put what was noted among the events: the daemon hears it. */
 void image_tell(struct supervisor *supervisor);
+/* What the sandbox begins with: the request's words, or else the image's; none
+ * where it is another's. Borrows. */
+struct exec_request image_entrypoint(const struct supervisor *supervisor);
 
 #endif

@@ -7,7 +7,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "sandbox-host/supervisor/ahead.h"
-#include "sandbox-host/supervisor/parts.h"
+#include "sandbox-host/supervisor/background.h"
 
 #define TIMER_MAX_MS (24u * 3600 * 1000)
 
@@ -289,6 +289,7 @@ static void end_sandbox(struct supervisor *supervisor, const char *reason)
 	sandbox_free(supervisor->sandbox);
 	supervisor->sandbox = NULL;
 	exec_end_all(supervisor, reason);
+	background_close_all(supervisor);
 	ports_close(supervisor);
 	egress_close_all(supervisor);
 	output_close(supervisor);

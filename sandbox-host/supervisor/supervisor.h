@@ -10,6 +10,7 @@
  *	answers -> what the daemon asks
  *	inside  -> words of process 1, to whoever waits for them
  *	exec    -> commands, each with a channel to who asked for it
+ *	background -> those that go on without who asked, and what they write
  *	admit   -> those that the policy lets run
  *	ask     -> a person, about those that it leaves to one
  *	isolate -> another sandbox beside this one, in its workspace
@@ -75,6 +76,7 @@ struct waiting {
 
 struct again;
 struct away;
+struct background;
 struct changes_channel;
 struct commit;
 struct egress;
@@ -135,15 +137,14 @@ struct supervisor {
 	uint64_t time_end_ms; /* monotonic: `limits.time` is over; 0: none */
 	struct io_timer *expiry;
 	struct io_timer *rest_timer;
-	uint64_t rest_until_ms; /* monotonic */
-	uint64_t rest_again_ms; /* monotonic: when to try it anew */
-	unsigned rest_wait_ms;	/* until then */
+	uint64_t rest_until_ms, rest_again_ms; /* monotonic: the end of it, and
+						the next try */
+	unsigned rest_wait_ms;		       /* until then */
 	struct rpc_ticket rest_ticket;
 
 	/* egress */
 	struct egress *egresses;
 	size_t egress_count;
-
 	/* changes, of an isolated session */
 	struct changes_channel *changes_channel; /* one at a time */
 	struct commit *commit; /* wanted when it ends; NULL: none is */
@@ -159,13 +160,12 @@ struct supervisor {
 	uint32_t last_serial;
 
 	struct exec *execs;
-	size_t exec_count;
-	size_t ask_count;
+	size_t exec_count, ask_count;
+	struct background *background; /* NULL: nothing was kept yet */
 	char ask_key[27]; /* of what is not shown (admit.c); empty yet */
 	struct port *ports;
-	size_t port_count;
 	struct relay *relays;
-	size_t relay_count;
+	size_t port_count, relay_count;
 
 	/* metrics: last asked for (0: never), and what was used by then */
 	uint64_t metrics_ms, metrics_cpu_ms;

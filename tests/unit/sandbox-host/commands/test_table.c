@@ -31,7 +31,7 @@ static struct command *add(struct table *table, struct bytes sandbox)
 {
 	struct err err;
 
-	return table_add(table, sandbox, bytes_str("sleep 1"), true, &err);
+	return table_add(table, sandbox, bytes_str("sleep 1"), &err);
 }
 
 static void a_command_is_known_in_its_own_sandbox_alone(void **state)
@@ -58,7 +58,7 @@ static void so_many_run_in_a_sandbox_and_no_more(void **state)
 		last = add(*state, ONE);
 		assert_non_null(last);
 	}
-	assert_null(table_add(*state, ONE, bytes_str("x"), false, &err));
+	assert_null(table_add(*state, ONE, bytes_str("x"), &err));
 	assert_int_equal(err.code, ERR_TOO_LARGE);
 	assert_non_null(add(*state, TWO));
 	command_finish(last);
@@ -116,85 +116,13 @@ static void a_long_text_is_cut_between_two_characters(void **state)
 
 	memset(text, 'x', sizeof(text));
 	memcpy(text + COMMAND_TEXT_MAX - 1, "\xc3\xa9", 2);
-	command = table_add(*state, ONE, bytes_from(text, sizeof(text)), false,
-			    &err);
+	command = table_add(*state, ONE, bytes_from(text, sizeof(text)), &err);
 	assert_non_null(command);
 	assert_int_equal(strlen(command->text), COMMAND_TEXT_MAX - 1);
 	memset(text, 'x', sizeof(text));
-	command = table_add(*state, ONE, bytes_from(text, sizeof(text)), false,
-			    &err);
+	command = table_add(*state, ONE, bytes_from(text, sizeof(text)), &err);
 	assert_non_null(command);
 	assert_int_equal(strlen(command->text), COMMAND_TEXT_MAX);
-}
-
-static void output_is_read_from_a_cursor_on(void **state)
-{
-	static const struct {
-		uint64_t cursor, begin;
-		const char *text;
-	} cases[] = {
-		{0, 0, "one\ntwo\n"},
-		{4, 4, "two\n"},
-		{8, 8, ""},
-		{99, 8, ""},
-	};
-	struct command *command = add(*state, ONE);
-
-	assert_non_null(command);
-	command_write(command, bytes_str("one\n"));
-	command_write(command, bytes_str("two\n"));
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		uint64_t cursor = cases[i].cursor;
-		struct bytes text = command_read(command, &cursor);
-
-		assert_true(bytes_is(text, cases[i].text));
-		assert_int_equal(cursor, cases[i].begin);
-	}
-}
-
-static void of_much_output_the_newest_is_kept(void **state)
-{
-	auto_free uint8_t *block = calloc(1, COMMAND_OUTPUT_MAX + 3);
-	struct command *command = add(*state, ONE);
-	uint64_t cursor = 0;
-
-	assert_non_null(block);
-	assert_non_null(command);
-	command_write(command, bytes_from(block, COMMAND_OUTPUT_MAX - 1));
-	command_write(command, bytes_str("abc"));
-	assert_int_equal(command_read(command, &cursor).len,
-			 COMMAND_OUTPUT_MAX);
-	assert_int_equal(cursor, 2);
-	command_write(command, bytes_from(block, COMMAND_OUTPUT_MAX + 3));
-	cursor = 0;
-	assert_int_equal(command_read(command, &cursor).len,
-			 COMMAND_OUTPUT_MAX);
-	assert_int_equal(cursor, 2 + 3 + COMMAND_OUTPUT_MAX);
-}
-
-static void all_outputs_together_are_bounded(void **state)
-{
-	const int many = COMMAND_OUTPUTS_MAX / COMMAND_OUTPUT_MAX;
-	auto_free uint8_t *block = calloc(1, COMMAND_OUTPUT_MAX);
-	struct command *running = add(*state, ONE);
-	struct command *ended = add(*state, ONE);
-	struct command *last = NULL;
-	uint64_t cursor = 0;
-
-	assert_non_null(block);
-	command_write(running, bytes_from(block, COMMAND_OUTPUT_MAX));
-	command_write(ended, bytes_from(block, COMMAND_OUTPUT_MAX));
-	command_finish(ended);
-	for (int i = 0; i < many - 1; i++) {
-		last = add(*state, TWO);
-		command_write(last, bytes_from(block, COMMAND_OUTPUT_MAX));
-	}
-	assert_int_equal(command_read(ended, &cursor).len, 0);
-	cursor = 0;
-	assert_int_equal(command_read(running, &cursor).len,
-			 COMMAND_OUTPUT_MAX);
-	cursor = 0;
-	assert_int_equal(command_read(last, &cursor).len, COMMAND_OUTPUT_MAX);
 }
 
 int main(void)
@@ -214,12 +142,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			a_long_text_is_cut_between_two_characters, set_up,
 			tear_down),
-		cmocka_unit_test_setup_teardown(output_is_read_from_a_cursor_on,
-						set_up, tear_down),
-		cmocka_unit_test_setup_teardown(
-			of_much_output_the_newest_is_kept, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(
-			all_outputs_together_are_bounded, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -65,6 +65,10 @@ static void requests_are_accepted_where_they_make_sense(void **state)
 
 		assert_int_equal(state_accepts(at, STATE_USE),
 				 at == HOST_RUNNING);
+		assert_int_equal(state_accepts(at, STATE_LOOK),
+				 at == HOST_RUNNING || at == HOST_PAUSING ||
+					 at == HOST_PAUSED ||
+					 at == HOST_RESUMING);
 		assert_int_equal(state_accepts(at, STATE_PAUSE),
 				 at == HOST_RUNNING);
 		assert_int_equal(state_accepts(at, STATE_RESUME),

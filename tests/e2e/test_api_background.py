@@ -1,0 +1,264 @@
+"""What runs in the background is its sandbox's: it outlives the process that
+serves the API, and the daemon, with all that is known of it."""
+import json
+import os
+import pathlib
+import signal
+
+import pytest
+from api import Api
+from execd import Execd
+from waiting import wait_until
+
+# Says something before and after the file `go` is there, and leaves `done`.
+WAITS = ("echo one; until [ -e go ]; do sleep 0.05; done; echo two >&2; "
+         "echo three; touch done; exit 4")
+
+
+@pytest.fixture(scope="module")
+def host(gateway, tmp_path_factory):
+    host = Api(gateway, tmp_path_factory.mktemp("background")).start()
+    yield host
+    host.stop()
+    host.check()
+
+
+def begin(execd, command, **more):
+    """Its id."""
+    events = list(execd.stream("/command", {
+        "command": command, "background": True, **more}))
+    assert [event["type"] for event in events] == [
+        "init", "ping", "execution_complete"]
+    return events[0]["text"]
+
+
+def status(execd, name):
+    return execd.json("GET", f"/command/status/{name}")
+
+
+def logs(execd, name, cursor=0):
+    """(text, next cursor)"""
+    code, fields, text = execd.ask(
+        "GET", f"/command/{name}/logs?cursor={cursor}")
+    assert code == 200, text
+    return text, int(fields["EXECD-COMMANDS-TAIL-CURSOR"])
+
+
+def wait_ended(execd, name):
+    wait_until(lambda: not status(execd, name)["running"])
+    return status(execd, name)
+
+
+def kill_api(host):
+    old, = host.api_pids()
+    os.kill(old, signal.SIGKILL)
+    wait_until(lambda: old not in host.api_pids())
+
+
+def stop_daemon(host):
+    host.process.send_signal(signal.SIGTERM)
+    assert host.process.wait(60) == 0
+
+
+ENDS = {
+    "the API is killed": kill_api,
+    "the daemon is killed": Api.kill,
+    "the daemon is stopped": stop_daemon,
+}
+
+
+def come_back(host):
+    if host.process.poll() is not None:
+        host.start()
+    wait_until(host.is_healthy)
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_command_goes_on_and_is_known_afterwards_when(host, end):
+    box = host.create("--workspace", "-")
+    execd = Execd(host, box)
+    name = begin(execd, WAITS)
+    over = begin(execd, "seq 400000; exit 7")
+    was_over = wait_ended(execd, over)
+    wait_until(lambda: logs(execd, name) == (b"one\n", 4))
+    was = status(execd, name)
+    work = pathlib.Path(host.show(box)["workspace"])
+    ENDS[end](host)
+    (work / "go").touch()
+    wait_until((work / "done").exists)
+    come_back(host)
+    now = wait_ended(execd, name)
+    assert now.pop("finished_at") >= was["started_at"]
+    assert now == {**was, "running": False, "exit_code": 4}
+    assert logs(execd, name) == (b"one\ntwo\nthree\n", 14)
+    assert logs(execd, name, 8) == (b"three\n", 14)
+    # What had ended before is as it was, all that is kept of it.
+    assert was_over["exit_code"] == 7 and status(execd, over) == was_over
+    text, cursor = logs(execd, over)
+    assert len(text) == 1024 * 1024 and text.endswith(b"\n400000\n")
+    assert cursor == sum(len(str(n)) + 1 for n in range(1, 400001))
+    host.ok("kill", box)
+
+
+def test_a_timeout_holds_without_a_daemon(host):
+    box = host.create("--workspace", "-")
+    execd = Execd(host, box)
+    name = begin(execd, "echo begun; sleep 75.5; echo no", timeout=2000)
+    supervisor = host.supervisors()[box]
+    host.kill()
+
+    def sleeps():
+        return any(b"75.5" in (path / "cmdline").read_bytes()
+                   for path in pathlib.Path("/proc").glob("[0-9]*")
+                   if path.name != str(supervisor) and is_there(path))
+    wait_until(lambda: not sleeps())
+    host.start()
+    now = status(execd, name)
+    assert (now["running"], now["exit_code"], now["error"]) == (
+        False, -1, "timeout")
+    assert logs(execd, name) == (b"begun\n", 6)
+    host.ok("kill", box)
+
+
+def is_there(path):
+    try:
+        (path / "cmdline").read_bytes()
+    except OSError:
+        return False
+    return True
+
+
+def test_one_of_the_api_before_is_stopped_also_where_it_ignores_that(host):
+    box = host.create("--workspace", "-")
+    execd = Execd(host, box)
+    name = begin(execd, "trap '' TERM; echo ready; "
+                        "while :; do sleep 0.1; done")
+    gentle = begin(execd, "trap 'echo bye; exit 9' TERM; echo ready; "
+                          "while :; do sleep 0.1; done")
+    for which in (name, gentle):
+        wait_until(lambda which=which: logs(execd, which)[0] == b"ready\n")
+    kill_api(host)
+    come_back(host)
+    for which, code in ((gentle, 9), (name, -1)):
+        assert execd.ask("DELETE", f"/command?id={which}")[0] == 200
+        now = wait_ended(execd, which)
+        assert now["exit_code"] == code and "error" not in now
+        # It is what was wanted already.
+        assert execd.ask("DELETE", f"/command?id={which}")[0] == 200
+    # (bash says of its sleep that it was terminated, too.)
+    assert logs(execd, gentle)[0].endswith(b"bye\n")
+    host.ok("kill", box)
+
+
+def test_nobody_else_reads_or_ends_one(host):
+    ours, theirs = (Execd(host, host.create("--workspace", "-"))
+                    for _ in range(2))
+    name = begin(ours, "echo secret; exec sleep 76.5")
+    wait_until(lambda: logs(ours, name)[0] == b"secret\n")
+    for who, expected in ((theirs, 404), (ours, 200)):
+        for method, path in (("GET", f"/command/status/{name}"),
+                             ("GET", f"/command/{name}/logs"),
+                             ("DELETE", f"/command?id={name}")):
+            got, _, text = who.ask(method, path)
+            assert got == expected, text
+            assert b"secret" not in text or who is ours
+        if who is theirs:
+            assert status(ours, name)["running"]
+    assert wait_ended(ours, name)["exit_code"] == -1
+
+
+@pytest.mark.parametrize("name", [
+    "cmd-", "cmd-" + "a" * 26, "x" * 300, "cmd-"+"%c3%a9" * 14, "%20"])
+def test_an_id_of_nothing_is_none(host, name):
+    execd = Execd(host, host.create("--workspace", "-"))
+    for method, path in (("GET", f"/command/status/{name}"),
+                         ("GET", f"/command/{name}/logs"),
+                         ("DELETE", f"/command?id={name}")):
+        got, _, text = execd.ask(method, path)
+        assert got == 404 and json.loads(text)["message"]
+
+
+def test_so_many_run_in_the_background_of_one_and_no_more(host):
+    execd = Execd(host, host.create("--workspace", "-"))
+    for _ in range(200):
+        last = begin(execd, "exec sleep 77.5")
+    got, _, text = execd.ask("POST", "/command", {
+        "command": "touch hacked", "background": True})
+    assert got == 429 and b"200" in text
+    other = Execd(host, host.create("--workspace", "-"))
+    assert wait_ended(other, begin(other, "true"))["exit_code"] == 0
+    # One that ends makes room for one.
+    assert execd.ask("DELETE", f"/command?id={last}")[0] == 200
+    wait_ended(execd, last)
+    assert wait_ended(execd, begin(execd, "ls hacked"))["exit_code"] == 2
+
+
+def test_what_is_kept_of_one_sandbox_is_bounded(host):
+    box = host.create("--workspace", "-")
+    execd = Execd(host, box)
+    running = begin(execd, "echo mine; exec sleep 78.5")
+    names = []
+    for _ in range(10):
+        names.append(begin(execd, "head -c 2000000 /dev/zero | tr '\\0' x"))
+        wait_ended(execd, names[-1])
+    held = [len(logs(execd, name)[0]) for name in names]
+    # 8 MiB of all, and the newest of them.
+    assert held == [0] * 3 + [1024 * 1024] * 7
+    # The cursor of what is gone is where it ended all the same.
+    assert {logs(execd, name)[1] for name in names} == {2000000}
+    assert logs(execd, running)[0] == b"mine\n"
+    host.ok("kill", box)
+
+
+def test_what_is_left_behind_and_writes_on_keeps_no_end_off(host):
+    box = host.create("--workspace", "-")
+    execd = Execd(host, box)
+    name = begin(execd, "sh -c 'while echo 79.5; do :; done' & echo begun; "
+                        "exit 4")
+    assert wait_ended(execd, name)["exit_code"] == 4
+    assert b"begun\n" in logs(execd, name)[0]
+    wait_until(lambda: "echo 79.5" not in host.exec(
+        box, "sh", "-c", "cat /proc/[0-9]*/cmdline").stdout)
+    host.ok("kill", box)
+
+
+def test_one_of_a_sandbox_that_rests_is_read_and_one_that_ended_has_none(
+        host):
+    box = host.create("--workspace", "-")
+    execd = Execd(host, box)
+    name = begin(execd, "echo here; exec sleep 80.5")
+    wait_until(lambda: logs(execd, name)[0] == b"here\n")
+    if host.run("pause", box).returncode == 0:
+        assert status(execd, name)["running"]
+        assert logs(execd, name) == (b"here\n", 5)
+        assert execd.ask("POST", "/command", {
+            "command": "true", "background": True})[0] == 409
+        host.ok("resume", box)
+    host.ok("kill", box)
+    assert execd.ask("GET", f"/command/status/{name}")[0] in (404, 409)
+
+
+def test_a_command_that_the_policy_forbids_is_none_of_those_that_run(
+        host, tmp_path):
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("version: 1\ncommands: {allow: [echo], deny: [id]}\n")
+    execd = Execd(host, host.create("--policy", policy))
+    for _ in range(250):
+        got, _, text = execd.ask("POST", "/command", {
+            "command": "id", "background": True})
+        assert got == 403 and "id" in json.loads(text)["message"]
+    name = begin(execd, "echo fine")
+    assert wait_ended(execd, name)["exit_code"] == 0
+    assert logs(execd, name)[0] == b"fine\n"
+
+
+def test_text_that_is_cut_in_a_character_comes_whole(host):
+    box = host.create("--workspace", "-")
+    execd = Execd(host, box)
+    name = begin(execd, "printf 'a\\303'; until [ -e go ]; do sleep 0.05; "
+                        "done; printf '\\251\\377'")
+    wait_until(lambda: logs(execd, name) == (b"a", 1))
+    pathlib.Path(host.show(box)["workspace"], "go").touch()
+    wait_ended(execd, name)
+    assert logs(execd, name, 1) == ("\u00e9\ufffd".encode(), 4)
+    host.ok("kill", box)
