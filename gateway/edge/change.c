@@ -194,6 +194,7 @@ static void review(struct conn *conn, bool narrows)
 		take_law(conn);
 		break;
 	case AT_MINT:
+	case AT_TURN:
 	case AT_TLS:
 	case AT_H2:
 	case AT_HEAD:

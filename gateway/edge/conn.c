@@ -48,6 +48,7 @@ void conn_forget_opening(struct conn *conn)
 static void let_go(struct conn *conn)
 {
 	conn->is_closed = true;
+	turn_end(conn);
 	conn_record_end(conn);
 	conn_cancel_ask(conn);
 	h2_release(conn);

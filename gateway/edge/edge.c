@@ -172,6 +172,8 @@ static int begin_session(struct edge *edge, const struct session_package *of,
 	if (tls_server_init(&edge->server, of->id, err) < 0)
 		return -1;
 	edge->has_server = true;
+	if (turns_init(edge, err) < 0)
+		return -1;
 	edge_limit(edge);
 	edge->over = CONSTRAINT_none;
 	edge->expiry = io_timer_new(edge->keeper->loop, on_expiry_check, edge);

@@ -16,6 +16,7 @@
 #include "gateway/edge/denials.h"
 #include "gateway/edge/grants.h"
 #include "gateway/edge/law.h"
+#include "gateway/edge/turns.h"
 #include "gateway/keeper/keeper.h"
 #include "gateway/lfs/permits.h"
 #include "gateway/tls/server.h"
@@ -46,6 +47,7 @@ struct edge {
 	struct tls_server server;
 	bool has_server;
 	struct tls_leaves leaves;
+	struct turns turns;
 	struct tls_client client;
 	struct upstream_pool pool;
 	struct names *names;

@@ -277,6 +277,7 @@ static enum step step_tls(struct conn *conn, enum lane_event event)
 	case EV_TLS_HELLO:
 		return give_certificate(conn);
 	case EV_TLS_READY:
+		turn_end(conn);
 		return bytes_is(io_tls_alpn(conn->client), "h2") ? STEP_OTHER
 								 : STEP_NEXT;
 	default:
@@ -538,7 +539,9 @@ const struct lane_state http_states[] = {
 	[AT_INSPECT] = {"inspect", step_inspect, 0, DEADLINE_HEAD_MS,
 			DEADLINE_FIXED, AT_MINT, AT_HEAD, AT_NONE},
 	[AT_MINT] = {"mint", step_mint, EV_BIT(EV_ANSWER), DEADLINE_ASK_MS,
-		     DEADLINE_FIXED, AT_TLS, AT_NONE, AT_END},
+		     DEADLINE_FIXED, AT_TURN, AT_NONE, AT_END},
+	[AT_TURN] = {"turn", turn_step, EV_BIT(EV_WAKE), DEADLINE_ASK_MS,
+		     DEADLINE_FIXED, AT_TLS, AT_NONE, AT_NONE},
 	[AT_TLS] = {"tls", step_tls,
 		    ON_CLIENT | EV_BIT(EV_TLS_HELLO) | EV_BIT(EV_TLS_READY),
 		    DEADLINE_HANDSHAKE_MS, DEADLINE_FIXED, AT_HEAD, AT_H2,

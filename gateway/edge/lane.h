@@ -66,6 +66,7 @@ enum lane_state_id {
 	AT_TARGET,
 	AT_INSPECT,
 	AT_MINT,
+	AT_TURN,
 	AT_TLS,
 	AT_H2,
 	AT_HEAD,

@@ -5,6 +5,7 @@
 #ifndef GATEWAY_EDGE_OPENING_H
 #define GATEWAY_EDGE_OPENING_H
 
+#include "gateway/edge/turns.h"
 #include "gateway/listen/accept.h"
 #include "gateway/listen/hello.h"
 #include "gateway/listen/socks.h"
@@ -14,6 +15,7 @@ struct opening {
 	struct wanted wanted;
 	struct hello hello;
 	struct socks socks;
+	struct turn turn;
 };
 
 #endif

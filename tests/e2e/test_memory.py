@@ -12,7 +12,7 @@ from test_h2 import Client as H2Client
 
 KIB = 1024
 MIB = 1024 * KIB
-IDLE_MAX = 32 * KIB
+IDLE_MAX = 20 * KIB
 ACTIVE_MAX = 256 * KIB
 CROWD, BUSY = 400, 16
 # What they share: code that runs for the first time, blocks that go round,
