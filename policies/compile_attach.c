@@ -1,6 +1,7 @@
 #include "policies/compile_attach.h"
 
 #include "common/cleanup.h"
+#include "policies/placeholder.h"
 
 /* ---- what a kind takes ---- */
 
@@ -230,7 +231,7 @@ bool compile_attach(struct compile *compile, const struct attach_nodes *nodes,
 /* ---- placeholder ---- */
 
 struct placeholder_nodes {
-	const struct text_node *env, *shape, *in;
+	const struct text_node *env, *shape, *in, *text;
 };
 
 static bool place_item(struct reader *reader, const struct text_node *node,
@@ -284,6 +285,40 @@ static void read_shape(struct reader *reader, const struct text_node *node,
 				   "other");
 }
 
+/* One of the policy's own stands in no variable of ours. */
+static bool read_text(struct reader *reader,
+		      const struct placeholder_nodes *nodes,
+		      struct policy_credential *credential)
+{
+	const char *fault;
+
+	if (nodes->env || nodes->shape)
+		return reader_error(reader,
+				    nodes->env ? nodes->env : nodes->shape,
+				    "a \"text\" of your own has no variables "
+				    "and no shape");
+	if (credential->attach == ATTACH_SIGV4 ||
+	    credential->attach == ATTACH_CERTIFICATE)
+		return reader_error(reader, nodes->text,
+				    "a secret of this kind is never sent");
+	if (!reader_word(reader, nodes->text, &credential->placeholder_text))
+		return false;
+	fault = placeholder_text_fault(credential->placeholder_text);
+	return !fault || reader_error(reader, nodes->text, "%s", fault);
+}
+
+static void read_env(struct reader *reader, const struct text_node *node,
+		     struct policy_credential *credential)
+{
+	if (reader_strings(reader, node, compile_env_item,
+			   &credential->placeholder_env) &&
+	    credential->shape == SHAPE_AWS &&
+	    credential->placeholder_env.count != 2)
+		(void)reader_error(reader, node,
+				   "two variables: for the access key's id, "
+				   "and for its secret");
+}
+
 void compile_placeholder(struct compile *compile, const struct text_node *node,
 			 struct policy_credential *credential)
 {
@@ -292,13 +327,14 @@ void compile_placeholder(struct compile *compile, const struct text_node *node,
 		{"shape", reader_keep,
 		 offsetof(struct placeholder_nodes, shape)},
 		{"in", reader_keep, offsetof(struct placeholder_nodes, in)},
+		{"text", reader_keep, offsetof(struct placeholder_nodes, text)},
 	};
-	struct placeholder_nodes nodes = {NULL, NULL, NULL};
+	struct placeholder_nodes nodes = {NULL, NULL, NULL, NULL};
 	struct reader *reader = &compile->reader;
 	enum policy_attach attach = credential->attach;
 
 	if (!reader_map(reader, node, fields, ARRAY_SIZE(fields), &nodes) ||
-	    !reader_require(reader, node, "env"))
+	    (!nodes.text && !reader_require(reader, node, "env")))
 		return;
 	credential->shape = attach == ATTACH_GITHUB  ? SHAPE_GITHUB
 			    : attach == ATTACH_SIGV4 ? SHAPE_AWS
@@ -309,11 +345,8 @@ void compile_placeholder(struct compile *compile, const struct text_node *node,
 		read_shape(reader, nodes.shape, credential);
 	if (nodes.in)
 		read_places(reader, nodes.in, credential);
-	if (reader_strings(reader, nodes.env, compile_env_item,
-			   &credential->placeholder_env) &&
-	    credential->shape == SHAPE_AWS &&
-	    credential->placeholder_env.count != 2)
-		(void)reader_error(reader, nodes.env,
-				   "two variables: for the access key's id, "
-				   "and for its secret");
+	if (nodes.text)
+		(void)read_text(reader, &nodes, credential);
+	else
+		read_env(reader, nodes.env, credential);
 }

@@ -147,6 +147,15 @@ static bool holds(const struct policy_strings *strings, struct bytes word)
 	return false;
 }
 
+/* Who reads the one reads the other, too. The same text may stand for several:
+ * which it is the request's credential says. */
+static bool is_within(struct bytes one, struct bytes other)
+{
+	return one.len > 0 && other.len > 0 && one.len != other.len &&
+	       (bytes_find_bytes(one, other, 0) >= 0 ||
+		bytes_find_bytes(other, one, 0) >= 0);
+}
+
 /* A variable holds one placeholder. */
 static void check_placeholders(struct compile *compile,
 			       const struct text_node *node,
@@ -154,7 +163,12 @@ static void check_placeholders(struct compile *compile,
 {
 	const struct policy_credential *other = compile->policy->credentials;
 
-	for (; other < added; other++)
+	for (; other < added; other++) {
+		if (is_within(other->placeholder_text, added->placeholder_text))
+			text_error(&compile->reader.source, node->at,
+				   "the placeholder of \"%.*s\" is a part of "
+				   "this one's, or this of that",
+				   BYTES_ARGS(other->name));
 		for (size_t i = 0; i < added->placeholder_env.count; i++)
 			if (holds(&other->placeholder_env,
 				  added->placeholder_env.items[i]))
@@ -163,6 +177,7 @@ static void check_placeholders(struct compile *compile,
 					   "variable %.*s already",
 					   BYTES_ARGS(added->placeholder_env
 							      .items[i]));
+	}
 }
 
 void compile_credentials(struct compile *compile, const struct text_node *node)

@@ -119,6 +119,23 @@ static int add_places(unsigned places, struct buf *out)
 	return 0;
 }
 
+static int add_placeholder(const struct policy_credential *credential,
+			   struct buf *out)
+{
+	int result = 0;
+
+	if (credential->placeholder_text.len > 0)
+		result = buf_add_format(
+			out, "; a stand-in without worth is `%.*s`",
+			BYTES_ARGS(credential->placeholder_text));
+	else if (credential->placeholder_env.count == 0)
+		return 0;
+	else if (buf_add_str(out, "; a stand-in without worth is in ") < 0 ||
+		 explain_list(out, &credential->placeholder_env) < 0)
+		return -1;
+	return result < 0 ? -1 : add_places(credential->places, out);
+}
+
 static int add_credential(const struct policy_credential *credential,
 			  struct buf *out)
 {
@@ -131,10 +148,7 @@ static int add_credential(const struct policy_credential *credential,
 	    explain_list(out, &credential->hosts) < 0 ||
 	    add_bounds(credential, out) < 0 || add_attach(credential, out) < 0)
 		return -1;
-	if (credential->placeholder_env.count > 0 &&
-	    (buf_add_str(out, "; a stand-in without worth is in ") < 0 ||
-	     explain_list(out, &credential->placeholder_env) < 0 ||
-	     add_places(credential->places, out) < 0))
+	if (add_placeholder(credential, out) < 0)
 		return -1;
 	return buf_add_str(out, "\n");
 }

@@ -4,6 +4,8 @@
  * from the digest of the session's lease and the credential's name, so that
  * whoever serves the session knows it and no other session has it.
  *
+ * Where a policy names the text itself, that is one, the same in all sessions.
+ *
  * Only letters, digits, '_', '-' and '.' stand in one: it looks the same in
  * a header, a URL, a form and a JSON text.
  */
@@ -14,6 +16,10 @@
 #include "policies/policy_credential.h"
 
 #define PLACEHOLDER_SIZE 192 /* with NUL */
+/* Of a text that a policy chose. Of a body that streams up to seven letters of
+ * one may have left before it is known. */
+#define PLACEHOLDER_TEXT_LEAST 8
+#define PLACEHOLDER_TEXT_MAX   128
 
 enum placeholder_part {
 	PLACEHOLDER_VALUE,  /* of SHAPE_AWS: the access key's id */
@@ -29,5 +35,8 @@ unsigned placeholder_parts(enum placeholder_shape shape);
 size_t placeholder_make(const uint8_t lease_hash[DIGEST_LEN],
 			struct bytes credential, enum placeholder_shape shape,
 			enum placeholder_part part, char out[PLACEHOLDER_SIZE]);
+
+/* Why a text of a policy cannot be one: NULL, or one line. */
+const char *placeholder_text_fault(struct bytes text);
 
 #endif

@@ -70,6 +70,8 @@ struct policy_credential {
 	struct policy_strings methods;	       /* empty: all */
 	struct policy_strings paths;	       /* globs; empty: all */
 	struct policy_strings placeholder_env; /* variables that hold it */
+	/* The policy's own; empty: one is made for each session. */
+	struct bytes placeholder_text;
 	enum placeholder_shape shape;
 	unsigned places; /* enum placeholder_place */
 	enum policy_scrub scrub;

@@ -4,6 +4,7 @@
 
 #include "policies/host.h"
 #include "policies/path.h"
+#include "policies/placeholder.h"
 #include "policies/ref.h"
 
 #define NAME_MAX_LEN 64
@@ -48,6 +49,7 @@ static const struct wire_field binding_fields[] = {
 	WIRE_LIST(struct scope_binding, paths, POLICY_LIST_MAX, &path_schema),
 	WIRE_ENUM(struct scope_binding, shape, SHAPE_MAX),
 	WIRE_ENUM(struct scope_binding, places, PLACE_MAX),
+	WIRE_TEXT(struct scope_binding, placeholder, PLACEHOLDER_TEXT_MAX),
 };
 static const struct wire_schema binding_schema =
 	WIRE_SCHEMA("scope_binding", struct scope_binding, binding_fields);

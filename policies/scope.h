@@ -43,6 +43,7 @@ struct scope_binding {
 	size_t paths_count;
 	uint8_t shape;	/* enum placeholder_shape */
 	uint8_t places; /* enum placeholder_place; 0: none is swapped */
+	struct bytes placeholder; /* the policy's own; empty: one is made */
 };
 
 struct scope_repo {

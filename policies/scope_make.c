@@ -165,6 +165,7 @@ static int make_binding(const struct policy *policy,
 		.may_be_unsigned = from->may_be_unsigned,
 		.shape = (uint8_t)from->shape,
 		.places = (uint8_t)from->places,
+		.placeholder = from->placeholder_text,
 	};
 	if (make_texts(&from->methods, arena, &binding->methods,
 		       &binding->methods_count))

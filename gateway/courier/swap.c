@@ -19,6 +19,8 @@ static struct bytes placeholder_of(const struct leg *leg,
 
 	if (!binding || !session)
 		return bytes_from(NULL, 0);
+	if (binding->placeholder.len > 0)
+		return binding->placeholder;
 	return bytes_from(
 		room,
 		placeholder_make(session->package->session.lease_hash.data,

@@ -2,10 +2,24 @@
 
 #include "policies/inspect/secrets.h"
 
-static int add(struct placeholders *all,
-	       const struct policy_credential *credential,
-	       enum placeholder_part part, const uint8_t *lease_hash,
-	       struct arena *arena)
+static void add(struct placeholders *all,
+		const struct policy_credential *credential,
+		enum placeholder_part part, struct bytes text)
+{
+	all->items[all->count] = (struct placeholder){
+		.credential = credential,
+		.part = part,
+		.text = text,
+	};
+	if (all->texts_count < SECRET_EXEMPT_MAX)
+		all->texts[all->texts_count++] = all->items[all->count].text;
+	all->count++;
+}
+
+static int add_made(struct placeholders *all,
+		    const struct policy_credential *credential,
+		    enum placeholder_part part, const uint8_t *lease_hash,
+		    struct arena *arena)
 {
 	char *text = arena_alloc(arena, PLACEHOLDER_SIZE);
 	size_t len;
@@ -14,14 +28,7 @@ static int add(struct placeholders *all,
 		return -1;
 	len = placeholder_make(lease_hash, credential->name, credential->shape,
 			       part, text);
-	all->items[all->count] = (struct placeholder){
-		.credential = credential,
-		.part = part,
-		.text = bytes_from(text, len),
-	};
-	if (all->texts_count < SECRET_EXEMPT_MAX)
-		all->texts[all->texts_count++] = all->items[all->count].text;
-	all->count++;
+	add(all, credential, part, bytes_from(text, len));
 	return 0;
 }
 
@@ -46,9 +53,11 @@ const struct placeholders *placeholders_make(struct policy *policy,
 					 ? placeholder_parts(of->shape)
 					 : 0;
 
+		if (of->placeholder_text.len > 0)
+			add(all, of, PLACEHOLDER_VALUE, of->placeholder_text);
 		for (unsigned part = 0; part < parts; part++)
-			if (add(all, of, (enum placeholder_part)part,
-				lease_hash, arena) < 0)
+			if (add_made(all, of, (enum placeholder_part)part,
+				     lease_hash, arena) < 0)
 				return NULL;
 	}
 	return all;

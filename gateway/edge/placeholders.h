@@ -21,8 +21,8 @@ struct placeholders {
 	size_t texts_count;  /* at most SECRET_EXEMPT_MAX */
 };
 
-/* Those of a policy's credentials, in its arena; none when no variable holds
- * one. NULL: no memory. */
+/* Those of a policy's credentials, in its arena: the policy's own, and those
+ * that variables hold. NULL: no memory. */
 const struct placeholders *placeholders_make(struct policy *policy,
 					     const uint8_t *lease_hash);
 

@@ -169,12 +169,27 @@ static int look_for(struct finding *finding, const struct spot *spot,
 	}
 }
 
+/* Does the text stand for the request's own credential as well? */
+static bool means_own(const struct finding *finding,
+		      const struct placeholder *placeholder)
+{
+	const struct placeholders *all = finding->conn->law->placeholders;
+
+	for (size_t i = 0; i < all->count; i++)
+		if (all->items[i].credential == finding->credential &&
+		    placeholder->credential != finding->credential &&
+		    bytes_equal(all->items[i].text, placeholder->text))
+			return true;
+	return false;
+}
+
 static int look_at(struct finding *finding, const struct spot *spot)
 {
 	const struct placeholders *all = finding->conn->law->placeholders;
 
 	for (size_t i = 0; i < all->count; i++)
-		if (look_for(finding, spot, &all->items[i]) < 0)
+		if (!means_own(finding, &all->items[i]) &&
+		    look_for(finding, spot, &all->items[i]) < 0)
 			return -1;
 	return 0;
 }

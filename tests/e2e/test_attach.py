@@ -347,3 +347,28 @@ def test_npm_requests_and_curl_send_what_they_are_given(
     for text in (done.stdout, done.stderr, gateway.log(),
                  str(gateway.audit())):
         assert "canary" not in text and basic not in text
+
+
+@pytest.mark.parametrize("headers", [[], ["-H", "Content-Encoding: x-own"]],
+                         ids=["plain", "coded"])
+def test_a_text_of_the_policys_own_is_swapped(web, upstream, tmp_path,
+                                              headers):
+    """In its place alone, in a body that streams too; without it, it is a
+    text like any other."""
+    own = "MY_API_KEY"
+    body = tmp_path / "body"
+    body.write_bytes(b"x" * 300000 + own.encode() + b"y" * 300000)
+    streams = ["-H", "Transfer-Encoding: chunked", "-H", "Expect:", *headers,
+               "--data-binary", f"@{body}"]
+    session = web("placeholder", placeholder={"text": own})
+    assert session.placeholders == {}
+    assert session.curl(session.url, "-H", f"X-A: a{own}b").status == 200
+    assert upstream.seen.pop().headers["x-a"] == f"a{KEY}b"
+    refused(session.curl(session.url + "/" + own), "placeholder_not_allowed",
+            "stands in the path")
+    refused(session.curl(session.url, *streams), "placeholder_not_allowed",
+            "stands in the body")
+    without = web("bearer")
+    assert without.curl(without.url + "/" + own, *streams).status == 200
+    seen = upstream.seen.pop()
+    assert seen.target == "/" + own and own.encode() in seen.body

@@ -52,6 +52,8 @@ static void every_section_has_its_words(void **state)
 		"  - {name: gh, secret: the-vaults-own-name, attach: bearer, "
 		"hosts: [api.github.com, github.com], placeholder: {env: "
 		"[GH_TOKEN]}}\n"
+		"  - {name: own, secret: s, attach: placeholder, hosts: "
+		"[b.example], placeholder: {text: MY_OWN_KEY, in: [body]}}\n"
 		"git:\n"
 		"  - repo: https://github.com/acme/widgets\n"
 		"    credential: gh\n"
@@ -73,6 +75,8 @@ static void every_section_has_its_words(void **state)
 		"passed on unread: `pinned.example`.",
 		"`gh`: added to requests for `api.github.com` and `github.com`",
 		"a stand-in without worth is in `GH_TOKEN`",
+		"a stand-in without worth is `MY_OWN_KEY`, and may be sent in "
+		"the body",
 		"https://github.com/acme/widgets: clone and fetch; push "
 		"(create, fast-forward) to branches `agent/42` and tags `v*` "
 		"alone.",

@@ -41,6 +41,15 @@ static const struct scope_binding bindings[] = {
 		.hosts_count = 1,
 		.places = PLACE_HEADER,
 	},
+	{
+		.name = BYTES_LITERAL("own"),
+		.secret = BYTES_LITERAL("s"),
+		.attach = ATTACH_PLACEHOLDER,
+		.hosts = hosts,
+		.hosts_count = 1,
+		.places = PLACE_HEADER,
+		.placeholder = BYTES_LITERAL("MY_OWN_KEY"),
+	},
 };
 
 struct fixture {
@@ -85,6 +94,9 @@ static void set_up(struct fixture *fixture, const char *binding)
 					 0);
 	(void)placeholder_make(lease, bytes_str(binding), SHAPE_OPAQUE,
 			       PLACEHOLDER_VALUE, fixture->placeholder);
+	if (!strcmp(binding, "own"))
+		(void)snprintf(fixture->placeholder,
+			       sizeof(fixture->placeholder), "MY_OWN_KEY");
 }
 
 static void tear_down(struct fixture *fixture)
@@ -251,6 +263,20 @@ static const struct {
 	 -1},
 	{"heads",
 	 {"GET", "/v2/", "X", "y", {{LEG_IN_BODY, LEG_JSON, 0, 0}}, 1},
+	 -1},
+	{"own",
+	 {"GET", "/v2/", "X", "a@", {{LEG_IN_FIELD, LEG_PLAIN, 0, 1}}, 1},
+	 0},
+	{"own",
+	 {"GET", "/v2/", "X", "a@", {{LEG_IN_FIELD, LEG_PLAIN, 0, 0}}, 1},
+	 -1},
+	{"own",
+	 {"GET",
+	  "/v2/",
+	  "X",
+	  "NO_OWN_KEY",
+	  {{LEG_IN_FIELD, LEG_PLAIN, 0, 0}},
+	  1},
 	 -1},
 };
 
