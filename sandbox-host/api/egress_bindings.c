@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "common/cleanup.h"
+#include "policies/placeholder.h"
 #include "policies/policy_credential.h"
 #include "sandbox-host/api/egress.h"
 
@@ -67,23 +68,73 @@ static bool is_only(const json_t *list, const char *text)
 
 /* ---- auth ---- */
 
-/* The field that holds it, with its credential; NULL: what is wrong. */
+/* The field that holds it, with its credential; where its placeholder stands,
+ * with what that is (empty: it has none). */
 struct auth {
-	const char *kind, *field, *credential;
+	const char *kind, *field, *credential, *placeholder;
+	const json_t *in;
 };
 
-static const char *read_auth(const json_t *binding, struct auth *auth)
+static bool is_passthrough(const struct auth *auth)
 {
-	const json_t *from = json_object_get(binding, "auth");
+	return !strcmp(auth->kind, "passthrough");
+}
+
+static bool is_place(const json_t *place)
+{
+	static const char *const places[] = {"path", "query", "header", "body"};
+	const char *text = json_string_value(place);
+
+	for (size_t i = 0; text && i < ARRAY_SIZE(places); i++)
+		if (!strcmp(text, places[i]))
+			return true;
+	return false;
+}
+
+static const char *places_fault(const json_t *in)
+{
+	const json_t *place;
+	size_t i;
+
+	json_array_foreach(in, i, place)
+	{
+		if (!is_place(place))
+			return "a substitution is in path, query, header and "
+			       "body alone";
+	}
+	return json_array_size(in) ? NULL : "a substitution says in what";
+}
+
+/* A request carries one credential, which one text stands for. */
+static const char *read_substitution(const json_t *from, struct auth *auth)
+{
+	const json_t *all = json_object_get(from, "substitutions");
+	const json_t *one = json_array_get(all, 0);
+	const char *credential = text_of(one, "credential");
+	const char *fault;
+
+	if (!all || json_is_null(all) ||
+	    (json_is_array(all) && json_array_size(all) == 0))
+		return NULL;
+	if (json_array_size(all) != 1)
+		return "substitutions: one for a binding";
+	if (json_object_size(one) != 3 || !*credential)
+		return "a substitution is {credential, placeholder, in}";
+	if (!is_passthrough(auth) && strcmp(credential, auth->credential) != 0)
+		return "a substitution is of the credential of auth: a "
+		       "request carries one";
+	auth->credential = credential;
+	auth->placeholder = text_of(one, "placeholder");
+	auth->in = json_object_get(one, "in");
+	fault = placeholder_text_fault(bytes_str(auth->placeholder));
+	return fault ? fault : places_fault(auth->in);
+}
+
+/* NULL, or what is wrong with how it is added. */
+static const char *read_kind(const json_t *from, struct auth *auth)
+{
 	const json_t *headers = json_object_get(from, "headers");
 
-	*auth = (struct auth){
-		.kind = text_of(from, "type"),
-		.field = text_of(from, "name"),
-		.credential = text_of(from, "credential"),
-	};
-	if (!strcmp(auth->kind, "passthrough"))
-		return NULL;
 	if (!strcmp(auth->kind, "customHeaders")) {
 		if (json_array_size(headers) != 1)
 			return "customHeaders: one header for a binding";
@@ -92,8 +143,9 @@ static const char *read_auth(const json_t *binding, struct auth *auth)
 			text_of(json_array_get(headers, 0), "credential");
 	} else if (!strcmp(auth->kind, "basic")) {
 		auth->field = "Authorization";
-	} else if (strcmp(auth->kind, "bearer") != 0 &&
-		   strcmp(auth->kind, "apiKey") != 0) {
+	} else if (!strcmp(auth->kind, "apiKey")) {
+		auth->field = text_of(from, "name");
+	} else if (strcmp(auth->kind, "bearer") != 0) {
 		return "auth is bearer, basic, apiKey, customHeaders or "
 		       "passthrough";
 	}
@@ -104,6 +156,25 @@ static const char *read_auth(const json_t *binding, struct auth *auth)
 	return *auth->field && strcmp(auth->kind, "basic") != 0
 		       ? credential_header_fault(bytes_str(auth->field))
 		       : NULL;
+}
+
+/* The binding's auth; NULL, or what is wrong with it. */
+static const char *read_auth(const json_t *binding, struct auth *auth)
+{
+	const json_t *from = json_object_get(binding, "auth");
+	const char *fault = NULL;
+
+	*auth = (struct auth){
+		.kind = text_of(from, "type"),
+		.field = "",
+		.credential = "",
+		.placeholder = "",
+	};
+	if (!is_passthrough(auth)) {
+		auth->credential = text_of(from, "credential");
+		fault = read_kind(from, auth);
+	}
+	return fault ? fault : read_substitution(from, auth);
 }
 
 /* ---- one binding ---- */
@@ -166,8 +237,7 @@ static const char *check_binding(const struct egress_model *model,
 	const char *fault = read_auth(binding, &auth);
 
 	if (json_object_get(binding, "substitutions"))
-		return "substitutions are not supported: a policy's "
-		       "placeholders are";
+		return "substitutions are a part of auth";
 	if (!fault && *auth.credential &&
 	    !has_credential(model->vault, auth.credential))
 		fault = "auth names a credential that is not there";
@@ -298,34 +368,62 @@ static const char *secret_of(const json_t *vault, const char *credential)
 	return "";
 }
 
+/* A header is looked at as it is, and as the user and password of Basic. */
+static json_t *placeholder_of(const struct auth *auth)
+{
+	json_t *in = json_array();
+	const json_t *place;
+	size_t i;
+
+	json_array_foreach(auth->in, i, place)
+	{
+		(void)json_array_append(in, (json_t *)(uintptr_t)place);
+		if (!strcmp(json_string_value(place), "header"))
+			(void)json_array_append_new(in, json_string("basic"));
+	}
+	return json_pack("{s:s, s:o}", "text", auth->placeholder, "in", in);
+}
+
+static json_t *policy_credential(const json_t *vault, const json_t *binding,
+				 const struct auth *auth, size_t number)
+{
+	char name[32], secret[EGRESS_NAME_MAX + sizeof(POLICY_LENT)];
+	const char *attach = is_passthrough(auth) ? "placeholder"
+			     : *auth->field	  ? "header"
+						  : "bearer";
+	json_t *made;
+
+	(void)snprintf(name, sizeof(name), "b%zu", number);
+	(void)snprintf(secret, sizeof(secret), POLICY_LENT "%s",
+		       secret_of(vault, auth->credential));
+	made = json_pack("{s:s, s:s, s:O, s:s}", "name", name, "secret", secret,
+			 "hosts", match_of(binding, "hosts"), "attach", attach);
+	if (*auth->field)
+		(void)json_object_set_new(
+			made, "header",
+			json_pack("{s:s, s:s}", "name", auth->field, "format",
+				  strcmp(auth->kind, "basic") != 0
+					  ? "%s"
+					  : "Basic %s"));
+	if (*auth->placeholder)
+		(void)json_object_set_new(made, "placeholder",
+					  placeholder_of(auth));
+	return made;
+}
+
 json_t *egress_policy_credentials(const json_t *vault)
 {
 	json_t *list = json_array();
 	const json_t *binding;
-	char name[32], secret[EGRESS_NAME_MAX + sizeof(POLICY_LENT)];
 	struct auth auth;
-	json_t *made;
 	size_t i;
 
 	json_array_foreach(json_object_get(vault, "bindings"), i, binding)
 	{
-		if (read_auth(binding, &auth) || !*auth.credential)
-			continue;
-		(void)snprintf(name, sizeof(name), "b%zu", i);
-		(void)snprintf(secret, sizeof(secret), POLICY_LENT "%s",
-			       secret_of(vault, auth.credential));
-		made = json_pack("{s:s, s:s, s:O, s:s}", "name", name, "secret",
-				 secret, "hosts", match_of(binding, "hosts"),
-				 "attach", *auth.field ? "header" : "bearer");
-		if (*auth.field)
-			(void)json_object_set_new(
-				made, "header",
-				json_pack("{s:s, s:s}", "name", auth.field,
-					  "format",
-					  strcmp(auth.kind, "basic") != 0
-						  ? "%s"
-						  : "Basic %s"));
-		(void)json_array_append_new(list, made);
+		if (!read_auth(binding, &auth) && *auth.credential)
+			(void)json_array_append_new(
+				list,
+				policy_credential(vault, binding, &auth, i));
 	}
 	return list;
 }
