@@ -123,6 +123,32 @@ bool execd_number(struct exchange *exchange, const json_t *body,
 	return true;
 }
 
+static bool take_id(struct exchange *exchange, const json_t *body,
+		    const char *name, bool *is_there, uint32_t *id)
+{
+	const json_t *value = json_object_get(body, name);
+	uint64_t number = 0;
+
+	if (!execd_number(exchange, body, name, UINT32_MAX - 1, &number))
+		return false;
+	*is_there = value && !json_is_null(value);
+	*id = (uint32_t)number;
+	return true;
+}
+
+bool execd_user(struct exchange *exchange, const json_t *body,
+		struct user_wish *user)
+{
+	if (!take_id(exchange, body, "uid", &user->has_uid, &user->uid) ||
+	    !take_id(exchange, body, "gid", &user->has_gid, &user->gid))
+		return false;
+	if (!user->has_gid || user->has_uid)
+		return true;
+	exchange_fail(exchange, 400, "INVALID_REQUEST_BODY",
+		      "gid is given with uid only");
+	return false;
+}
+
 bool execd_flag(struct exchange *exchange, const json_t *body, const char *name,
 		bool *flag)
 {

@@ -66,6 +66,9 @@ bool execd_number(struct exchange *exchange, const json_t *body,
 		  const char *name, uint64_t max, uint64_t *number);
 bool execd_flag(struct exchange *exchange, const json_t *body, const char *name,
 		bool *flag);
+/* Likewise: uid, and gid with it. */
+bool execd_user(struct exchange *exchange, const json_t *body,
+		struct user_wish *user);
 /* Likewise: {"NAME": "value"} as an exec_request has it. */
 bool execd_env(struct exchange *exchange, const json_t *body, const char *name,
 	       struct exec_request *request);

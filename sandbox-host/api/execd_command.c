@@ -5,24 +5,6 @@
 
 /* ---- POST /command ---- */
 
-/* Every command runs as the sandbox's one user. */
-static bool check_user(struct exchange *exchange, const json_t *body)
-{
-	const json_t *uid = json_object_get(body, "uid");
-	const json_t *gid = json_object_get(body, "gid");
-
-	if ((!uid || json_is_null(uid)) && (!gid || json_is_null(gid)))
-		return true;
-	if (!uid || json_is_null(uid))
-		exchange_fail(exchange, 400, "INVALID_REQUEST_BODY",
-			      "gid needs uid");
-	else
-		exchange_fail(exchange, 501, "NOT_SUPPORTED",
-			      "commands run as the one user of the sandbox: "
-			      "uid and gid cannot be chosen");
-	return false;
-}
-
 static bool take_command(struct exchange *exchange, const json_t *body,
 			 struct run_spec *spec, bool *is_background)
 {
@@ -32,7 +14,7 @@ static bool take_command(struct exchange *exchange, const json_t *body,
 	       execd_number(exchange, body, "timeout", EXECD_TIMEOUT_MAX,
 			    &spec->request.timeout_ms) &&
 	       execd_env(exchange, body, "envs", &spec->request) &&
-	       check_user(exchange, body) &&
+	       execd_user(exchange, body, &spec->request.user) &&
 	       execd_shell(exchange, spec->text, &spec->request);
 }
 

@@ -68,30 +68,19 @@ static bool take_profile(struct exchange *exchange, const json_t *body,
 
 /* ---- user ---- */
 
-static bool take_id(struct exchange *exchange, const json_t *body,
-		    const char *name, bool *is_there, uint32_t *id)
-{
-	const json_t *value = json_object_get(body, name);
-	uint64_t number = 0;
-
-	if (!execd_number(exchange, body, name, UINT32_MAX - 1, &number))
-		return false;
-	*is_there = value && !json_is_null(value);
-	*id = (uint32_t)number;
-	return true;
-}
-
 static bool take_user(struct exchange *exchange, const json_t *body,
 		      struct host_isolate *asked)
 {
+	struct user_wish user = {0};
 	struct bytes mode = {0};
 
-	if (!take_id(exchange, body, "uid", &asked->has_uid, &asked->uid) ||
-	    !take_id(exchange, body, "gid", &asked->has_gid, &asked->gid) ||
+	if (!execd_user(exchange, body, &user) ||
 	    !execd_text(exchange, body, "uid_mode", false, &mode))
 		return false;
-	if (asked->has_gid && !asked->has_uid)
-		return isolated_refuse(exchange, "gid is given with uid only");
+	asked->has_uid = user.has_uid;
+	asked->has_gid = user.has_gid;
+	asked->uid = user.uid;
+	asked->gid = user.gid;
 	if (mode.len == 0 || bytes_is(mode, "setpriv"))
 		return true;
 	if (!bytes_is(mode, "userns"))

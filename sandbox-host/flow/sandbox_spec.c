@@ -77,6 +77,10 @@ static const struct wire_field exec_request_fields[] = {
 	WIRE_U16(struct exec_request, columns),
 	WIRE_BOOL(struct exec_request, is_detached),
 	WIRE_LIST(struct exec_request, judged, REQUEST_ARGS_MAX, &word_schema),
+	WIRE_BOOL(struct exec_request, user.has_uid),
+	WIRE_BOOL(struct exec_request, user.has_gid),
+	WIRE_U32(struct exec_request, user.uid),
+	WIRE_U32(struct exec_request, user.gid),
 };
 const struct wire_schema exec_request_schema =
 	WIRE_SCHEMA("exec-request", struct exec_request, exec_request_fields);

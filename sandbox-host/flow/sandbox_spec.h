@@ -89,6 +89,12 @@ struct sandbox_request {
 };
 extern const struct wire_schema sandbox_request_schema;
 
+/* Whose a command is to be, where that was said. */
+struct user_wish {
+	bool has_uid, has_gid;
+	uint32_t uid, gid;
+};
+
 /* A command in a sandbox that runs. */
 struct exec_request {
 	const struct text_item *argv; /* at least one */
@@ -105,6 +111,7 @@ struct exec_request {
 	 * words of ours around what somebody asked for; empty: argv. */
 	const struct text_item *judged;
 	size_t judged_count;
+	struct user_wish user;
 };
 extern const struct wire_schema exec_request_schema;
 

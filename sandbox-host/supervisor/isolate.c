@@ -95,6 +95,8 @@ static bool check(struct supervisor *supervisor,
 	const struct sandbox_request wanted = {.mode = asked->mode};
 	/* To be asked, not to be changed. */
 	struct policy policy = *supervisor->policy;
+	const struct user_wish user = {asked->has_uid, asked->has_gid,
+				       asked->uid, asked->gid};
 	struct err err;
 
 	if (supervisor->request.is_isolated)
@@ -109,9 +111,10 @@ static bool check(struct supervisor *supervisor,
 			   err.code == ERR_DENIED ? HOST_REFUSED_FORBIDDEN
 						  : HOST_REFUSED_UNSUPPORTED,
 			   "%s", err.text);
+	else if (user_check(supervisor, &user, &err) < 0)
+		rpc_refuse(ticket, HOST_REFUSED_UNSUPPORTED, "%s", err.text);
 	else
-		return isolate_check_user(supervisor, asked, ticket) &&
-		       isolate_check_binds(supervisor, asked, ticket);
+		return isolate_check_binds(supervisor, asked, ticket);
 	return false;
 }
 

@@ -1,6 +1,7 @@
 /*
  * What an isolated session was asked for beside its workspace: which volumes
- * it sees elsewhere, which variables it has, whose user it is. It gets no more
+ * it sees elsewhere, which variables it has, whose user it is, which a command
+ * may be asked, too. It gets no more
  * than the sandbox beside which it stands.
  */
 #include <string.h>
@@ -15,27 +16,24 @@
 
 /* ---- its user ---- */
 
-bool isolate_check_user(const struct supervisor *supervisor,
-			const struct host_isolate *asked,
-			struct rpc_ticket ticket)
+int user_check(const struct supervisor *supervisor,
+	       const struct user_wish *wish, struct err *err)
 {
 	struct plan_identity inside;
 	struct stat workspace;
 
-	if (!asked->has_uid && !asked->has_gid)
-		return true;
-	if (stat(supervisor->workspace, &workspace) < 0) {
-		rpc_refuse(ticket, HOST_REFUSED, "look at the workspace");
-		return false;
-	}
+	if (!wish->has_uid && !wish->has_gid)
+		return 0;
+	if (stat(supervisor->workspace, &workspace) < 0)
+		return err_system(err, "look at the workspace");
 	identity_choose(&inside, &workspace);
-	if ((!asked->has_uid || asked->uid == inside.uid) &&
-	    (!asked->has_gid || asked->gid == inside.gid))
-		return true;
-	rpc_refuse(ticket, HOST_REFUSED_UNSUPPORTED,
-		   "uid and gid: a sandbox has one user, which is %u:%u inside",
-		   (unsigned)inside.uid, (unsigned)inside.gid);
-	return false;
+	if ((!wish->has_uid || wish->uid == inside.uid) &&
+	    (!wish->has_gid || wish->gid == inside.gid))
+		return 0;
+	return err_set(err, ERR_UNSUPPORTED,
+		       "uid and gid: a sandbox has one user, which is %u:%u "
+		       "inside",
+		       (unsigned)inside.uid, (unsigned)inside.gid);
 }
 
 /* ---- binds ---- */

@@ -74,10 +74,10 @@ int isolate_set_mode(struct policy *policy,
 
 /* ---- isolate_wish.c ---- */
 
-/* Can it have that user, and those binds? False: refused. */
-bool isolate_check_user(const struct supervisor *supervisor,
-			const struct host_isolate *asked,
-			struct rpc_ticket ticket);
+/* Is that the one user inside? 0, or -1. */
+int user_check(const struct supervisor *supervisor,
+	       const struct user_wish *wish, struct err *err);
+/* Can it have those binds? False: refused. */
 bool isolate_check_binds(const struct supervisor *supervisor,
 			 const struct host_isolate *asked,
 			 struct rpc_ticket ticket);

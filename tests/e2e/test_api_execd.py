@@ -182,6 +182,17 @@ def test_a_client_that_reads_slowly_holds_the_command(host, box, execd):
     assert (code, out) == (0, ["y" * 30000] * 600)
 
 
+def test_a_command_is_run_as_the_one_user_that_there_is(execd):
+    uid, gid = map(int, execd.run("id -u; id -g")[1])
+    assert execd.run("id -u", uid=uid)[1] == [str(uid)]
+    assert execd.run("id -g", uid=uid, gid=gid)[1] == [str(gid)]
+    for wanted in ({"uid": uid + 1}, {"uid": uid, "gid": gid + 1}):
+        status, _, text = execd.ask("POST", "/command",
+                                    {"command": "true", **wanted})
+        assert status == 501
+        assert f"one user, which is {uid}:{gid} inside" in text.decode()
+
+
 @pytest.mark.parametrize("body,status,code", [
     (b"", 400, "INVALID_REQUEST"),
     (b"{", 400, "INVALID_REQUEST"),
@@ -198,7 +209,10 @@ def test_a_client_that_reads_slowly_holds_the_command(host, box, execd):
      "INVALID_REQUEST_BODY"),
     ({"command": "true", "envs": ["A"]}, 400, "INVALID_REQUEST_BODY"),
     ({"command": "true", "gid": 1}, 400, "INVALID_REQUEST_BODY"),
-    ({"command": "true", "uid": 0}, 501, "NOT_SUPPORTED"),
+    ({"command": "true", "uid": -1}, 400, "INVALID_REQUEST_BODY"),
+    ({"command": "true", "uid": 1 << 32}, 400, "INVALID_REQUEST_BODY"),
+    ({"command": "true", "uid": "root"}, 400, "INVALID_REQUEST_BODY"),
+    ({"command": "true", "uid": 54321}, 501, "NOT_SUPPORTED"),
 ], ids=lambda value: str(value)[:40])
 def test_what_makes_no_sense_is_refused_with_words(execd, body, status, code):
     got, _, text = execd.ask("POST", "/command", body)

@@ -47,7 +47,7 @@ await box.commands.deleteSession(session);
 try { await box.commands.runInSession(session, "true"); }
 catch (error) { got.gone = [error.constructor.name, error.statusCode,
                             error.error.code]; }
-try { await box.commands.run("x", { uid: 0 }); }
+try { await box.commands.run("x", { uid: 54321 }); }
 catch (error) { got.uid = [error.statusCode, error.error.code]; }
 
 const metrics = await box.getMetrics();
