@@ -133,13 +133,10 @@ void answer_move(struct rpc_ticket ticket, const void *message, int *fd,
 
 static int set_access(const char *path, const struct file_access *access)
 {
-	uid_t uid = (uid_t)-1;
-	gid_t gid = (gid_t)-1;
+	uid_t uid;
+	gid_t gid;
 
-	if (access->owner.len && owner_find(access->owner, &uid) < 0)
-		return -1;
-	if (access->group.len && owner_find_group(access->group, &gid) < 0)
-		return -1;
+	owner_of(access, &uid, &gid);
 	if ((uid != (uid_t)-1 || gid != (gid_t)-1) && chown(path, uid, gid) < 0)
 		return -1;
 	return access->has_mode ? chmod(path, access->mode) : 0;
@@ -152,8 +149,11 @@ void answer_mkdir(struct rpc_ticket ticket, const void *message, int *fd,
 	char path[PATH_MAX] = "";
 
 	(void)fd;
-	if (path_copy(access->path, path) < 0 ||
-	    agent_may(owner, ATTEMPT_MAKE, path) < 0 || path_make(path) < 0)
+	if (owner_check(access) < 0)
+		owner_refuse(ticket);
+	else if (path_copy(access->path, path) < 0 ||
+		 agent_may(owner, ATTEMPT_MAKE, path) < 0 ||
+		 path_make(path) < 0)
 		finish(owner, ticket, -1, ATTEMPT_MAKE, path);
 	else
 		finish(owner, ticket, set_access(path, access), ATTEMPT_ACCESS,
@@ -182,13 +182,14 @@ void answer_set_access(struct rpc_ticket ticket, const void *message, int *fd,
 {
 	const struct file_access *access = message;
 	char path[PATH_MAX] = "";
-	int result =
-		path_copy(access->path, path) < 0 ||
-				agent_may(owner, ATTEMPT_ACCESS, path) < 0 ||
-				set_access(path, access) < 0
-			? -1
-			: 0;
 
 	(void)fd;
-	finish(owner, ticket, result, ATTEMPT_ACCESS, path);
+	if (owner_check(access) < 0)
+		owner_refuse(ticket);
+	else if (path_copy(access->path, path) < 0 ||
+		 agent_may(owner, ATTEMPT_ACCESS, path) < 0)
+		finish(owner, ticket, -1, ATTEMPT_ACCESS, path);
+	else
+		finish(owner, ticket, set_access(path, access), ATTEMPT_ACCESS,
+		       path);
 }

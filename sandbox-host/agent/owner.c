@@ -4,6 +4,7 @@
 #include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "common/cleanup.h"
 #include "sandbox-host/agent/parts.h"
@@ -76,7 +77,7 @@ static int find_number(struct bytes text, unsigned *number)
 	return 0;
 }
 
-int owner_find(struct bytes text, uid_t *uid)
+static int find_user(struct bytes text, uid_t *uid)
 {
 	auto_file FILE *file = fopen(USERS_FILE, "re");
 	const struct passwd *user;
@@ -93,7 +94,7 @@ int owner_find(struct bytes text, uid_t *uid)
 	return find_number(text, uid);
 }
 
-int owner_find_group(struct bytes text, gid_t *gid)
+static int find_group(struct bytes text, gid_t *gid)
 {
 	auto_file FILE *file = fopen(GROUPS_FILE, "re");
 	const struct group *group;
@@ -108,4 +109,34 @@ int owner_find_group(struct bytes text, gid_t *gid)
 		}
 	}
 	return find_number(text, gid);
+}
+
+/* No other id is mapped: the kernel would refuse it, after half of what was
+ * asked for is done. */
+int owner_check(const struct file_access *access)
+{
+	uid_t uid = geteuid();
+	gid_t gid = getegid();
+
+	if ((access->owner.len == 0 ||
+	     (find_user(access->owner, &uid) == 0 && uid == geteuid())) &&
+	    (access->group.len == 0 ||
+	     (find_group(access->group, &gid) == 0 && gid == getegid())))
+		return 0;
+	errno = EINVAL;
+	return -1;
+}
+
+void owner_of(const struct file_access *access, uid_t *uid, gid_t *gid)
+{
+	*uid = access->owner.len ? geteuid() : (uid_t)-1;
+	*gid = access->group.len ? getegid() : (gid_t)-1;
+}
+
+void owner_refuse(struct rpc_ticket ticket)
+{
+	rpc_refuse(ticket, HOST_REFUSED_INVALID,
+		   "owner and group: a sandbox has one user, which is %u:%u "
+		   "inside, and no file can be another's",
+		   (unsigned)geteuid(), (unsigned)getegid());
 }

@@ -77,9 +77,12 @@ int path_remove_tree(const char *path);
 /* "node", or its number. out[FILE_OWNER_MAX + 1]. */
 void owner_name(uid_t uid, char *out);
 void owner_group(gid_t gid, char *out);
-/* A name or a number of the inside. EINVAL: there is none. */
-int owner_find(struct bytes text, uid_t *uid);
-int owner_find_group(struct bytes text, gid_t *gid);
+/* Are owner and group, names or numbers of the inside, those of the one user
+ * that a file can have? 0, or -1: to be refused, before anything is done. */
+int owner_check(const struct file_access *access);
+void owner_refuse(struct rpc_ticket ticket);
+/* What chown() is told, once they are. */
+void owner_of(const struct file_access *access, uid_t *uid, gid_t *gid);
 
 /* ---- entry.c ---- */
 

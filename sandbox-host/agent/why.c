@@ -134,9 +134,7 @@ void agent_refuse(struct agent *agent, struct rpc_ticket ticket,
 		  enum attempt attempt, const char *path)
 {
 	enum host_refusal code = code_of(errno);
-	const char *words = attempt == ATTEMPT_ACCESS && errno == EINVAL
-				    ? "there is no such user or group here"
-				    : strerror(errno);
+	const char *words = strerror(errno);
 	char real[PATH_MAX];
 	const char *reason;
 

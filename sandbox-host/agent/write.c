@@ -183,13 +183,10 @@ void writing_drop(struct writing *writing)
 
 int write_set_access(int fd, const struct file_access *access)
 {
-	uid_t uid = (uid_t)-1;
-	gid_t gid = (gid_t)-1;
+	uid_t uid;
+	gid_t gid;
 
-	if (access->owner.len && owner_find(access->owner, &uid) < 0)
-		return -1;
-	if (access->group.len && owner_find_group(access->group, &gid) < 0)
-		return -1;
+	owner_of(access, &uid, &gid);
 	if ((uid != (uid_t)-1 || gid != (gid_t)-1) && fchown(fd, uid, gid) < 0)
 		return -1;
 	return access->has_mode ? fchmod(fd, access->mode) : 0;
@@ -206,6 +203,10 @@ void answer_create(struct rpc_ticket ticket, const void *message, int *fd,
 
 	(void)fd;
 	writing_drop(&agent->writing);
+	if (owner_check(access) < 0) {
+		owner_refuse(ticket);
+		return;
+	}
 	if (path_copy(access->path, path) < 0 ||
 	    agent_may(agent, ATTEMPT_WRITE, path) < 0 ||
 	    writing_begin(&agent->writing, path) < 0) {

@@ -284,6 +284,39 @@ def test_a_body_that_is_wrong_is_refused_with_words(files):
         assert client.recv(4096).startswith(b"HTTP/1.1 413 ")
 
 
+def test_a_file_has_the_one_user_that_there_is_or_is_none(files):
+    uid, gid, user, group = files.sh("id -u; id -g; id -un; id -gn").split()
+    for name, own in enumerate((
+            {"owner": user, "group": group}, {"owner": uid, "group": gid},
+            {"owner": user}, {"group": gid})):
+        path = f"/tmp/own-{name}"
+        files.write(path, "x", mode=640, **own)
+        made = {f"{path}.d/in": {"mode": 750, **own}}
+        assert files.call("POST", "/directories", made).status == 200
+        assert files.call("POST", "/files/permissions",
+                          {path: {"mode": 600, **own}}).status == 200
+        for at, mode in ((path, "600"), (f"{path}.d/in", "750")):
+            assert files.sh(f"stat -c '%u %g %a' {at}").split() == [
+                uid, gid, mode]
+    for other in ({"owner": "nobody"}, {"owner": "54321"},
+                  {"group": "nogroup"}, {"owner": "is-not-there"},
+                  {"owner": user, "group": "54321"}, {"owner": "-1"}):
+        answers = [
+            files.upload((json.dumps({"path": "/tmp/theirs", **other}), "x")),
+            files.call("POST", "/directories",
+                       {"/tmp/theirs": {"mode": 700, **other}}),
+            files.call("POST", "/files/permissions",
+                       {"/tmp/own-0": {"mode": 777, **other}})]
+        for answer in answers:
+            assert answer.status == 400, (other, answer)
+            assert f"one user, which is {uid}:{gid} inside" in \
+                answer.json["message"]
+        assert files.call("GET", "/files/info", path="/tmp/theirs"
+                          ).status == 404
+    assert files.sh("stat -c '%u %g %a' /tmp/own-0").split() == [
+        uid, gid, "600"]
+
+
 ELSEWHERE = ["/etc/shadow", "../../../../../../../../etc/shadow",
              "/tmp/../etc/shadow", "/tmp/shadow", "/proc/self/root/etc/shadow",
              "/proc/1/root/etc/shadow", "/dev/fd/../../etc/shadow",

@@ -461,6 +461,7 @@ static void access_is_set_where_it_can_be(void **state)
 	struct file_access access = {
 		.path = bytes_str("dir/below"), .has_mode = true, .mode = 0750};
 	struct stat st;
+	char own[16];
 
 	(void)state;
 	assert_int_equal(ask(MSG_FILE_MKDIR, &file_access_schema, &access,
@@ -478,8 +479,19 @@ static void access_is_set_where_it_can_be(void **state)
 	assert_int_equal(ask(MSG_FILE_SET_ACCESS, &file_access_schema, &access,
 			     &wire_empty_schema, -1),
 			 HOST_REFUSED_INVALID);
-	assert_non_null(strstr(asked.detail, "no such user"));
+	assert_non_null(strstr(asked.detail, "has one user"));
 	assert_int_equal(show("dir/below"), 0);
+	access.path = bytes_str("dir/other");
+	assert_int_equal(ask(MSG_FILE_MKDIR, &file_access_schema, &access,
+			     &wire_empty_schema, -1),
+			 HOST_REFUSED_INVALID);
+	assert_int_equal(show("dir/other"), HOST_REFUSED_MISSING);
+	(void)snprintf(own, sizeof(own), "%u", (unsigned)geteuid());
+	access.owner = bytes_str(own);
+	assert_int_equal(ask(MSG_FILE_MKDIR, &file_access_schema, &access,
+			     &wire_empty_schema, -1),
+			 0);
+	assert_int_equal(show("dir/other"), 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
