@@ -130,7 +130,8 @@ static enum admission question_of(struct supervisor *supervisor,
 
 enum admission exec_admit(struct supervisor *supervisor,
 			  const struct exec_request *request,
-			  struct ask_question *question, struct err *err)
+			  struct ask_question *question,
+			  enum host_refusal *code, struct err *err)
 {
 	const struct command_facts facts = {
 		.policy = supervisor->policy,
@@ -143,6 +144,10 @@ enum admission exec_admit(struct supervisor *supervisor,
 	struct command_line what = {.count = 0};
 	struct command_verdict verdict;
 
+	*code = HOST_REFUSED_UNSUPPORTED;
+	if (user_check(supervisor, &request->user, err) < 0)
+		return ADMIT_NOT;
+	*code = HOST_REFUSED_FORBIDDEN;
 	if (!supervisor->policy->commands.is_set)
 		return ADMIT;
 	arena_init(&words, 2 * REQUEST_BYTES_MAX);

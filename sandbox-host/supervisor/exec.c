@@ -325,8 +325,6 @@ static enum host_refusal code_of(const struct err *err)
 {
 	if (err_is_shortage(err))
 		return HOST_REFUSED_FULL;
-	if (err->code == ERR_UNSUPPORTED)
-		return HOST_REFUSED_UNSUPPORTED;
 	return err->code == ERR_INVALID ? HOST_REFUSED_INVALID : HOST_REFUSED;
 }
 
@@ -393,12 +391,7 @@ static int admit(struct exec *exec, int fd, const struct exec_request *request,
 	struct ask_question question;
 	int result = -1;
 
-	if (user_check(exec->supervisor, &request->user, err) < 0) {
-		*code = code_of(err);
-		return -1;
-	}
-	*code = HOST_REFUSED_FORBIDDEN;
-	switch (exec_admit(exec->supervisor, request, &question, err)) {
+	switch (exec_admit(exec->supervisor, request, &question, code, err)) {
 	case ADMIT:
 		result = start(exec, fd, request, err);
 		break;

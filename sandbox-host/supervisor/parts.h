@@ -1,6 +1,4 @@
-/*
- * What the parts of the supervisor do for each other.
- */
+/* What the parts of the supervisor do for each other. */
 #ifndef SANDBOX_HOST_SUPERVISOR_PARTS_H
 #define SANDBOX_HOST_SUPERVISOR_PARTS_H
 
@@ -116,12 +114,13 @@ struct ask_question {
 enum admission {
 	ADMIT,
 	ADMIT_ASK, /* a person decides; the question is filled in */
-	ADMIT_NOT  /* err says why */
+	ADMIT_NOT  /* code and err say why */
 };
 /* May it run? It is counted then. */
 enum admission exec_admit(struct supervisor *supervisor,
 			  const struct exec_request *request,
-			  struct ask_question *question, struct err *err);
+			  struct ask_question *question,
+			  enum host_refusal *code, struct err *err);
 /* A person said that it may: count it. 0, or -1: there were too many. */
 int exec_count(struct supervisor *supervisor, struct err *err);
 
