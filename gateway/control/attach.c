@@ -393,6 +393,20 @@ void attach_tell_change(struct control *control, const char *id)
 			 id, err.text);
 }
 
+void attach_tell_terms(struct control *control)
+{
+	const struct wire_empty empty = {0};
+	struct attached *attached;
+	struct err err;
+
+	DL_FOREACH(control->attached, attached)
+	if (attached->rpc && attached->session_count > 0 &&
+	    rpc_tell(attached->rpc, MSG_TERMS_CHANGED, &wire_empty_schema,
+		     &empty, -1, &err) < 0)
+		log_warn("who holds session %s is not told of other terms: %s",
+			 attached->sessions[0], err.text);
+}
+
 /* ---- the beginning ---- */
 
 static size_t channels_max(const struct control *control)

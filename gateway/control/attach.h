@@ -21,6 +21,9 @@ void attach_end_session(struct control *control, const struct who *who,
 void attach_accept(struct control *control, int fd);
 /* The session has another policy: who holds it is told. */
 void attach_tell_change(struct control *control, const char *id);
+/* Sessions that begin from now on have other terms (terms.h): who keeps one
+ * for somebody else is told. */
+void attach_tell_terms(struct control *control);
 /* End what could not be ended yet. */
 void attach_end_some(struct control *control);
 /* Hand over what could not be handed over yet: many sandboxes begin at once,

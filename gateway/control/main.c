@@ -12,6 +12,7 @@
 #include "gateway/control/ca.h"
 #include "gateway/control/conn.h"
 #include "gateway/control/events.h"
+#include "gateway/control/terms.h"
 
 #define ROWS_PER_SECOND 5000
 
@@ -134,6 +135,19 @@ static int start(struct keeper *keeper, struct err *err)
 	return 0;
 }
 
+static int on_config(struct keeper *keeper, const struct gateway_config *before,
+		     struct err *err)
+{
+	uint8_t was[DIGEST_LEN], is[DIGEST_LEN];
+
+	(void)err;
+	terms_of_config(before, was);
+	terms_of_config(&keeper->config, is);
+	if (memcmp(was, is, sizeof(is)) != 0)
+		attach_tell_terms(keeper->owner);
+	return 0;
+}
+
 int main(void)
 {
 	static const struct rpc_permit ledger_permits[] = {
@@ -159,6 +173,7 @@ int main(void)
 		.start = start,
 		.on_peer = on_peer,
 		.on_listener = on_listener,
+		.on_config = on_config,
 	};
 	static struct control control;
 

@@ -60,8 +60,10 @@ enum msg_type {
 	/* a supervisor -> control, request */
 	MSG_SESSION_TERMS, /* empty -> msg_session_terms: of one that would
 			      begin now */
-	/* control -> who holds a session, notification */
+	/* control -> who holds a session, notifications */
 	MSG_SESSION_CHANGED, /* msg_session_hold: it has another policy */
+	MSG_TERMS_CHANGED,   /* empty: one that begins from now on has other
+				terms */
 
 	/* edge -> minter */
 	MSG_MINT = 40, /* msg_mint -> msg_minted */

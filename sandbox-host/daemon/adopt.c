@@ -114,11 +114,14 @@ static int take_record(struct entry *entry, struct err *err)
 		entry->start = record.supervisor_start;
 		entry->owns_workspace = record.owns_workspace;
 		entry->is_pooled = record.is_pooled;
+		entry->is_bounded = record.is_bounded;
 		entry->pool = POOL_UNKNOWN;
 		return entry_store(entry, record.sandbox, err);
 	}
 	log_warn("%s: its record is lost: %s", entry->id, err->text);
 	entry->owns_workspace = true;
+	/* Nobody knows who asked for it. */
+	entry->is_bounded = true;
 	return entry_store(entry, &unknown, err);
 }
 

@@ -190,13 +190,8 @@ static void answer_create(struct rpc_ticket ticket, const void *message,
 	who.is_bounded = asker == asker->daemon->api.asker &&
 			 !serve_api_knows(asker->daemon, request.policy);
 	if (check(asker, &request, ticket) == 0) {
-		entry = pool_take(asker->daemon, &request, asker->uid);
-		if (entry) {
-			reply_sandbox(ticket, entry);
-			request_release(&memory);
-			return;
-		}
-		if (ready_take(asker->daemon, ticket, *fd, &request, &who)) {
+		if (pool_take(asker->daemon, ticket, *fd, &request, &who) ||
+		    ready_take(asker->daemon, ticket, *fd, &request, &who)) {
 			request_release(&memory);
 			return;
 		}

@@ -11,6 +11,7 @@
 #include "sandbox-host/daemon/daemon.h"
 
 #define SOCKET_NAME "host.sock"
+#define ASKERS_MAX  512
 #define BACKLOG	    128
 
 static void on_closed(struct rpc *rpc, const char *why, void *owner)

@@ -11,6 +11,7 @@
  *	jobs    -> processes that unpack and copy
  *	pool    -> sandboxes that are built before anybody asks
  *	ready   -> one more of each kind that was asked for
+ *	claim   -> who gets one of them
  *	spawn   -> a new one: its directory, its supervisor
  *	adopt   -> those that were there before us
  *	keep    -> the channel to a supervisor: what it says, its loss
@@ -30,18 +31,14 @@
 #include <sys/types.h>
 
 #include "common/io.h"
+#include "sandbox-host/daemon/built.h"
 #include "sandbox-host/daemon/configure.h"
 #include "sandbox-host/daemon/record.h"
 #include "sandbox-host/daemon/serve_api.h"
 #include "sandbox-host/daemon/state.h"
 #include "sandbox-host/flow/files.h"
 
-#define ASKERS_MAX	      512
-#define FOLLOWS_MAX	      1024
-#define FOLLOW_LOOK_MS	      50
-#define EVENTS_KEPT	      256		  /* of a sandbox */
-#define OVER_KEPT_MS	      (10ull * 60 * 1000) /* shown so long */
-#define OVER_KEPT_MAX	      1000
+#define EVENTS_KEPT	      256 /* of a sandbox */
 #define SWEEP_MS	      5000
 #define POOL_FILL_MS	      20
 #define POOL_UNKNOWN	      SIZE_MAX	     /* of another daemon */
@@ -80,7 +77,8 @@ struct entry {
 	bool is_pooled;	 /* nobody's yet; of pool */
 	bool is_offline; /* an isolated session that reaches nothing */
 	size_t pool;
-	bool is_claimed;     /* somebody gets it (ready.c) */
+	struct built_of built;
+	bool is_claimed;     /* somebody gets it (claim.c) */
 	struct claim *claim; /* once it runs; NULL */
 	int request;	     /* to start it with once it has its files; -1 */
 	struct rpc *rpc;     /* to it; NULL */

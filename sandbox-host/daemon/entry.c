@@ -7,8 +7,10 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "sandbox-host/daemon/claim.h"
 #include "sandbox-host/daemon/daemon.h"
 #include "sandbox-host/daemon/isolate.h"
+#include "sandbox-host/daemon/pool.h"
 #include "sandbox-host/daemon/ready.h"
 #include "sandbox-host/tree.h"
 
@@ -59,6 +61,7 @@ static void write_record(const struct entry *entry)
 		.supervisor_start = entry->start,
 		.owns_workspace = entry->owns_workspace,
 		.is_pooled = entry->is_pooled,
+		.is_bounded = entry->is_bounded,
 	};
 	struct err err;
 
@@ -183,6 +186,8 @@ static void has_become(struct entry *entry, enum host_state before)
 	follow_look(entry->daemon);
 	isolate_follow(entry);
 	ready_follow(entry);
+	pool_follow(entry);
+	claim_follow(entry);
 }
 
 void entry_become(struct entry *entry, enum host_state state,

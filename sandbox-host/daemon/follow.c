@@ -8,6 +8,9 @@
 #include "common/cleanup.h"
 #include "sandbox-host/daemon/daemon.h"
 
+#define FOLLOWS_MAX    1024
+#define FOLLOW_LOOK_MS 50
+
 /* One who waits for events, or for what an entrypoint writes. */
 struct follow {
 	struct rpc_ticket ticket;

@@ -21,6 +21,7 @@
 #include "common/clock.h"
 #include "common/directories.h"
 #include "common/log.h"
+#include "sandbox-host/daemon/claim.h"
 #include "sandbox-host/daemon/config_dump.h"
 #include "sandbox-host/daemon/daemon.h"
 #include "sandbox-host/daemon/images.h"
@@ -31,6 +32,8 @@
 #include "sandbox-host/daemon/snapshots.h"
 
 #define CONFIG_DEFAULT "/etc/sallyport/host.yaml"
+#define OVER_KEPT_MS   (10ull * 60 * 1000) /* shown so long */
+#define OVER_KEPT_MAX  1000
 #define REPORT_MAX     (64 * 1024)
 
 static const char usage_text[] =
@@ -293,6 +296,7 @@ static void end(struct daemon *daemon)
 	serve_api_close(daemon);
 	jobs_close();
 	askers_close(daemon);
+	claim_close_all(daemon);
 	ready_close(daemon);
 	for (entry = daemon->entries; entry; entry = next) {
 		next = entry->next;

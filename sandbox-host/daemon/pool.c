@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "common/cleanup.h"
-#include "common/clock.h"
 #include "common/log.h"
+#include "sandbox-host/daemon/claim.h"
 
 static struct sandbox_request request_of(const struct host_pool_config *pool)
 {
@@ -18,12 +18,7 @@ static struct sandbox_request request_of(const struct host_pool_config *pool)
 
 static void end(struct entry *entry)
 {
-	const struct supervisor_end message = {.reason = bytes_str("killed")};
-
-	if (!entry->rpc ||
-	    rpc_tell(entry->rpc, MSG_SUPERVISOR_END, &supervisor_end_schema,
-		     &message, -1, NULL) < 0)
-		keep_kill(entry);
+	claim_end(entry);
 	if (state_may_become((enum host_state)entry->sandbox.state,
 			     HOST_STOPPING))
 		entry_become(entry, HOST_STOPPING, "killed", "");
@@ -34,6 +29,7 @@ static void build(struct daemon *daemon, size_t number)
 	const struct host_pool_config *pool =
 		&daemon->config.store.pools[number];
 	const struct sandbox_request request = request_of(pool);
+	const struct built_of built = built_of(daemon, &request);
 	struct entry *entry = NULL;
 	struct err err;
 	auto_fd int fd = sandbox_request_seal(&request, &err);
@@ -48,8 +44,15 @@ static void build(struct daemon *daemon, size_t number)
 		return;
 	}
 	entry->pool = number;
+	entry->built = built;
 	if (entry_store(entry, &entry->sandbox, &err) < 0)
 		log_warn("pool %s: %s", pool->name, err.text);
+}
+
+/* Nobody has it yet, nor will. */
+static bool is_waiting(const struct entry *entry)
+{
+	return entry->is_pooled && !entry->is_claimed;
 }
 
 /* What is over of one that nobody had is of no interest. */
@@ -62,7 +65,7 @@ static size_t count(struct daemon *daemon, size_t number)
 		enum host_state state = (enum host_state)entry->sandbox.state;
 
 		next = entry->next;
-		if (!entry->is_pooled || entry->pool != number)
+		if (!is_waiting(entry) || entry->pool != number)
 			continue;
 		if (state_is_over(state))
 			entry_forget(entry);
@@ -72,15 +75,33 @@ static size_t count(struct daemon *daemon, size_t number)
 	return found;
 }
 
+/* Those that would be built from something else by now. */
+static void mark_old(struct daemon *daemon)
+{
+	const struct host_store_config *store = &daemon->config.store;
+
+	for (struct entry *entry = daemon->entries; entry;
+	     entry = entry->next) {
+		struct sandbox_request request;
+
+		if (!is_waiting(entry) || entry->pool >= store->pool_count)
+			continue;
+		request = request_of(&store->pools[entry->pool]);
+		if (!built_is_same(daemon, &request, &entry->built))
+			entry->pool = POOL_UNKNOWN;
+	}
+}
+
 void pool_fill(struct daemon *daemon)
 {
 	const struct host_store_config *store = &daemon->config.store;
 
+	mark_old(daemon);
 	/* Nobody knows what those of another daemon were built from; or it was
 	 * something else. */
 	(void)count(daemon, POOL_UNKNOWN);
 	for (struct entry *entry = daemon->entries; entry; entry = entry->next)
-		if (entry->is_pooled && entry->pool == POOL_UNKNOWN &&
+		if (is_waiting(entry) && entry->pool == POOL_UNKNOWN &&
 		    entry->sandbox.state != HOST_STOPPING)
 			end(entry);
 	for (size_t i = 0; i < store->pool_count; i++)
@@ -131,65 +152,38 @@ static struct entry *find(const struct daemon *daemon,
 	     entry = entry->next) {
 		struct sandbox_request own;
 
-		if (!entry->is_pooled || entry->pool >= store->pool_count ||
+		if (!is_waiting(entry) || entry->pool >= store->pool_count ||
 		    entry->sandbox.state != HOST_RUNNING || !entry->rpc)
 			continue;
 		own = request_of(&store->pools[entry->pool]);
 		if (bytes_equal(own.policy, request->policy) &&
-		    bytes_equal(own.image, request->image))
+		    bytes_equal(own.image, request->image) &&
+		    built_is_same(daemon, &own, &entry->built))
 			return entry;
 	}
 	return NULL;
 }
 
-static void on_renewed(struct rpc_outcome *outcome, void *owner)
+bool pool_take(struct daemon *daemon, struct rpc_ticket ticket, int request_fd,
+	       const struct sandbox_request *request,
+	       const struct spawn_for *asker)
 {
-	(void)outcome;
-	(void)owner;
-}
+	struct entry *entry = NULL;
 
-static int set_end(struct entry *entry, uint64_t expires_ms, struct err *err)
-{
-	const struct host_renew renew = {bytes_str(entry->id), expires_ms};
-	const struct rpc_call call = {
-		.type = MSG_SUPERVISOR_RENEW,
-		.schema = &host_renew_schema,
-		.message = &renew,
-		.fd = -1,
-		.reply_schema = &wire_empty_schema,
-		.timeout_ms = SUPERVISOR_TIMEOUT_MS,
-		.on_outcome = on_renewed,
-	};
-
-	/* Its time begins with it, whether or not it has an end. */
-	return rpc_ask(entry->rpc, &call, NULL, err);
-}
-
-struct entry *pool_take(struct daemon *daemon,
-			const struct sandbox_request *request, uid_t owner)
-{
-	struct entry *entry = is_bare(request) ? find(daemon, request) : NULL;
-	struct host_sandbox given;
-	struct err err;
-
-	if (!entry)
-		return NULL;
-	given = entry->sandbox;
-	given.name = request->name;
-	given.note = request->note;
-	given.metadata = request->metadata;
-	given.metadata_count = request->metadata_count;
-	given.owner_uid = owner;
-	given.created_ms = clock_wall_ms();
-	given.expires_ms = request->expires_ms;
-	entry->is_pooled = false;
-	if (set_end(entry, request->expires_ms, &err) < 0 ||
-	    entry_store(entry, &given, &err) < 0) {
-		log_warn("%s: %s", entry->id, err.text);
-		entry->is_pooled = true;
-		return NULL;
-	}
+	/* What host.yaml may say a stranger may not. */
+	if (is_bare(request) && !asker->is_bounded)
+		entry = find(daemon, request);
+	if (!entry || !claim_begin(entry, ticket, request_fd, asker))
+		return false;
 	/* Another takes its place, soon. */
 	io_timer_set(daemon->sweep_timer, POOL_FILL_MS);
-	return entry;
+	return true;
+}
+
+void pool_follow(struct entry *entry)
+{
+	/* One that could not be built is tried again a while later. */
+	if (entry->is_pooled && entry->pool != POOL_READY &&
+	    entry->sandbox.state == HOST_TERMINATED)
+		io_timer_set(entry->daemon->sweep_timer, POOL_FILL_MS);
 }

@@ -37,6 +37,8 @@ void ready_want(const struct entry *entry,
 		const struct spawn_for *asker);
 /* The state of one has changed. */
 void ready_follow(struct entry *entry);
+/* Look soon at what is to be built. */
+void ready_refill(struct daemon *daemon);
 /* The configuration is another one: all that nobody has yet ends. */
 void ready_begin_anew(struct daemon *daemon);
 /* So many stand there for nobody: they are in nobody's way. One that somebody

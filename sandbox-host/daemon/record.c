@@ -19,6 +19,7 @@ static const struct wire_field record_fields[] = {
 	WIRE_U64(struct record, supervisor_start),
 	WIRE_BOOL(struct record, owns_workspace),
 	WIRE_BOOL(struct record, is_pooled),
+	WIRE_BOOL(struct record, is_bounded),
 };
 static const struct wire_schema record_schema =
 	WIRE_SCHEMA("record", struct record, record_fields);

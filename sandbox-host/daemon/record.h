@@ -17,6 +17,7 @@ struct record {
 	uint64_t supervisor_start; /* as /proc/PID/stat has it */
 	bool owns_workspace;
 	bool is_pooled;
+	bool is_bounded; /* struct spawn_for */
 };
 
 /* In the directory dir. 0, or -1. */

@@ -257,9 +257,23 @@ static void answer_changed(struct rpc_ticket ticket, const void *message,
 		attachment->on_changed(attachment->owner);
 }
 
+static void answer_terms(struct rpc_ticket ticket, const void *message, int *fd,
+			 void *owner)
+{
+	struct attachment *attachment = owner;
+
+	(void)ticket;
+	(void)message;
+	(void)fd;
+	if (attachment->on_terms)
+		attachment->on_terms(attachment->owner);
+}
+
 static int open_on(struct attachment *attachment, struct err *err)
 {
 	static const struct rpc_permit permits[] = {
+		{MSG_TERMS_CHANGED, &wire_empty_schema, answer_terms, false,
+		 TOLD_PER_SECOND},
 		{MSG_SESSION_CHANGED, &msg_session_hold_schema, answer_changed,
 		 false, TOLD_PER_SECOND},
 	};

@@ -66,6 +66,8 @@ struct attachment {
 	void (*on_lost)(void *owner); /* the other end hung up; or NULL */
 	/* A session of it has another policy; or NULL. */
 	void (*on_changed)(void *owner);
+	/* One that begins now has other terms (MSG_TERMS_CHANGED); or NULL. */
+	void (*on_terms)(void *owner);
 	void *owner;
 };
 int attachment_open(struct attachment *attachment, struct err *err);

@@ -138,7 +138,7 @@ void again_on_changed(void *owner)
 	if (!read_news(supervisor))
 		return;
 	/* It is not what whoever takes it asks for. */
-	if (supervisor->options.is_ahead || supervisor->options.is_pooled)
+	if (supervisor->options.is_ahead)
 		life_end(supervisor, HOST_TERMINATED, "killed",
 			 "its policy was changed before anybody took it");
 	else

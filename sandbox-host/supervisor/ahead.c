@@ -12,7 +12,7 @@ int ahead_check(struct supervisor *supervisor, struct err *err)
 {
 	const struct policy_filesystem *files = &supervisor->policy->filesystem;
 
-	if (!supervisor->options.is_ahead)
+	if (!supervisor->options.is_ahead || supervisor->options.is_pooled)
 		return 0;
 	if (files->hide.count || files->ignore_files.count ||
 	    !bounds_are_kept(supervisor))
@@ -36,6 +36,16 @@ static bool is_of_our_kind(const struct supervisor *supervisor)
 	return sandbox_request_kind(&supervisor->request, &ours, &err) == 0 &&
 	       sandbox_request_kind(&supervisor->taken, &theirs, &err) == 0 &&
 	       bytes_equal(buf_view(&ours), buf_view(&theirs));
+}
+
+void ahead_on_terms(void *owner)
+{
+	struct supervisor *supervisor = owner;
+
+	if (supervisor->options.is_ahead)
+		life_end(supervisor, HOST_TERMINATED, "killed",
+			 "the gateway's configuration was changed before "
+			 "anybody took it");
 }
 
 static void refuse(struct supervisor *supervisor, enum host_refusal code,

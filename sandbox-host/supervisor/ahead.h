@@ -8,8 +8,10 @@
 #include "sandbox-host/supervisor/parts.h"
 
 /* Is the policy one that can wait: nothing that it says of files depends on
- * what the host's are at that moment? 0, or -1. */
+ * what the host's are at that moment? That of a pool's is. 0, or -1. */
 int ahead_check(struct supervisor *supervisor, struct err *err);
+/* attachment.on_terms: sessions begin under something else by now. */
+void ahead_on_terms(void *owner);
 /* MSG_SUPERVISOR_TAKE */
 void ahead_answer(struct rpc_ticket ticket, const void *message, int *fd,
 		  void *owner);

@@ -128,17 +128,8 @@ static void begin_time(struct supervisor *supervisor)
 
 int life_renew(struct supervisor *supervisor, uint64_t expires_ms)
 {
-	bool is_given = supervisor->options.is_pooled;
-
-	/* One of a pool is given out, and has no end of its own yet. */
-	supervisor->options.is_pooled = false;
-	if (expires_ms != 0 && expires_ms <= clock_wall_ms()) {
-		if (is_given)
-			life_end(supervisor, HOST_TERMINATED, "expired",
-				 "its time was over when it was given out");
+	if (expires_ms != 0 && expires_ms <= clock_wall_ms())
 		return -1;
-	}
-	begin_time(supervisor);
 	supervisor->expires_ms = expires_ms;
 	bound_expiry(supervisor);
 	arm_expiry(supervisor);
@@ -253,7 +244,7 @@ int life_begin(struct supervisor *supervisor, struct err *err)
 		io_timer_new(supervisor->loop, on_rest, supervisor);
 	if (!supervisor->expiry || !supervisor->rest_timer)
 		return err_set(err, ERR_TOO_LARGE, "no memory");
-	if (!supervisor->options.is_pooled && !supervisor->options.is_ahead)
+	if (!supervisor->options.is_ahead)
 		begin_time(supervisor);
 	bound_expiry(supervisor);
 	arm_expiry(supervisor);

@@ -7,6 +7,7 @@
 
 #include "common/clock.h"
 #include "sandbox-host/supervisor/again.h"
+#include "sandbox-host/supervisor/ahead.h"
 #include "sandbox-host/supervisor/parts.h"
 
 static void on_lost(void *owner)
@@ -91,6 +92,7 @@ static void hold(struct supervisor *supervisor)
 	if (attachment_open_on(attachment, supervisor->loop, on_lost,
 			       supervisor, &err) == 0) {
 		attachment->on_changed = again_on_changed;
+		attachment->on_terms = ahead_on_terms;
 		(void)attachment_hold(attachment, id, &err);
 	}
 	io_timer_set(supervisor->link_timer, LINK_RETRY_MS);
@@ -152,6 +154,7 @@ int link_begin(struct supervisor *supervisor, struct err *err)
 {
 	supervisor->attachment.on_lost = on_lost;
 	supervisor->attachment.on_changed = again_on_changed;
+	supervisor->attachment.on_terms = ahead_on_terms;
 	supervisor->attachment.owner = supervisor;
 	supervisor->link_timer =
 		io_timer_new(supervisor->loop, on_timer, supervisor);

@@ -82,7 +82,7 @@ static int parse(int argc, char **argv, struct supervisor_options *options)
 		else if (option == 'b')
 			options->is_bounded = true;
 		else if (option == 'o')
-			options->is_pooled = true;
+			options->is_ahead = options->is_pooled = true;
 		else if (option == 'a')
 			options->is_ahead = true;
 		else if (option == 'v' || option == 'P')

@@ -98,8 +98,8 @@ struct supervisor_options {
 	size_t private_count;
 	const char *secret; /* a file that is shown to nobody inside; NULL */
 	bool is_bounded; /* the policy brings in nothing of the host's files */
-	bool is_pooled;	 /* nobody's until it is renewed */
 	bool is_ahead;	 /* nobody has asked for it yet (ahead.c) */
+	bool is_pooled;	 /* host.yaml asks for it */
 };
 
 struct supervisor {

@@ -675,13 +675,15 @@ def test_one_of_a_pool_that_hears_of_its_end_too_late_ends(pooled):
     for pid in before.values():
         os.kill(pid, signal.SIGSTOP)
     try:
-        box = create(host, "--bare", "--timeout", "1")
-        end = time.time() + 1
-        assert box in before
+        asking = host.popen("create", "--workspace", "-", "--bare",
+                            "--timeout", "1")
+        end = time.time() + 2
         wait_until(lambda: time.time() > end)
     finally:
         for pid in before.values():
             os.kill(pid, signal.SIGCONT)
+    box = asking.communicate()[0].strip()
+    assert box in before
     wait_until(lambda: host.state(box) == "Terminated")
     assert host.show(box)["reason"] == "expired"
 

@@ -133,16 +133,76 @@ def test_with_another_default_policy_it_is_not_given_out(ready, tmp_path):
 def test_under_another_guardrail_it_is_not_given_out(ready, tmp_path):
     host, gateway = ready, ready.gateway
     make(host)
-    kept = one_is_ready(host)
+    kept, pid = ready_one(host)
+    set_guardrail(gateway, tmp_path)
+    # It ends before anybody asks.
+    wait_until(has_ended(pid))
+    assert make(host) != kept
+
+
+def set_guardrail(gateway, tmp_path):
     (tmp_path / "guardrail.yaml").write_text(POLICY)
     config = json.loads(gateway.config.read_text())
     gateway.config.write_text(json.dumps(
         {**config, "guardrail": str(tmp_path / "guardrail.yaml")}))
     done = gateway.cli("config", "reload")
     assert done.returncode == 0 and "guardrail" in done.stdout, done
-    assert make(host) != kept
-    assert f"{kept} was ready, and is not given out" in host.log()
-    wait_until(lambda: kept not in host.supervisors())
+
+
+@pytest.fixture
+def pooled(own_gateway, tmp_path):
+    (tmp_path / "default.yaml").write_text(POLICY)
+    host = Host(own_gateway, tmp_path, pool={"plain": {"size": 2}},
+                default_policy=str(tmp_path / "default.yaml")).start()
+    yield host
+    host.stop()
+    host.check()
+
+
+def waiting(host):
+    """Those of the pool that are built: {id: pid}."""
+    seen = {row["id"] for row in host.list()}
+    return {box: pid for box, pid in host.supervisors().items()
+            if box not in seen and f'msg="{box}: Running"' in host.log()}
+
+
+def filled(host, *without):
+    return wait_until(lambda: len(waiting(host)) == 2 and
+                      not set(waiting(host)) & set(without) and waiting(host))
+
+
+@pytest.mark.parametrize("what", ["guardrail", "default policy", "limits"])
+def test_a_pool_is_of_what_holds_now(pooled, tmp_path, what):
+    host, gateway = pooled, pooled.gateway
+    given = host.create(*BARE)
+    before = filled(host)
+    ends = [has_ended(pid) for pid in before.values()]
+    if what == "guardrail":
+        set_guardrail(gateway, tmp_path)
+    elif what == "default policy":
+        (tmp_path / "default.yaml").write_text(OTHER)
+    else:
+        # What no session begins with changes nothing.
+        config = json.loads(gateway.config.read_text())
+        gateway.config.write_text(json.dumps(
+            {**config, "limits": {"sessions": 7}}))
+        assert gateway.cli("config", "reload").returncode == 0
+        assert host.create(*BARE) in before
+        return
+    # Others are there, without anybody asking; who has one keeps it.
+    after = filled(host, *before)
+    wait_until(lambda: all(is_over() for is_over in ends))
+    assert host.create(*BARE) in after
+    assert host.state(given) == "Running"
+
+
+def test_a_pool_is_built_anew_when_the_gateway_is_back(pooled):
+    host, gateway = pooled, pooled.gateway
+    before = filled(host)
+    gateway.stop()
+    gateway.start()
+    after = filled(host, *before)
+    assert host.create(*BARE) in after
 
 
 def test_one_that_was_given_another_policy_is_not_given_out(ready):
