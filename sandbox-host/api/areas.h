@@ -11,7 +11,7 @@ extern const struct route proxy_routes[];
 extern const struct route snapshot_routes[];
 extern const struct route execd_routes[]; /* what runs */
 extern const struct route execd_command_routes[];
-extern const struct route execd_session_routes[];
+extern const struct route execd_shell_routes[];
 extern const struct route execd_pty_routes[];
 extern const struct route execd_code_routes[];
 extern const struct route execd_isolated_routes[];

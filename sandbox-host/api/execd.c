@@ -16,7 +16,6 @@ static void on_sweep(void *owner)
 	struct execd *execd = owner;
 	uint64_t now = clock_monotonic_ms();
 
-	session_sweep(execd, now);
 	pty_sweep(execd, now);
 	kernel_sweep(execd, now);
 	isolated_sweep(execd, now);
@@ -31,6 +30,7 @@ static struct execd *make(struct api *api)
 		return NULL;
 	execd->api = api;
 	execd->commands = table_new();
+	execd->began_ms = clock_wall_ms();
 	execd->sweep = io_timer_new(api->loop, on_sweep, execd);
 	if (execd->commands && execd->sweep) {
 		io_timer_set(execd->sweep, EXECD_SWEEP_MS);
@@ -236,6 +236,17 @@ bool execd_shell(struct exchange *exchange, struct bytes text,
 	request->argv = argv;
 	request->argv_count = 3;
 	return true;
+}
+
+void execd_fail_missing(struct exchange *exchange, const char *what)
+{
+	char text[CLOCK_TEXT_SIZE];
+
+	clock_format(exchange->api->execd->began_ms, text);
+	exchange_fail(exchange, 404, "CONTEXT_NOT_FOUND",
+		      "there is no such %s: those of before %s ended with the "
+		      "process that served them",
+		      what, text);
 }
 
 void execd_fail(struct exchange *exchange, const struct exec_client *client)

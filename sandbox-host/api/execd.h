@@ -8,13 +8,14 @@
  *	run	 -> a command whose output is such a stream
  *	background -> one that its sandbox keeps
  *	command	 -> /command
- *	session	 -> /session: a bash that keeps its state
+ *	session	 -> a bash that keeps its state; shell: /session
  *	pty	 -> /pty: a terminal over a WebSocket
  *	code	 -> /code: Python that keeps its variables
  *	isolated -> /v1/isolated: sandboxes beside one, in its workspace
  *
- * A foreground command dies with its client. What runs in the background is
- * the sandbox's; everything else dies with this process, as its channels do.
+ * A foreground command dies with its client. What runs in the background, and
+ * what a session keeps, is the sandbox's; everything else dies with this
+ * process, as its channels do.
  */
 #ifndef SANDBOX_HOST_API_EXECD_H
 #define SANDBOX_HOST_API_EXECD_H
@@ -33,14 +34,12 @@
 struct isolated;
 struct kernel;
 struct pty;
-struct session;
 
 /* What is kept between requests; it ends with the process. */
 struct execd {
 	struct api *api;
 	struct table *commands;
-	struct session *sessions;
-	size_t session_count;
+	uint64_t began_ms; /* wall clock */
 	struct pty *ptys;
 	size_t pty_count;
 	struct kernel *kernels;
@@ -82,6 +81,8 @@ bool execd_body(struct exchange *exchange, bool is_required, json_t **body);
 bool execd_shell(struct exchange *exchange, struct bytes text,
 		 struct exec_request *request);
 
+/* 404: there is no such thing, or none any more. */
+void execd_fail_missing(struct exchange *exchange, const char *what);
 /* The usual answer to why a command does not run. */
 void execd_fail(struct exchange *exchange, const struct exec_client *client);
 /* To why it could not even be asked for: 400, 429 or 500. */
@@ -165,7 +166,6 @@ void command_reply(struct exchange *exchange,
 /* ---- the areas (their routes: areas.h) ---- */
 
 /* End those that nobody used for long; now is monotonic. */
-void session_sweep(struct execd *execd, uint64_t now_ms);
 void pty_sweep(struct execd *execd, uint64_t now_ms);
 void kernel_sweep(struct execd *execd, uint64_t now_ms);
 void isolated_sweep(struct execd *execd, uint64_t now_ms);

@@ -27,8 +27,7 @@ static struct kernel *find(struct exchange *exchange, struct bytes id)
 	DL_FOREACH(execd->kernels, kernel)
 	if (is_of(kernel, exchange) && bytes_is(id, kernel->id))
 		return kernel;
-	exchange_fail(exchange, 404, "CONTEXT_NOT_FOUND",
-		      "there is no such context");
+	execd_fail_missing(exchange, "context");
 	return NULL;
 }
 

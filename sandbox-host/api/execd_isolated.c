@@ -37,8 +37,7 @@ static struct isolated *find(struct exchange *exchange)
 	if (bytes_is(exchange->sandbox, isolated->of) &&
 	    bytes_is(exchange->pieces[0], isolated->id))
 		return isolated;
-	exchange_fail(exchange, 404, "CONTEXT_NOT_FOUND",
-		      "there is no such isolated session");
+	execd_fail_missing(exchange, "isolated session");
 	return NULL;
 }
 
@@ -90,7 +89,7 @@ static struct isolated *add(struct exchange *exchange, struct bytes id,
 	struct isolated *isolated = calloc(1, sizeof(*isolated));
 
 	if (isolated)
-		isolated->bash = session_open(execd, id);
+		isolated->bash = session_open();
 	if (!isolated || !isolated->bash) {
 		free(isolated);
 		return NULL;

@@ -39,8 +39,7 @@ static struct pty *find(struct exchange *exchange)
 	if (bytes_is(exchange->sandbox, pty->sandbox) &&
 	    bytes_is(exchange->pieces[0], pty->id))
 		return pty;
-	exchange_fail(exchange, 404, "CONTEXT_NOT_FOUND",
-		      "there is no such terminal");
+	execd_fail_missing(exchange, "terminal");
 	return NULL;
 }
 

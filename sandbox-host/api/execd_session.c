@@ -1,25 +1,18 @@
 /*
- * /session: a bash that keeps its directory, variables, functions, aliases
- * and options from run to run. Each run is a process of its own, so that it
+ * A bash that keeps its directory, variables, functions, aliases and options
+ * from run to run. Each run is a process of its own, so that it
  * can be ended without the session: it begins with the state of the last one
  * as an argument, and says its own at its end over descriptor 0.
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <utlist.h>
 
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "common/digest.h"
 #include "sandbox-host/api/execd_session.h"
-#include "sandbox-host/api/share.h"
 
-#define SESSIONS_MAX	     256 /* of all sandboxes */
-#define SESSIONS_SANDBOX_MAX 32
-#define SESSION_IDLE_MS	     (30ull * 60 * 1000)
-#define SESSION_STATE_MAX    (512 * 1024)
-#define SESSION_ARGS_MAX     8
-#define STATE_ARG_MAX	     (REQUEST_ARG_MAX - 1)
+#define SESSION_ARGS_MAX 8
+#define STATE_ARG_MAX	 (REQUEST_ARG_MAX - 1)
 /* It was all there: a run may be killed while it says its state. */
 #define STATE_END "#sallyport-end\n"
 
@@ -81,124 +74,57 @@ static const char wrapper[] =
 	"{ __sallyport_leave; } 2>/dev/null\n";
 
 struct session {
-	struct execd *execd;
-	char id[COMMAND_ID_MAX + 1];
-	char sandbox[HOST_ID_MAX + 1];
 	struct bytes cwd; /* of the first run; allocated */
 	struct buf state;
 	struct buf report; /* of the run that goes on */
 	bool is_too_much;  /* more was reported than a state may be */
 	bool is_running;
-	bool is_owned;	  /* by an isolated session, which ends it */
-	bool is_deleted;  /* freed when its run is over */
+	bool is_closed;	  /* freed when its run is over */
 	uint64_t used_ms; /* monotonic */
-	struct session *next, *prev;
+	session_over_fn *on_over;
+	void *owner;
 };
 
-/* ---- those that are there ---- */
+/* ---- begin and end ---- */
 
 static void free_session(struct session *session)
 {
-	DL_DELETE(session->execd->sessions, session);
-	session->execd->session_count--;
 	free((void *)(uintptr_t)session->cwd.data);
 	buf_release(&session->state);
 	buf_release(&session->report);
 	free(session);
 }
 
-/* NULL: answered. */
-static struct session *find(struct exchange *exchange)
-{
-	struct execd *execd = execd_of(exchange);
-	struct session *session;
-
-	if (!execd)
-		return NULL;
-	DL_FOREACH(execd->sessions, session)
-	if (!session->is_deleted && !session->is_owned &&
-	    bytes_is(exchange->sandbox, session->sandbox) &&
-	    bytes_is(exchange->pieces[0], session->id))
-		return session;
-	exchange_fail(exchange, 404, "CONTEXT_NOT_FOUND",
-		      "there is no such session");
-	return NULL;
-}
-
-void session_sweep(struct execd *execd, uint64_t now_ms)
-{
-	struct session *session, *next;
-
-	DL_FOREACH_SAFE(execd->sessions, session, next)
-	if (!session->is_running && !session->is_owned &&
-	    session->used_ms + SESSION_IDLE_MS <= now_ms)
-		free_session(session);
-}
-
-/* ---- POST /session ---- */
-
-static bool has_room(struct exchange *exchange, const struct execd *execd)
-{
-	const struct session *session;
-	size_t count = 0;
-
-	DL_FOREACH(execd->sessions, session)
-	count += bytes_is(exchange->sandbox, session->sandbox);
-	if (share_allows(count, SESSIONS_SANDBOX_MAX, execd->session_count,
-			 SESSIONS_MAX))
-		return true;
-	exchange_fail(exchange, 429, "RUNTIME_ERROR",
-		      "a sandbox may have %d sessions, and no more "
-		      "than are left for all others, of %d",
-		      SESSIONS_SANDBOX_MAX, SESSIONS_MAX);
-	return false;
-}
-
-static struct session *add(struct execd *execd, struct bytes sandbox,
-			   struct bytes cwd)
+struct session *session_open(void)
 {
 	struct session *session = calloc(1, sizeof(*session));
-	char random[27];
 
 	if (!session)
 		return NULL;
-	random_id(random);
-	session->execd = execd;
 	session->used_ms = clock_monotonic_ms();
-	session->cwd = bytes_str(cwd.len > 0 ? bytes_dup(cwd) : NULL);
 	buf_init(&session->state, SESSION_STATE_MAX);
 	buf_init(&session->report, SESSION_STATE_MAX);
-	(void)snprintf(session->id, sizeof(session->id), "bash-%s", random);
-	(void)snprintf(session->sandbox, sizeof(session->sandbox), "%.*s",
-		       BYTES_ARGS(sandbox));
-	DL_APPEND(execd->sessions, session);
-	execd->session_count++;
 	return session;
 }
 
-static void post_session(struct exchange *exchange)
+int session_set(struct session *session, struct bytes cwd, struct bytes state)
 {
-	struct execd *execd = execd_of(exchange);
-	struct session *session = NULL;
-	struct bytes cwd = {0};
-	json_t *body;
-
-	if (!execd || !has_room(exchange, execd) ||
-	    !execd_body(exchange, false, &body))
-		return;
-	if (!body || execd_cwd(exchange, body, &cwd)) {
-		session = add(execd, exchange->sandbox, cwd);
-		if (!session)
-			exchange_fail_memory(exchange);
-	}
-	json_decref(body);
-	if (session)
-		exchange_reply_json(
-			exchange, 200,
-			json_pack("{s:s}", "session_id", session->id));
+	session->cwd = bytes_str(cwd.len > 0 ? bytes_dup(cwd) : NULL);
+	return (cwd.len > 0 && !session->cwd.data) ||
+			       buf_add(&session->state, state) < 0
+		       ? -1
+		       : 0;
 }
 
-/* ---- POST /session/{id}/run ---- */
+void session_close(struct session *session)
+{
+	if (session->is_running)
+		session->is_closed = true;
+	else
+		free_session(session);
+}
+
+/* ---- a run ---- */
 
 static void on_report(struct buf *report, void *owner)
 {
@@ -209,24 +135,35 @@ static void on_report(struct buf *report, void *owner)
 	buf_clear(report);
 }
 
-static void on_over(void *owner)
+/* What was reported whole is the state from now on. */
+static bool take_state(struct session *session)
 {
-	struct session *session = owner;
 	struct bytes report = buf_view(&session->report);
+	bool is_whole = !session->is_too_much &&
+			bytes_ends_with(report, bytes_str(STATE_END));
 
-	session->is_running = false;
-	session->used_ms = clock_monotonic_ms();
-	if (session->is_deleted) {
-		free_session(session);
-		return;
-	}
-	if (!session->is_too_much &&
-	    bytes_ends_with(report, bytes_str(STATE_END))) {
+	if (is_whole) {
 		buf_clear(&session->state);
-		(void)buf_add(&session->state, report);
+		is_whole = buf_add(&session->state, report) == 0;
 	}
 	buf_clear(&session->report);
 	session->is_too_much = false;
+	return is_whole;
+}
+
+static void on_over(void *owner)
+{
+	struct session *session = owner;
+	bool is_new = take_state(session);
+
+	session->is_running = false;
+	session->used_ms = clock_monotonic_ms();
+	if (session->on_over)
+		session->on_over(is_new ? buf_view(&session->state)
+					: (struct bytes){0},
+				 session->owner);
+	else if (session->is_closed)
+		free_session(session);
 }
 
 int bash_quote(struct bytes text, struct buf *out)
@@ -329,52 +266,18 @@ void session_run(struct exchange *exchange, struct session *session,
 	spec->owner = session;
 	session->is_running = true;
 	session->used_ms = clock_monotonic_ms();
+	/* From here on it is the run's, which says when it is over. */
+	exchange->task = NULL;
+	exchange->on_end = NULL;
 	run_begin(exchange, spec);
 }
 
-static void post_run(struct exchange *exchange)
+void session_run_once(struct exchange *exchange, struct session *session,
+		      struct run_spec *spec, session_over_fn *over, void *owner)
 {
-	struct session *session = find(exchange);
-	struct run_spec spec = {0};
-	json_t *body;
-
-	if (!session || !execd_body(exchange, true, &body))
-		return;
-	if (execd_text(exchange, body, "command", true, &spec.text) &&
-	    execd_cwd(exchange, body, &spec.request.cwd) &&
-	    execd_number(exchange, body, "timeout", EXECD_TIMEOUT_MAX,
-			 &spec.request.timeout_ms))
-		session_run(exchange, session, &spec, spec.text, spec.text);
-	json_decref(body);
-}
-
-void session_close(struct session *session)
-{
-	if (session->is_running)
-		session->is_deleted = true;
-	else
-		free_session(session);
-}
-
-static void delete_session(struct exchange *exchange)
-{
-	struct session *session = find(exchange);
-
-	if (!session)
-		return;
-	session_close(session);
-	exchange_reply_empty(exchange, 200);
-}
-
-/* ---- for an isolated session ---- */
-
-struct session *session_open(struct execd *execd, struct bytes sandbox)
-{
-	struct session *session = add(execd, sandbox, (struct bytes){0});
-
-	if (session)
-		session->is_owned = true;
-	return session;
+	session->on_over = over;
+	session->owner = owner;
+	session_run(exchange, session, spec, spec->text, spec->text);
 }
 
 bool session_is_running(const struct session *session)
@@ -386,12 +289,3 @@ uint64_t session_used_ms(const struct session *session)
 {
 	return session->used_ms;
 }
-
-const struct route execd_session_routes[] = {
-	{"POST", "/session", ROUTE_TOKEN, EXECD_BODY_MAX, ROUTE_WHOLE,
-	 post_session},
-	{"POST", "/session/{}/run", ROUTE_TOKEN, EXECD_BODY_MAX, ROUTE_WHOLE,
-	 post_run},
-	{"DELETE", "/session/{}", ROUTE_TOKEN, 0, ROUTE_WHOLE, delete_session},
-	{0},
-};

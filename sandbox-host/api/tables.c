@@ -9,7 +9,7 @@ const struct route_table route_tables[] = {
 	{ROUTES_PROXY, proxy_routes},
 	{ROUTES_EXECD, execd_routes},
 	{ROUTES_EXECD, execd_command_routes},
-	{ROUTES_EXECD, execd_session_routes},
+	{ROUTES_EXECD, execd_shell_routes},
 	{ROUTES_EXECD, execd_pty_routes},
 	{ROUTES_EXECD, execd_code_routes},
 	{ROUTES_EXECD, execd_isolated_routes},

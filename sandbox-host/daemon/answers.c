@@ -396,11 +396,10 @@ static void answer_channel(struct rpc_ticket ticket, const void *message,
 			   int *fd, void *owner)
 {
 	const struct host_channel *wanted = message;
-	struct entry *entry =
-		find_for(owner, wanted->id,
-			 wanted->kind == HOST_CHANNEL_BACKGROUND ? STATE_LOOK
-								 : STATE_USE,
-			 ticket);
+	bool is_look = wanted->kind == HOST_CHANNEL_BACKGROUND ||
+		       wanted->kind == HOST_CHANNEL_SESSION;
+	struct entry *entry = find_for(
+		owner, wanted->id, is_look ? STATE_LOOK : STATE_USE, ticket);
 	const struct rpc_call call = {
 		.type = MSG_SUPERVISOR_CHANNEL,
 		.schema = &host_channel_schema,

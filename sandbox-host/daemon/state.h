@@ -13,7 +13,7 @@
 /* What a sandbox is asked for, where its state matters. */
 #define STATE_REQUESTS(X)                                                      \
 	X(USE, "commands, channels, connections")                              \
-	X(LOOK, "what its commands in the background write")                   \
+	X(LOOK, "what is kept for it")                                         \
 	X(PAUSE, "pause")                                                      \
 	X(RESUME, "resume")                                                    \
 	X(RENEW, "renew")                                                      \

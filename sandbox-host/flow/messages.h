@@ -22,6 +22,7 @@
 #include "sandbox-host/flow/messages_files.h"
 #include "sandbox-host/flow/messages_host.h"
 #include "sandbox-host/flow/messages_isolated.h"
+#include "sandbox-host/flow/messages_session.h"
 #include "sandbox-host/flow/messages_store.h"
 #include "sandbox-host/flow/messages_supervisor.h"
 
@@ -130,6 +131,15 @@ enum host_msg_type {
 	MSG_CHANGES_SHOW = 390, /* empty -> empty + fd: changes_list */
 	MSG_CHANGES_COMMIT, /* changes_wish -> changes_result; what was applied
 			       ends the sandbox */
+
+	/* the API -> a supervisor, on a channel for it, requests */
+	MSG_SESSION_MAKE, /* session_wish -> session_ref */
+	MSG_SESSION_TAKE, /* session_ref -> session_taken + fd: its state,
+			     sealed, where it has run. Nobody else has it before
+			     the channel closes */
+	MSG_SESSION_GIVE, /* empty + fd, notification: the state of the one that
+			     was taken, from now on */
+	MSG_SESSION_DROP, /* session_ref -> empty */
 };
 
 enum host_refusal {

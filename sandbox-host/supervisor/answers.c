@@ -7,6 +7,7 @@
 #include "common/log.h"
 #include "sandbox-host/supervisor/ahead.h"
 #include "sandbox-host/supervisor/background.h"
+#include "sandbox-host/supervisor/shells.h"
 
 #define PERMIT_RATE 500 /* a second */
 
@@ -98,14 +99,15 @@ static void answer_renew(struct rpc_ticket ticket, const void *message, int *fd,
 
 /* ---- channels ---- */
 
-/* What it may reach is changed, and what it wrote is read, while it rests,
- * too. */
+/* What it may reach is changed, and what is kept for it looked at, while it
+ * rests, too. */
 static bool is_open(const struct supervisor *supervisor, uint8_t kind)
 {
 	enum host_state state = supervisor->state;
 
 	return (kind == HOST_CHANNEL_EGRESS && state == HOST_PAUSED) ||
-	       (kind == HOST_CHANNEL_BACKGROUND &&
+	       ((kind == HOST_CHANNEL_BACKGROUND ||
+		 kind == HOST_CHANNEL_SESSION) &&
 		(state == HOST_PAUSING || state == HOST_PAUSED ||
 		 state == HOST_RESUMING));
 }
@@ -120,6 +122,8 @@ static int open_channel(struct supervisor *supervisor, uint8_t kind,
 		return egress_open(supervisor, err);
 	case HOST_CHANNEL_BACKGROUND:
 		return background_open(supervisor, err);
+	case HOST_CHANNEL_SESSION:
+		return shells_open(supervisor, err);
 	default:
 		return exec_open(supervisor, err);
 	}

@@ -8,6 +8,7 @@
 #include "common/log.h"
 #include "sandbox-host/supervisor/ahead.h"
 #include "sandbox-host/supervisor/background.h"
+#include "sandbox-host/supervisor/shells.h"
 
 #define TIMER_MAX_MS (24u * 3600 * 1000)
 
@@ -281,6 +282,7 @@ static void end_sandbox(struct supervisor *supervisor, const char *reason)
 	supervisor->sandbox = NULL;
 	exec_end_all(supervisor, reason);
 	background_close_all(supervisor);
+	shells_close_all(supervisor);
 	ports_close(supervisor);
 	egress_close_all(supervisor);
 	output_close(supervisor);

@@ -11,6 +11,7 @@
  *	inside  -> words of process 1, to whoever waits for them
  *	exec    -> commands, each with a channel to who asked for it
  *	background -> those that go on without who asked, and what they write
+ *	shells  -> what sessions of a shell keep from run to run
  *	admit   -> those that the policy lets run
  *	ask     -> a person, about those that it leaves to one
  *	isolate -> another sandbox beside this one, in its workspace
@@ -83,6 +84,7 @@ struct egress;
 struct exec;
 struct port;
 struct relay;
+struct shells;
 
 /* How it was started; strings live as long as the process. */
 struct supervisor_options {
@@ -152,16 +154,15 @@ struct supervisor {
 	/* answers */
 	struct rpc *daemon; /* NULL: there is none now */
 	struct io_listener *listener;
-
 	/* inside */
 	struct io_watch *control, *notify, *disk;
 	struct waiting *waiting;
 	size_t waiting_count;
 	uint32_t last_serial;
-
 	struct exec *execs;
 	size_t exec_count, ask_count;
 	struct background *background; /* NULL: nothing was kept yet */
+	struct shells *shells;	       /* likewise */
 	char ask_key[27]; /* of what is not shown (admit.c); empty yet */
 	struct port *ports;
 	struct relay *relays;
@@ -171,9 +172,8 @@ struct supervisor {
 	uint64_t metrics_ms, metrics_cpu_ms;
 
 	/* output */
-	int output; /* the pipe's read end; -1 */
+	int output, log; /* the pipe's read end, -1; where it goes */
 	struct io_watch *output_watch;
-	int log;
 	uint64_t log_size;
 
 	/* events */

@@ -262,3 +262,82 @@ def test_text_that_is_cut_in_a_character_comes_whole(host):
     wait_ended(execd, name)
     assert logs(execd, name, 1) == ("\u00e9\ufffd".encode(), 4)
     host.ok("kill", box)
+
+
+# ---- sessions ----
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_session_keeps_its_state_when(host, end):
+    box = host.create("--workspace", "-")
+    execd = Execd(host, box)
+    session, fresh, busy = (execd.json("POST", "/session", {"cwd": "/tmp"})[
+        "session_id"] for _ in range(3))
+    path = f"/session/{session}/run"
+    assert execd.run("A='x y'; f() { echo \"f $1 $A\"; }; cd /usr; "
+                     "B=$(head -c 300000 /dev/zero | tr '\\0' z)",
+                     path)[0] == 0
+    assert execd.run("C=before", f"/session/{busy}/run")[0] == 0
+    connection, response = execd.open("POST", f"/session/{busy}/run", {
+        "command": "C=lost; echo here; sleep 81.5"})
+    while b"here" not in response.readline():
+        pass
+    ENDS[end](host)
+    come_back(host)
+    response.close()
+    connection.close()
+    assert execd.run("pwd; f hi; echo ${#B}", path)[:2] == (
+        0, ["/usr", "f hi x y", "300000"])
+    assert execd.run("pwd", f"/session/{fresh}/run")[:2] == (0, ["/tmp"])
+    # What was ended in the middle leaves the state as it was.
+    assert execd.run("echo $C; pwd", f"/session/{busy}/run")[:2] == (
+        0, ["before", "/tmp"])
+    assert execd.ask("DELETE", f"/session/{session}")[0] == 200
+    assert execd.ask("POST", path, {"command": "true"})[0] == 404
+    host.ok("kill", box)
+
+
+def test_nobody_else_runs_in_a_session_or_ends_it(host):
+    ours, theirs = (Execd(host, host.create("--workspace", "-"))
+                    for _ in range(2))
+    session = ours.json("POST", "/session")["session_id"]
+    assert ours.run("A=secret", f"/session/{session}/run")[0] == 0
+    for method, path in (("POST", f"/session/{session}/run"),
+                         ("DELETE", f"/session/{session}")):
+        got, _, text = theirs.ask(method, path, {"command": "echo $A"}
+                                  if method == "POST" else None)
+        assert got == 404 and b"secret" not in text
+    assert ours.run("echo $A", f"/session/{session}/run")[:2] == (
+        0, ["secret"])
+
+
+def test_states_of_one_sandbox_are_bounded_together(host):
+    execd = Execd(host, host.create("--workspace", "-"))
+    sessions = [execd.json("POST", "/session")["session_id"]
+                for _ in range(20)]
+    for session in sessions:
+        assert execd.run("A=$(head -c 400000 /dev/zero | tr '\\0' z)",
+                         f"/session/{session}/run")[0] == 0
+    assert [execd.run("echo ${#A}", f"/session/{session}/run")[1]
+            for session in sessions] == [["400000"]] * 20
+    # Each run is done; what is beyond 8 MiB is as it was before.
+    one = execd.json("POST", "/session")["session_id"]
+    for _ in range(2):
+        assert execd.run("B=$(head -c 400000 /dev/zero | tr '\\0' z)",
+                         f"/session/{one}/run")[0] == 0
+        assert execd.run("echo ${#B}", f"/session/{one}/run")[1] == ["0"]
+    assert execd.ask("DELETE", f"/session/{sessions[0]}")[0] == 200
+    assert execd.run("B=$(head -c 400000 /dev/zero | tr '\\0' z)",
+                     f"/session/{one}/run")[0] == 0
+    assert execd.run("echo ${#B}", f"/session/{one}/run")[1] == ["400000"]
+
+
+@pytest.mark.parametrize("path,what", [
+    ("/pty/pty-{}", "terminal"), ("/code/contexts/{}", "context"),
+    ("/v1/isolated/session/{}", "isolated session")])
+def test_what_ended_with_the_api_says_so(host, path, what):
+    execd = Execd(host, host.create("--workspace", "-"))
+    got, _, text = execd.ask("GET", path.format("a" * 26))
+    said = json.loads(text)
+    assert (got, said["code"]) == (404, "CONTEXT_NOT_FOUND")
+    assert said["message"].startswith(f"there is no such {what}: those of "
+                                      "before 20")
