@@ -86,6 +86,7 @@ static void print_row(const json_t *row)
 	const char *rule = json_text(row, "rule");
 	const char *reason = json_text(row, "constraint");
 	const char *detail = json_text(row, "detail");
+	const char *ended = json_text(row, "ended");
 	json_int_t port = json_integer_value(json_object_get(row, "port"));
 	char line[ROW_BYTES], number[24] = "";
 
@@ -94,15 +95,16 @@ static void print_row(const json_t *row)
 			       port);
 	if (!strcmp(reason, "none"))
 		reason = "";
-	(void)snprintf(
-		line, sizeof(line), "%-24s %-5s %-14s %s%s%s%s%s%s%s%s%s%s%s%s",
-		json_text(row, "time"),
-		json_is_false(json_object_get(row, "allowed")) ? "deny"
-							       : "allow",
-		json_text(row, "activity"), method, method[0] ? " " : "",
-		json_text(row, "host"), number, json_text(row, "path"),
-		rule[0] ? " [" : "", rule, rule[0] ? "]" : "",
-		reason[0] ? " " : "", reason, detail[0] ? ": " : "", detail);
+	(void)snprintf(line, sizeof(line),
+		       "%-24s %-5s %-14s %s%s%s%s%s%s%s%s%s%s%s%s%s%s",
+		       json_text(row, "time"),
+		       json_is_false(json_object_get(row, "allowed")) ? "deny"
+								      : "allow",
+		       json_text(row, "activity"), method, method[0] ? " " : "",
+		       json_text(row, "host"), number, json_text(row, "path"),
+		       rule[0] ? " [" : "", rule, rule[0] ? "]" : "",
+		       ended[0] ? " ended " : "", ended, reason[0] ? " " : "",
+		       reason, detail[0] ? ": " : "", detail);
 	cli_clean(line);
 	(void)puts(line);
 }
@@ -113,6 +115,13 @@ struct tail {
 	const char *kind; /* NULL: all; the stream knows no kinds */
 	json_int_t last;  /* number of the last row that was seen */
 };
+
+/* A decision's row may hold the outcome too. */
+static bool is_of_kind(const json_t *row, const char *kind)
+{
+	return !strcmp(json_text(row, "activity"), kind) ||
+	       (!strcmp(kind, "response") && *json_text(row, "ended"));
+}
 
 static bool show_line(struct bytes line, void *owner)
 {
@@ -125,7 +134,7 @@ static bool show_line(struct bytes line, void *owner)
 	if (!row)
 		return true;
 	tail->last = json_integer_value(json_object_get(row, "sequence"));
-	if (tail->kind && strcmp(json_text(row, "activity"), tail->kind) != 0)
+	if (tail->kind && !is_of_kind(row, tail->kind))
 		;
 	else if (tail->cli->json)
 		cli_print_row(tail->cli, row, line);

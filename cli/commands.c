@@ -529,7 +529,9 @@ const struct command commands[] = {
 	 "KIND]\n"
 	 "                            [--denied] [--follow] [-o json|yaml]\n"
 	 "\n"
-	 "COUNT is 1 to 10000, 20 without -n.\n"},
+	 "COUNT is 1 to 10000, 20 without -n. A request that ended at once has "
+	 "one row,\n"
+	 "with `ended`: --kind request and --kind response both show it.\n"},
 	{"audit", "search", cmd_audit_search, "find records by what they say",
 	 "Usage: sallyport audit search TEXT [--session ID] [--kind KIND] "
 	 "[--denied]\n"

@@ -95,6 +95,13 @@ static inline int buf_add_byte(struct buf *buf, uint8_t byte)
 	return buf_add(buf, bytes_from(&byte, 1));
 }
 
+/* Forget what was appended after the first len bytes (at most buf_len). */
+static inline void buf_truncate(struct buf *buf, size_t len)
+{
+	assert(len <= buf_len(buf));
+	buf->end = buf->start + len;
+}
+
 int buf_add_format(struct buf *buf, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

@@ -72,6 +72,7 @@ struct row {
 	enum constraint constraint;
 	unsigned status;
 	bool is_left_out; /* it only says what no pattern may match */
+	bool is_ended;	  /* a decision's: how it ended stands there too */
 };
 
 /* One that we do not know is no question that is open. */
@@ -102,6 +103,7 @@ static struct row read_row(const json_t *json)
 				      : constraint_of(constraint),
 		.status = (unsigned)json_integer_value(
 			json_object_get(json, "status")),
+		.is_ended = *json_text(json, "ended") != '\0',
 	};
 }
 
@@ -524,8 +526,11 @@ int learned_take(struct learned *learned, const json_t *json, struct err *err)
 	*err = (struct err){0};
 	learned->rows++;
 	if (!strcmp(row.activity, "request") || !strcmp(row.activity, "push") ||
-	    !strcmp(row.activity, "connection"))
-		return take_decision(learned, &row, json, err);
+	    !strcmp(row.activity, "connection")) {
+		if (take_decision(learned, &row, json, err) < 0)
+			return -1;
+		return row.is_ended ? take_response(learned, &row, err) : 0;
+	}
 	if (!strcmp(row.activity, "response"))
 		return take_response(learned, &row, err);
 	if (!strcmp(row.activity, "dns") && learned->wants_denied)

@@ -28,6 +28,20 @@ static const struct wire_field record_fields[] = {
 const struct wire_schema record_schema =
 	WIRE_SCHEMA("record", struct record, record_fields);
 
+const struct record_text record_texts[RECORD_TEXTS] = {
+	{offsetof(struct record, session), 32},
+	{offsetof(struct record, request_id), 32},
+	{offsetof(struct record, rule), 256},
+	{offsetof(struct record, host), 256},
+	{offsetof(struct record, method), 32},
+	{offsetof(struct record, path), 2048},
+	{offsetof(struct record, credential), 128},
+	{offsetof(struct record, detail), 1024},
+	{offsetof(struct record, old_oid), 64},
+	{offsetof(struct record, new_oid), 64},
+	{offsetof(struct record, approval), 32},
+};
+
 static const char *const kind_names[] = {
 #define X(kind, name) name,
 	RECORD_KINDS(X)

@@ -63,6 +63,19 @@ struct record {
 
 extern const struct wire_schema record_schema;
 
+/* The texts of a record, with what the wire takes of each. */
+#define RECORD_TEXTS 11
+struct record_text {
+	size_t offset, max;
+};
+extern const struct record_text record_texts[RECORD_TEXTS];
+
+static inline struct bytes *record_text_of(struct record *record, size_t at)
+{
+	return (struct bytes *)(void *)((uint8_t *)record +
+					record_texts[at].offset);
+}
+
 const char *record_kind_name(enum record_kind kind);
 /* RECORD_KIND_MAX when unknown. */
 enum record_kind record_kind_from_name(struct bytes name);

@@ -23,28 +23,6 @@ struct batch {
 
 /* ---- a record whose texts are ours and fit the wire ---- */
 
-/* The texts of a record, with what the wire takes of each. */
-static const struct {
-	size_t offset, max;
-} texts[] = {
-	{offsetof(struct record, session), 32},
-	{offsetof(struct record, request_id), 32},
-	{offsetof(struct record, rule), 256},
-	{offsetof(struct record, host), 256},
-	{offsetof(struct record, method), 32},
-	{offsetof(struct record, path), 2048},
-	{offsetof(struct record, credential), 128},
-	{offsetof(struct record, detail), 1024},
-	{offsetof(struct record, old_oid), 64},
-	{offsetof(struct record, new_oid), 64},
-	{offsetof(struct record, approval), 32},
-};
-
-static struct bytes *text_of(struct record *record, size_t at)
-{
-	return (struct bytes *)(void *)((uint8_t *)record + texts[at].offset);
-}
-
 /* What the wire would refuse becomes '?'. */
 static void make_printable(uint8_t *text, size_t len)
 {
@@ -62,15 +40,15 @@ static size_t copy_texts(struct arena *arena, struct record *record)
 	size_t sum = 0;
 	uint8_t *to;
 
-	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
-		struct bytes *text = text_of(record, i);
+	for (size_t i = 0; i < RECORD_TEXTS; i++) {
+		struct bytes *text = record_text_of(record, i);
 
-		*text = bytes_slice(*text, 0, texts[i].max);
+		*text = bytes_slice(*text, 0, record_texts[i].max);
 		sum += text->len;
 	}
 	to = sum ? arena_alloc(arena, sum) : NULL;
-	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
-		struct bytes *text = text_of(record, i);
+	for (size_t i = 0; i < RECORD_TEXTS; i++) {
+		struct bytes *text = record_text_of(record, i);
 
 		if (!to || text->len == 0) {
 			*text = bytes_from(NULL, 0);

@@ -10,17 +10,11 @@
 
 struct batch_row {
 	struct batch_row *next;
-	uint64_t time_ms;
-	enum record_kind kind;
-	bool allowed;
+	struct join_entry entry;
 	bool is_awaited; /* somebody waits: dropped when it cannot be stored */
-	uint8_t session_len;
-	uint16_t tail_len;
-	uint8_t text[]; /* session, then tail */
+	size_t text_len;
+	uint8_t text[]; /* the record's texts */
 };
-
-_Static_assert(ROW_JSON_MAX <= UINT16_MAX, "a tail's length fits");
-_Static_assert(SESSION_ID_MAX <= UINT8_MAX, "a session's length fits");
 
 static void on_timer(void *owner)
 {
@@ -40,7 +34,6 @@ int batch_init(struct batch *batch, struct io_loop *loop, struct store *store,
 	       const struct batch_hooks *hooks, struct err *err)
 {
 	*batch = (struct batch){.loop = loop, .store = store, .hooks = hooks};
-	buf_init(&batch->text, 2 * ROW_JSON_MAX);
 	batch->timer = io_timer_new(loop, on_timer, batch);
 	if (!batch->timer)
 		return err_set(err, ERR_SYSTEM, "begin: no memory");
@@ -56,38 +49,47 @@ void batch_release(struct batch *batch)
 		free(row);
 	}
 	io_timer_free(batch->timer);
-	buf_release(&batch->text);
 }
 
 /* ---- what is held ---- */
 
 static size_t row_bytes(const struct batch_row *row)
 {
-	return sizeof(*row) + row->session_len + row->tail_len;
+	return sizeof(*row) + row->text_len;
 }
 
-static struct batch_row *
-row_new(struct batch *batch, const struct record *record, struct bytes session)
+static size_t texts_len(struct record *record)
 {
-	struct bytes tail;
-	struct batch_row *row;
+	size_t len = 0;
 
-	if (row_write_tail(&batch->text, record) < 0)
-		return NULL;
-	tail = buf_view(&batch->text);
-	row = malloc(sizeof(*row) + session.len + tail.len);
+	for (size_t i = 0; i < RECORD_TEXTS; i++)
+		len += record_text_of(record, i)->len;
+	return len;
+}
+
+/* The record with texts of its own. */
+static struct batch_row *row_new(struct record *record)
+{
+	size_t len = texts_len(record);
+	struct batch_row *row = malloc(sizeof(*row) + len);
+	uint8_t *to;
+
 	if (!row)
 		return NULL;
 	*row = (struct batch_row){
-		.time_ms = record->time_ms,
-		.kind = (enum record_kind)record->kind,
-		.allowed = record->allowed,
-		.session_len = (uint8_t)session.len,
-		.tail_len = (uint16_t)tail.len,
+		.entry = {.record = *record},
+		.text_len = len,
 	};
-	if (session.len)
-		memcpy(row->text, session.data, session.len);
-	memcpy(row->text + session.len, tail.data, tail.len);
+	to = row->text;
+	for (size_t i = 0; i < RECORD_TEXTS; i++) {
+		struct bytes *text = record_text_of(&row->entry.record, i);
+
+		if (text->len == 0)
+			continue;
+		memcpy(to, text->data, text->len);
+		text->data = to;
+		to += text->len;
+	}
 	return row;
 }
 
@@ -107,6 +109,7 @@ static void drop_rows(struct batch *batch, bool all)
 {
 	struct batch_row *row = batch->first;
 
+	join_clear(&batch->join);
 	batch->first = batch->last = NULL;
 	batch->row_count = 0;
 	batch->bytes = 0;
@@ -135,38 +138,24 @@ static void answer_asks(struct batch *batch, const char *why)
 
 static int add_rows(struct batch *batch, struct err *err)
 {
-	for (struct batch_row *row = batch->first; row; row = row->next) {
-		const struct store_row stored = {
-			.head = {.time_ms = row->time_ms,
-				 .kind = row->kind,
-				 .allowed = row->allowed,
-				 .session = bytes_from(row->text,
-						       row->session_len)},
-			.tail = bytes_from(row->text + row->session_len,
-					   row->tail_len),
-		};
-
-		if (store_add(batch->store, &stored, err) < 0)
+	for (struct batch_row *row = batch->first; row; row = row->next)
+		if (store_add(batch->store, &row->entry.record,
+			      row->entry.ended_ms, err) < 0)
 			return -1;
-	}
 	return 0;
 }
 
 /* The row that tells of a failure that ends with this transaction. */
 static int add_account(struct batch *batch, struct err *err)
 {
-	uint64_t now = clock_wall_ms();
 	char when[CLOCK_TEXT_SIZE], detail[512];
 	struct record record = {
+		.time_ms = clock_wall_ms(),
 		.kind = RECORD_PROCESS,
 		.allowed = batch->lost == 0,
 		.constraint = CONSTRAINT_audit_unavailable,
 		.host = bytes_str("ledger"),
-		.detail = {(const uint8_t *)detail, 0},
 	};
-	struct store_row row = {.head = {.time_ms = now,
-					 .kind = RECORD_PROCESS,
-					 .allowed = batch->lost == 0}};
 
 	clock_format(batch->failed_ms, when);
 	(void)snprintf(detail, sizeof(detail),
@@ -174,10 +163,7 @@ static int add_account(struct batch *batch, struct err *err)
 		       " refused, %" PRIu64 " lost",
 		       when, batch->why, batch->refused, batch->lost);
 	record.detail = bytes_str(detail);
-	if (row_write_tail(&batch->text, &record) < 0)
-		return err_set(err, ERR_SYSTEM, "write a row: no memory");
-	row.tail = buf_view(&batch->text);
-	return store_add(batch->store, &row, err);
+	return store_add(batch->store, &record, 0, err);
 }
 
 static int store_all(struct batch *batch, struct err *err)
@@ -265,33 +251,47 @@ static void schedule(struct batch *batch)
 	}
 }
 
-static bool add_row(struct batch *batch, const struct record *record,
-		    const char *session, bool is_awaited)
+/* The record as it will be stored. */
+static struct record settle(const struct record *record, const char *session)
 {
-	struct bytes owner = session ? bytes_str(session) : record->session;
-	struct record timed = *record;
 	uint64_t now = clock_wall_ms();
-	struct batch_row *row;
+	struct record settled = *record;
 
+	if (session)
+		settled.session = bytes_str(session);
 	/* Nothing happened in the future, whoever says so. */
-	if (timed.time_ms == 0 || timed.time_ms > now)
-		timed.time_ms = now;
-	if (owner.len > SESSION_ID_MAX || batch->bytes >= BATCH_BYTES_MAX)
-		return false;
-	row = row_new(batch, &timed, owner);
-	if (!row)
-		return false;
-	row->is_awaited = is_awaited;
-	append(batch, row);
-	return true;
+	if (settled.time_ms == 0 || settled.time_ms > now)
+		settled.time_ms = now;
+	return settled;
+}
+
+/* NULL: there is no room. */
+static struct batch_row *add_row(struct batch *batch, struct record *record)
+{
+	struct batch_row *row = NULL;
+
+	if (record->session.len <= SESSION_ID_MAX &&
+	    batch->bytes < BATCH_BYTES_MAX)
+		row = row_new(record);
+	if (row)
+		append(batch, row);
+	return row;
 }
 
 static void add_notes(struct batch *batch, const struct msg_records *records,
 		      const char *session)
 {
 	for (size_t i = 0; i < records->records_count; i++) {
-		if (add_row(batch, &records->records[i], session, false))
+		struct record record = settle(&records->records[i], session);
+		struct batch_row *row;
+
+		if (join_take(&batch->join, &record))
 			continue;
+		row = add_row(batch, &record);
+		if (row) {
+			join_offer(&batch->join, &row->entry);
+			continue;
+		}
 		note_failure(batch, "there is no room for more records");
 		batch->lost++;
 	}
@@ -306,10 +306,14 @@ static void add_asked(struct batch *batch, const struct msg_records *records,
 		return;
 	}
 	for (size_t i = 0; i < records->records_count; i++) {
-		if (!add_row(batch, &records->records[i], session, true)) {
+		struct record record = settle(&records->records[i], session);
+		struct batch_row *row = add_row(batch, &record);
+
+		if (!row) {
 			batch->hooks->answer(ticket, "no memory");
 			return;
 		}
+		row->is_awaited = true;
 	}
 	batch->asks[batch->ask_count++] = ticket;
 }

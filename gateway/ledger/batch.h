@@ -5,7 +5,8 @@
  *	records + tickets --(end of the turn)--> begin, add..., commit
  *		--> every ticket answered, followers told
  *
- * Rows that nobody waits for may wait BATCH_WAIT_MS for company.
+ * Rows that nobody waits for may wait BATCH_WAIT_MS for company, and the
+ * outcome of one that does becomes a part of it (join.h).
  *
  * When the store fails (disk full, EIO; security F6): rows that somebody
  * waits for are dropped and their askers refused, since what they announce
@@ -18,6 +19,7 @@
 #ifndef GATEWAY_LEDGER_BATCH_H
 #define GATEWAY_LEDGER_BATCH_H
 
+#include "gateway/ledger/join.h"
 #include "gateway/ledger/store.h"
 
 #define BATCH_ROWS_MAX	1024 /* then it is committed at once */
@@ -46,7 +48,7 @@ struct batch {
 	size_t bytes;
 	struct rpc_ticket asks[BATCH_ASKS_MAX];
 	size_t ask_count;
-	struct buf text;    /* of the row that is being written */
+	struct join join;
 	bool is_deferred;   /* a flush is due at the end of this turn */
 	bool is_timed;	    /* a flush is due when the timer fires */
 	uint64_t failed_ms; /* wall clock; 0: the store works */

@@ -6,6 +6,8 @@
 
 #define COLUMNS 8
 #define SQL_MAX 1024
+/* The last row may be too long at first, see row_add_tail(). */
+#define TEXT_MAX ((GROUP_ROWS + 2) * (size_t)ROW_JSON_MAX)
 /* A failure rolls the transaction back: what a statement did need not be
  * undone alone, and is not copied for that. */
 #define INSERT "INSERT OR FAIL INTO row VALUES"
@@ -30,7 +32,7 @@ static int prepare(sqlite3 *db, size_t rows, sqlite3_stmt **statement)
 
 int group_open(struct group *group, sqlite3 *db)
 {
-	buf_init(&group->text, (size_t)GROUP_ROWS * ROW_JSON_MAX);
+	buf_init(&group->text, TEXT_MAX);
 	if (prepare(db, 1, &group->one) < 0)
 		return -1;
 	return prepare(db, GROUP_ROWS, &group->many);
@@ -54,29 +56,40 @@ bool group_is_full(const struct group *group)
 	return group->count == GROUP_ROWS;
 }
 
-int group_add(struct group *group, const struct row_head *head,
-	      struct bytes tail, struct chain *at)
+int group_add(struct group *group, const struct record *record,
+	      uint64_t ended_ms, struct chain *at)
 {
+	const struct row_head head = {
+		.sequence = at->sequence + 1,
+		.time_ms = record->time_ms,
+		.kind = (enum record_kind)record->kind,
+		.allowed = record->allowed,
+		.session = record->session,
+		.ended_ms = ended_ms,
+	};
 	struct group_row *row = &group->rows[group->count];
 	size_t from = buf_len(&group->text);
 	struct bytes json;
 
 	assert(group->count < GROUP_ROWS);
-	assert(head->session.len <= sizeof(row->session));
-	row->head = *head;
-	row->head.sequence = at->sequence + 1;
-	if (row_add_head(&group->text, &row->head) < 0 ||
-	    buf_add(&group->text, tail) < 0)
+	assert(head.session.len <= sizeof(row->session));
+	if (row_add_head(&group->text, &head) < 0 ||
+	    row_add_tail(&group->text, record) < 0)
 		return -1;
-	if (head->session.len)
-		memcpy(row->session, head->session.data, head->session.len);
+	row->sequence = head.sequence;
+	row->time_ms = head.time_ms;
+	row->kind = row_kind_number(&head);
+	row->allowed = head.allowed;
+	row->session_len = head.session.len;
+	if (head.session.len)
+		memcpy(row->session, head.session.data, head.session.len);
 	row->json = from;
 	row->json_len = buf_len(&group->text) - from;
 	json = bytes_slice(buf_view(&group->text), from, SIZE_MAX);
 	memcpy(row->prev, at->hash, DIGEST_LEN);
 	chain_hash(row->prev, json, row->hash);
 	memcpy(at->hash, row->hash, DIGEST_LEN);
-	at->sequence = row->head.sequence;
+	at->sequence = row->sequence;
 	group->count++;
 	return 0;
 }
@@ -97,15 +110,14 @@ static int bind_hash(sqlite3_stmt *statement, int at, const uint8_t *hash)
 static int bind_row(sqlite3_stmt *statement, int at, const struct group *group,
 		    const struct group_row *row)
 {
-	const struct row_head *head = &row->head;
 	const char *json =
 		(const char *)buf_view(&group->text).data + row->json;
 
-	if (sqlite3_bind_int64(statement, at + 1, (int64_t)head->sequence) ||
-	    sqlite3_bind_int64(statement, at + 2, (int64_t)head->time_ms) ||
-	    sqlite3_bind_int(statement, at + 3, (int)head->kind) ||
-	    sqlite3_bind_int(statement, at + 4, head->allowed) ||
-	    bind_text(statement, at + 5, row->session, head->session.len) ||
+	if (sqlite3_bind_int64(statement, at + 1, (int64_t)row->sequence) ||
+	    sqlite3_bind_int64(statement, at + 2, (int64_t)row->time_ms) ||
+	    sqlite3_bind_int(statement, at + 3, row->kind) ||
+	    sqlite3_bind_int(statement, at + 4, row->allowed) ||
+	    bind_text(statement, at + 5, row->session, row->session_len) ||
 	    bind_text(statement, at + 6, json, row->json_len) ||
 	    bind_hash(statement, at + 7, row->prev) ||
 	    bind_hash(statement, at + 8, row->hash))

@@ -16,8 +16,11 @@
 #define GROUP_ROWS 16
 
 struct group_row {
-	struct row_head head;
+	uint64_t sequence, time_ms;
+	int kind; /* row_kind_number() */
+	bool allowed;
 	char session[SESSION_ID_MAX];
+	size_t session_len;
 	size_t json, json_len; /* where in text */
 	uint8_t prev[DIGEST_LEN];
 	uint8_t hash[DIGEST_LEN];
@@ -36,10 +39,11 @@ void group_close(struct group *group);
 
 /* Forget the rows that were not inserted. */
 void group_clear(struct group *group);
-/* Add the row (copied) that follows *at, which moves on to it; head.sequence
- * is not looked at. 0, or -1 when memory is out. Must not be full. */
-int group_add(struct group *group, const struct row_head *head,
-	      struct bytes tail, struct chain *at);
+/* Add the row (copied) of a record, and of its outcome when ended_ms is not 0,
+ * that follows *at, which moves on to it. 0, or -1 when memory is out. Must
+ * not be full. */
+int group_add(struct group *group, const struct record *record,
+	      uint64_t ended_ms, struct chain *at);
 bool group_is_full(const struct group *group);
 /* Insert the rows; it is empty afterwards. 0, or -1: the database says why,
  * and the transaction must be rolled back. */

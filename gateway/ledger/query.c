@@ -3,8 +3,37 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 
-#define SQL_MAX	 512
+#define SQL_MAX	 1024
 #define LINE_MAX (ROW_JSON_MAX + 192)
+
+/* What the column of the kind holds of the rows that are meant. An outcome
+ * stands in a row of its own or in its decision's, which is then meant by
+ * either kind. */
+#define NUMBERS_MAX 3
+struct numbers {
+	int of[NUMBERS_MAX];
+	size_t count; /* 0: any */
+};
+
+static struct numbers numbers_of(const struct msg_ledger_query *query)
+{
+	static const int request = RECORD_REQUEST + ROW_ENDED;
+	static const int connection = RECORD_CONNECTION + ROW_ENDED;
+	int kind = (int)record_kind_from_name(query->kind);
+
+	if (query->kind.len == 0)
+		return (struct numbers){.count = 0};
+	/* What was refused is never in one row with its outcome. */
+	if (query->denied_only)
+		return (struct numbers){{kind}, 1};
+	if (kind == RECORD_RESPONSE)
+		return (struct numbers){{kind, request, connection}, 3};
+	if (kind == RECORD_REQUEST)
+		return (struct numbers){{kind, request}, 2};
+	if (kind == RECORD_CONNECTION)
+		return (struct numbers){{kind, connection}, 2};
+	return (struct numbers){{kind}, 1};
+}
 
 /* The index whose order is the rows' own, so that a query costs what it
  * gives, however many rows there are. */
@@ -18,32 +47,49 @@ static const char *index_of(const struct msg_ledger_query *query)
 	return query->denied_only ? " INDEXED BY row_denied" : "";
 }
 
-/* Nothing untrusted gets into the text of the statement. */
+/* The rows whose kind's number is one of count. */
+static int write_select(const struct msg_ledger_query *query,
+			const int *numbers, size_t count, struct buf *sql)
+{
+	if (buf_add_format(sql,
+			   "SELECT sequence, json, prev, hash FROM row%s"
+			   " WHERE sequence > ?1%s%s%s",
+			   index_of(query),
+			   query->session.len
+				   ? " AND session = ?2 AND session <> ''"
+				   : "",
+			   query->denied_only ? " AND allowed = 0" : "",
+			   query->newest && query->before ? " AND sequence < ?3"
+							  : "") < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		if (buf_add_format(sql, "%s%d", i == 0 ? " AND kind IN (" : ",",
+				   numbers[i]) < 0)
+			return -1;
+	return count > 0 ? buf_add_byte(sql, ')') : 0;
+}
+
+/* Nothing untrusted gets into the text of the statement. The index of kinds
+ * has each of them in the order of rows: they are merged. */
 static int write_sql(const struct msg_ledger_query *query, struct buf *sql)
 {
-	if (buf_add_str(sql, "SELECT sequence, json, prev, hash FROM row") <
-		    0 ||
-	    buf_add_str(sql, index_of(query)) < 0 ||
-	    buf_add_str(sql, " WHERE sequence > ?1") < 0)
-		return -1;
-	if (query->session.len &&
-	    buf_add_str(sql, " AND session = ?2 AND session <> ''") < 0)
-		return -1;
-	if (query->kind.len && buf_add_str(sql, " AND kind = ?3") < 0)
-		return -1;
-	if (query->denied_only && buf_add_str(sql, " AND allowed = 0") < 0)
-		return -1;
-	if (query->newest && query->before &&
-	    buf_add_str(sql, " AND sequence < ?5") < 0)
-		return -1;
+	struct numbers numbers = numbers_of(query);
+	size_t each = query->session.len ? numbers.count : 1, at = 0;
+
+	do {
+		if ((at > 0 && buf_add_str(sql, " UNION ALL ") < 0) ||
+		    write_select(query, numbers.of + at,
+				 numbers.count ? each : 0, sql) < 0)
+			return -1;
+		at += each;
+	} while (at < numbers.count);
 	return buf_add_str(sql, query->newest
 					? " ORDER BY sequence DESC LIMIT ?4"
 					: " ORDER BY sequence LIMIT ?4");
 }
 
 static int bind_query(sqlite3_stmt *statement,
-		      const struct msg_ledger_query *query,
-		      enum record_kind kind)
+		      const struct msg_ledger_query *query)
 {
 	/* One more than wanted tells whether there are more. */
 	if (sqlite3_bind_int64(statement, 4, (int64_t)query->limit + 1))
@@ -52,13 +98,11 @@ static int bind_query(sqlite3_stmt *statement,
 			       query->newest ? 0 : (int64_t)query->after))
 		return -1;
 	if (query->newest && query->before &&
-	    sqlite3_bind_int64(statement, 5, (int64_t)query->before))
+	    sqlite3_bind_int64(statement, 3, (int64_t)query->before))
 		return -1;
 	if (query->session.len &&
 	    sqlite3_bind_text(statement, 2, (const char *)query->session.data,
 			      (int)query->session.len, SQLITE_STATIC))
-		return -1;
-	if (query->kind.len && sqlite3_bind_int(statement, 3, (int)kind))
 		return -1;
 	return 0;
 }
@@ -138,7 +182,6 @@ static int collect(struct store *store, sqlite3_stmt *statement, size_t limit,
 static int run_query(struct store *store, const struct msg_ledger_query *query,
 		     struct arena *arena, struct found *found, struct err *err)
 {
-	enum record_kind kind = record_kind_from_name(query->kind);
 	auto_type(buf_release) struct buf sql;
 	sqlite3_stmt *statement = NULL;
 	int got = -1;
@@ -148,7 +191,7 @@ static int run_query(struct store *store, const struct msg_ledger_query *query,
 		return err_set(err, ERR_SYSTEM, "read rows: no memory");
 	if (sqlite3_prepare_v2(store->db, (const char *)buf_view(&sql).data,
 			       (int)buf_len(&sql), &statement, NULL) ||
-	    bind_query(statement, query, kind) < 0) {
+	    bind_query(statement, query) < 0) {
 		(void)store_fail(store, err, "read rows");
 	} else {
 		store->query_deadline_ms =

@@ -120,25 +120,16 @@ static int tell(struct store *store, const struct chain *last, uint64_t now_ms,
 		struct err *err)
 {
 	char words[RETAIN_DETAIL_MAX];
-	auto_type(buf_release) struct buf tail;
 	struct record record = {
+		.time_ms = now_ms,
 		.kind = RECORD_PROCESS,
 		.allowed = true,
 		.host = bytes_str("ledger"),
 	};
-	struct store_row row = {
-		.head = {.time_ms = now_ms,
-			 .kind = RECORD_PROCESS,
-			 .allowed = true},
-	};
 
 	retain_words(last, words);
 	record.detail = bytes_str(words);
-	buf_init(&tail, ROW_JSON_MAX);
-	if (row_write_tail(&tail, &record) < 0)
-		return err_set(err, ERR_SYSTEM, "remove rows: no memory");
-	row.tail = buf_view(&tail);
-	return store_add(store, &row, err);
+	return store_add(store, &record, 0, err);
 }
 
 static int remove_to(struct store *store, uint64_t sequence, struct err *err)

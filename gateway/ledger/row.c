@@ -101,6 +101,17 @@ static int add_number(struct buf *out, const char *name, uint64_t number)
 	return buf_add(out, bytes_from(digits + at, sizeof(digits) - at));
 }
 
+/* Nothing of time 0. */
+static int add_time(struct buf *out, const char *name, uint64_t ms)
+{
+	char when[CLOCK_TEXT_SIZE];
+
+	if (ms == 0)
+		return 0;
+	clock_format(ms, when);
+	return add_text(out, name, bytes_str(when));
+}
+
 int row_add_head(struct buf *out, const struct row_head *head)
 {
 	char when[CLOCK_TEXT_SIZE];
@@ -116,7 +127,9 @@ int row_add_head(struct buf *out, const struct row_head *head)
 	    buf_add_str(out, head->allowed ? "\",\"allowed\":true"
 					   : "\",\"allowed\":false") < 0)
 		return -1;
-	return add_text(out, ",\"session\":", head->session);
+	if (add_text(out, ",\"session\":", head->session) < 0)
+		return -1;
+	return add_time(out, ",\"ended\":", head->ended_ms);
 }
 
 static int add_request(struct buf *out, const struct record *record)
@@ -148,14 +161,11 @@ static int add_oids(struct buf *out, const struct record *record)
 
 static int add_summary(struct buf *out, const struct record *record)
 {
-	char when[CLOCK_TEXT_SIZE];
-
 	if (record->count == 0)
 		return 0;
-	clock_format(record->first_ms, when);
 	if (add_number(out, ",\"count\":", record->count) < 0)
 		return -1;
-	return add_text(out, ",\"first\":", bytes_str(when));
+	return add_time(out, ",\"first\":", record->first_ms);
 }
 
 static int add_tail(struct buf *out, const struct record *record)
@@ -185,14 +195,14 @@ static struct bytes cut_text(struct bytes text, size_t max)
 	return bytes_slice(text, 0, len);
 }
 
-int row_write_tail(struct buf *out, const struct record *record)
+int row_add_tail(struct buf *out, const struct record *record)
 {
+	size_t from = buf_len(out);
 	struct record cut = *record;
 
-	buf_clear(out);
-	if (add_tail(out, record) == 0 && buf_len(out) <= TAIL_MAX)
+	if (add_tail(out, record) == 0 && buf_len(out) - from <= TAIL_MAX)
 		return 0;
-	buf_clear(out);
+	buf_truncate(out, from);
 	cut.detail = cut_text(record->detail, CUT_DETAIL_MAX);
 	return add_tail(out, &cut);
 }

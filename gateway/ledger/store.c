@@ -9,7 +9,7 @@
 
 #define STORE_FILE	"ledger.db"
 #define APPLICATION_ID	0x5350414c /* "SPAL" */
-#define SCHEMA_VERSION	1
+#define SCHEMA_VERSION	2
 #define BUSY_TIMEOUT_MS 2000
 
 static const char settings[] = "PRAGMA locking_mode = EXCLUSIVE;"
@@ -21,6 +21,10 @@ static const char settings[] = "PRAGMA locking_mode = EXCLUSIVE;"
 			       "PRAGMA temp_store = MEMORY;"
 			       "PRAGMA cache_size = -512;"
 			       "PRAGMA cell_size_check = ON;";
+
+/* Version 1 had no rows with their outcome; those it has stay as they are. */
+#define FIRST_VERSION 1
+static const char from_first[] = "PRAGMA user_version = 2;";
 
 static const char schema[] =
 	"BEGIN IMMEDIATE;"
@@ -42,7 +46,7 @@ static const char schema[] =
 	" sequence INTEGER NOT NULL,"
 	" hash BLOB NOT NULL) STRICT;"
 	"PRAGMA application_id = 1397768524;" /* APPLICATION_ID */
-	"PRAGMA user_version = 1;"	      /* SCHEMA_VERSION */
+	"PRAGMA user_version = 2;"	      /* SCHEMA_VERSION */
 	"COMMIT;";
 
 int store_fail(const struct store *store, struct err *err, const char *verb)
@@ -97,6 +101,11 @@ static int check_schema(struct store *store, struct err *err)
 	if (id != APPLICATION_ID)
 		return err_set(err, ERR_INVALID,
 			       "open " STORE_FILE ": it is not a ledger");
+	if (version == FIRST_VERSION) {
+		if (sqlite3_exec(store->db, from_first, NULL, NULL, NULL))
+			return store_fail(store, err, "renew " STORE_FILE);
+		return 0;
+	}
 	if (version != SCHEMA_VERSION)
 		return err_set(err, ERR_UNSUPPORTED,
 			       "open " STORE_FILE ": version %lld is not ours",
@@ -256,10 +265,10 @@ static int insert(struct store *store, struct err *err)
 	return store_fail(store, err, "write a row");
 }
 
-int store_add(struct store *store, const struct store_row *row, struct err *err)
+int store_add(struct store *store, const struct record *record,
+	      uint64_t ended_ms, struct err *err)
 {
-	if (group_add(&store->group, &row->head, row->tail, &store->pending) <
-	    0)
+	if (group_add(&store->group, record, ended_ms, &store->pending) < 0)
 		return err_set(err, ERR_SYSTEM, "write a row: no memory");
 	return group_is_full(&store->group) ? insert(store, err) : 0;
 }

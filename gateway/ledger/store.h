@@ -56,18 +56,14 @@ int store_open(struct store *store, int directory, uid_t uid, struct err *err);
 /* Close it. Rows that were not committed are lost. */
 void store_close(struct store *store);
 
-/* A row before it has a place: head.sequence is not looked at. */
-struct store_row {
-	struct row_head head;
-	struct bytes tail; /* what row_write_tail() wrote */
-};
-
 /* One transaction: begin, add..., commit. 0, or -1: then roll back, and
- * nothing of it is in the store. A row that was added (copied) may reach the
- * table with one that follows, or with the commit. */
+ * nothing of it is in the store. What is added is a record, whose session has
+ * at most SESSION_ID_MAX bytes, with its outcome when ended_ms is not 0
+ * (row.h). A row that was added (copied) may reach the table with one that
+ * follows, or with the commit. */
 int store_begin(struct store *store, struct err *err);
-int store_add(struct store *store, const struct store_row *row,
-	      struct err *err);
+int store_add(struct store *store, const struct record *record,
+	      uint64_t ended_ms, struct err *err);
 int store_commit(struct store *store, struct err *err);
 void store_rollback(struct store *store);
 

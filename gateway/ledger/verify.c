@@ -16,11 +16,28 @@ static struct bytes column(sqlite3_stmt *statement, int at)
 	return bytes_from(data, (size_t)sqlite3_column_bytes(statement, at));
 }
 
+/* What follows the head that the columns give: the end, or a member that is
+ * not of the head, so that none was left out. Of `ended` the column of the
+ * kind says whether it is there. */
+static bool goes_on_well(struct bytes rest, bool is_ended)
+{
+	if (rest.len == 0)
+		return false;
+	if (bytes_starts_with(rest, bytes_str(",\"ended\":")))
+		return is_ended;
+	return !is_ended &&
+	       (rest.data[0] == '}' ||
+		(rest.data[0] == ',' &&
+		 !bytes_starts_with(rest, bytes_str(",\"session\":"))));
+}
+
 /* Do the columns say what the JSON says? */
 static bool head_agrees(sqlite3_stmt *row, struct bytes json, struct buf *text)
 {
-	int64_t kind = sqlite3_column_int64(row, 2);
+	int64_t number = sqlite3_column_int64(row, 2);
 	int64_t allowed = sqlite3_column_int64(row, 3);
+	bool is_ended = number >= ROW_ENDED;
+	int64_t kind = is_ended ? number - ROW_ENDED : number;
 	const struct row_head head = {
 		.sequence = (uint64_t)sqlite3_column_int64(row, 0),
 		.time_ms = (uint64_t)sqlite3_column_int64(row, 1),
@@ -28,20 +45,14 @@ static bool head_agrees(sqlite3_stmt *row, struct bytes json, struct buf *text)
 		.allowed = allowed == 1,
 		.session = column(row, 4),
 	};
-	size_t len;
 
 	if (kind < 0 || kind >= RECORD_KIND_MAX || allowed < 0 || allowed > 1)
 		return false;
 	buf_clear(text);
-	if (row_add_head(text, &head) < 0)
-		return false;
-	len = buf_len(text);
-	/* A session left out would be followed by ,"session": */
-	return bytes_starts_with(json, buf_view(text)) && json.len > len &&
-	       (json.data[len] == '}' ||
-		(json.data[len] == ',' &&
-		 !bytes_starts_with(bytes_slice(json, len, json.len),
-				    bytes_str(",\"session\":"))));
+	return row_add_head(text, &head) == 0 &&
+	       bytes_starts_with(json, buf_view(text)) &&
+	       goes_on_well(bytes_slice(json, buf_len(text), json.len),
+			    is_ended);
 }
 
 /* What is wrong with the row after *at; NULL, and *at moved on to it, when

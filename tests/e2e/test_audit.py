@@ -233,3 +233,53 @@ def test_records_are_exported_as_they_are_and_found(
     # The digits of the hashes are no words.
     digits = own_gateway.audit()[0]["hash"][:16]
     assert own_gateway.cli("audit", "search", digits).returncode == 6
+
+
+def outcomes(session, path):
+    """Of the requests for a path, by id: the rows that tell how it ended."""
+    rows = [row for row in session.audit() if row.get("path") == path]
+    ids = [row["request_id"] for row in rows if row["activity"] == "request"]
+    assert len(ids) == len(set(ids))
+    return {id: [row for row in rows if row["request_id"] == id and
+                 (row["activity"] == "response" or "ended" in row)]
+            for id in ids}
+
+
+def test_a_request_that_ended_at_once_has_one_row_for_both(
+        own_gateway, make_session, policies, origin):
+    session = make_session(policies.make([policies.rule(
+        "good.example", paths=["/**"])]), on=own_gateway)
+
+    def joined():
+        assert session.curl(origin.url("/echo")).status == 200
+        return [row for row in session.audit("request") if "ended" in row]
+
+    row = wait_until(joined)[0]
+    assert (row["activity"], row["status"], row["allowed"]) == (
+        "request", 200, True)
+    assert row["time"] <= row["ended"] and row["bytes_down"] > 0
+    # Who asks for outcomes sees it, in every way to ask.
+    assert row in session.audit("response")
+    for kind in "request", "response":
+        done = own_gateway.cli("audit", "tail", "--kind", kind, "-n", "10000")
+        assert f"ended {row['ended']}" in done.stdout
+    assert own_gateway.cli("audit", "verify").returncode == 0
+    # How it ended is told once of each, in one row or the other.
+    wait_until(lambda: all(outcomes(session, "/echo").values()))
+    assert all(len(rows) == 1 and rows[0]["status"] == 200
+               for rows in outcomes(session, "/echo").values())
+
+
+def test_a_request_that_takes_its_time_is_on_record_before_it_ends(
+        own_gateway, make_session, policies, origin):
+    session = make_session(policies.make([policies.rule(
+        "good.example", paths=["/**"])]), on=own_gateway)
+    # Some of it waits in sockets; the rest takes a second and more.
+    answer = session.curl(origin.url("/big/40000000"), "--limit-rate", "20M")
+    assert len(answer.body) == 40000000
+    row = session.row("response", path="/big/40000000")
+    assert (row["activity"], row["status"]) == ("response", 200)
+    decided = session.row("request", path="/big/40000000")
+    assert "ended" not in decided and "status" not in decided
+    assert decided["request_id"] == row["request_id"]
+    assert decided["sequence"] < row["sequence"]

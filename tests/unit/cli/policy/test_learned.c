@@ -188,6 +188,16 @@ static void connections_are_learnt_when_nobody_looked_into_them(void **state)
 			 "      # a connection that nobody looked into");
 	buf_release(&out);
 
+	/* The same, in one row. */
+	learned = learned_open(NULL, false);
+	take(learned,
+	     CONNECTION("true", ",\"ended\":\"2025-11-21T19:00:00.123Z\","
+				"\"method\":\"CONNECT\""));
+	close_into(learned, &out);
+	assert_has(&out, "hosts: [\"a.example\"]\n      ports: [22]\n"
+			 "      # a connection that nobody looked into");
+	buf_release(&out);
+
 	/* It was opened, and nobody knows what it carried. */
 	learned = learned_open(NULL, false);
 	take(learned, CONNECTION("true", ""));
@@ -235,6 +245,17 @@ static void a_websocket_is_learnt_from_its_end(void **state)
 		      "\"path\":\"/socket\",\"status\":101}");
 	close_into(learned, &out);
 	assert_has(&out, "        - \"/plain\"\n      action: allow\n");
+	assert_has(&out, "        - \"/socket\"\n      websocket: {} #");
+	buf_release(&out);
+
+	/* One that ended at once has its outcome in the request's row. */
+	learned = learned_open(NULL, false);
+	take(learned, "{\"activity\":\"request\",\"allowed\":true,"
+		      "\"ended\":\"2025-11-21T19:00:00.123Z\","
+		      "\"rule\":\"wide\",\"host\":\"a.example\","
+		      "\"port\":443,\"method\":\"GET\","
+		      "\"path\":\"/socket\",\"status\":101}");
+	close_into(learned, &out);
 	assert_has(&out, "        - \"/socket\"\n      websocket: {} #");
 	buf_release(&out);
 }

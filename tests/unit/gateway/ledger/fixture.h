@@ -84,24 +84,31 @@ static inline void fixture_sql(struct fixture *fixture, const char *sql)
 static inline int add_one(struct fixture *fixture, enum record_kind kind,
 			  bool allowed, const char *session, const char *detail)
 {
-	auto_type(buf_release) struct buf tail;
 	const struct record record = {
+		.time_ms = 1763751600123,
 		.kind = (uint8_t)kind,
 		.allowed = allowed,
+		.session = bytes_str(session),
 		.detail = bytes_str(detail),
 	};
-	const struct store_row row = {
-		.head = {.time_ms = 1763751600123,
-			 .kind = kind,
-			 .allowed = allowed,
-			 .session = bytes_str(session)},
-	};
-	struct store_row full = row;
 
-	buf_init(&tail, ROW_JSON_MAX);
-	assert_int_equal(row_write_tail(&tail, &record), 0);
-	full.tail = buf_view(&tail);
-	return store_add(&fixture->store, &full, &fixture->err);
+	return store_add(&fixture->store, &record, 0, &fixture->err);
+}
+
+/* A request, or a connection, with its outcome: one row of session s-0. */
+static inline int add_ended(struct fixture *fixture, enum record_kind kind)
+{
+	const struct record record = {
+		.time_ms = 1763751600123,
+		.kind = (uint8_t)kind,
+		.allowed = true,
+		.session = bytes_str("s-0"),
+		.status = 200,
+		.bytes_down = 5,
+	};
+
+	return store_add(&fixture->store, &record, 1763751600125,
+			 &fixture->err);
 }
 
 /* count rows, one transaction: of sessions s-0, s-1, s-2 in turn, every

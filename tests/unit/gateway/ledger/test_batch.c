@@ -267,6 +267,88 @@ static void batch_counts_what_it_lost_and_says_so(void **state)
 	assert_true(verify_all(fixture).is_intact);
 }
 
+/* ---- an outcome and its decision ---- */
+
+static void tell_request(enum record_kind kind, const char *id, uint16_t status)
+{
+	struct record record = request("");
+	const struct msg_records records = {&record, 1};
+
+	record.kind = (uint8_t)kind;
+	record.request_id = bytes_str(id);
+	record.status = status;
+	batch_add(&batch, &records, "s-channel", NULL);
+}
+
+static void batch_writes_an_outcome_into_its_decisions_row(void **state)
+{
+	struct fixture *fixture = *state;
+
+	tell_request(RECORD_REQUEST, "r-1", 0);
+	tell_request(RECORD_REQUEST, "r-2", 0);
+	tell_request(RECORD_RESPONSE, "r-2", 204);
+	tell_request(RECORD_RESPONSE, "r-1", 200);
+	assert_int_equal(batch_flush(&batch), 0);
+	assert_int_equal(fixture->store.head.sequence, 2);
+	assert_true(newest_has(fixture, "\"activity\":\"request\""));
+	assert_true(
+		newest_has(fixture, "\"ended\":\"2025-11-21T19:00:00.123Z\""));
+	assert_true(newest_has(fixture, "\"request_id\":\"r-2\""));
+	assert_true(newest_has(fixture, "\"status\":204"));
+	assert_true(verify_all(fixture).is_intact);
+}
+
+static void
+batch_gives_an_outcome_a_row_once_its_decision_is_stored(void **state)
+{
+	struct fixture *fixture = *state;
+
+	tell_request(RECORD_REQUEST, "r-1", 0);
+	assert_int_equal(batch_flush(&batch), 0);
+	assert_false(newest_has(fixture, "\"ended\""));
+	tell_request(RECORD_RESPONSE, "r-1", 200);
+	assert_int_equal(batch_flush(&batch), 0);
+	assert_int_equal(fixture->store.head.sequence, 2);
+	assert_true(newest_has(fixture, "\"activity\":\"response\""));
+	assert_true(newest_has(fixture, "\"status\":200"));
+}
+
+static void batch_joins_nothing_to_what_somebody_waits_for(void **state)
+{
+	struct record record = request("");
+	const struct msg_records records = {&record, 1};
+	const struct rpc_ticket ticket = {.id = 7};
+	struct fixture *fixture = *state;
+
+	record.request_id = bytes_str("r-1");
+	batch_add(&batch, &records, "s-channel", &ticket);
+	tell_request(RECORD_RESPONSE, "r-1", 200);
+	assert_int_equal(batch_flush(&batch), 0);
+	assert_int_equal(fixture->store.head.sequence, 2);
+	assert_true(newest_has(fixture, "\"activity\":\"response\""));
+}
+
+static void batch_keeps_a_joined_row_while_the_disk_is_full(void **state)
+{
+	struct fixture *fixture = *state;
+
+	tell("before");
+	assert_int_equal(batch_flush(&batch), 0);
+	fill_disk(fixture);
+	tell_much(50);
+	tell_request(RECORD_REQUEST, "r-1", 0);
+	assert_int_equal(batch_flush(&batch), -1);
+	tell_request(RECORD_REQUEST, "r-2", 0);
+	tell_request(RECORD_RESPONSE, "r-2", 200);
+	tell_request(RECORD_RESPONSE, "r-1", 201);
+	empty_disk(fixture);
+	turns(2 * BATCH_RETRY_MS);
+	/* 50, a request, one with its outcome, an outcome, the account. */
+	assert_int_equal(fixture->store.head.sequence, 1 + 50 + 3 + 1);
+	assert_true(newest_has(fixture, "0 refused, 0 lost"));
+	assert_true(verify_all(fixture).is_intact);
+}
+
 #define BATCH_TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -280,6 +362,11 @@ int main(void)
 		BATCH_TEST(batch_does_not_believe_in_the_future),
 		BATCH_TEST(batch_refuses_asks_while_the_disk_is_full),
 		BATCH_TEST(batch_counts_what_it_lost_and_says_so),
+		BATCH_TEST(batch_writes_an_outcome_into_its_decisions_row),
+		BATCH_TEST(
+			batch_gives_an_outcome_a_row_once_its_decision_is_stored),
+		BATCH_TEST(batch_joins_nothing_to_what_somebody_waits_for),
+		BATCH_TEST(batch_keeps_a_joined_row_while_the_disk_is_full),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

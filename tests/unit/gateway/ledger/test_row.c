@@ -22,6 +22,23 @@ static void row_head_has_its_members_in_their_order(void **state)
 			    "\"allowed\":true,\"session\":\"s-abc\"");
 }
 
+static void row_head_says_when_what_was_decided_ended(void **state)
+{
+	auto_type(buf_release) struct buf out;
+	struct row_head ended = head;
+
+	(void)state;
+	ended.ended_ms = head.time_ms + 2;
+	buf_init(&out, ROW_HEAD_MAX);
+	assert_int_equal(row_add_head(&out, &ended), 0);
+	assert_true(bytes_ends_with(
+		buf_view(&out),
+		bytes_str(",\"session\":\"s-abc\","
+			  "\"ended\":\"2025-11-21T19:00:00.125Z\"")));
+	assert_int_equal(row_kind_number(&ended), RECORD_REQUEST + ROW_ENDED);
+	assert_int_equal(row_kind_number(&head), RECORD_REQUEST);
+}
+
 static void row_head_fits_its_bound_at_its_longest(void **state)
 {
 	struct row_head longest = head;
@@ -31,6 +48,7 @@ static void row_head_fits_its_bound_at_its_longest(void **state)
 	longest.sequence = INT64_MAX;
 	longest.session = bytes_from(session, sizeof(session));
 	longest.allowed = false;
+	longest.ended_ms = longest.time_ms;
 	(void)state;
 	for (int kind = 0; kind < RECORD_KIND_MAX; kind++) {
 		auto_type(buf_release) struct buf out;
@@ -49,7 +67,7 @@ static void row_leaves_out_what_is_empty(void **state)
 
 	(void)state;
 	buf_init(&out, 1024);
-	assert_int_equal(row_write_tail(&out, &record), 0);
+	assert_int_equal(row_add_tail(&out, &record), 0);
 	assert_string_equal(buf_str(&out), "}");
 }
 
@@ -77,7 +95,7 @@ static void row_writes_every_member_once(void **state)
 
 	(void)state;
 	buf_init(&out, 1024);
-	assert_int_equal(row_write_tail(&out, &record), 0);
+	assert_int_equal(row_add_tail(&out, &record), 0);
 	assert_string_equal(
 		buf_str(&out),
 		",\"constraint\":\"host_not_allowed\",\"request_id\":\"r-1\","
@@ -111,7 +129,7 @@ static void row_escapes_what_json_cannot_hold(void **state)
 		auto_type(buf_release) struct buf out;
 
 		buf_init(&out, 1024);
-		assert_int_equal(row_write_tail(&out, &record), 0);
+		assert_int_equal(row_add_tail(&out, &record), 0);
 		assert_string_equal(buf_str(&out), rows[i].json);
 	}
 }
@@ -138,12 +156,13 @@ static void row_cuts_its_detail_to_stay_in_its_bound(void **state)
 	(void)state;
 	memset(quotes, '"', sizeof(quotes));
 	buf_init(&out, 2 * ROW_JSON_MAX);
-	assert_int_equal(row_write_tail(&out, &record), 0);
+	assert_int_equal(row_add_tail(&out, &record), 0);
 	assert_true(buf_len(&out) <= ROW_JSON_MAX - ROW_HEAD_MAX);
 	assert_true(bytes_ends_with(buf_view(&out), bytes_str("}")));
+	buf_clear(&out);
 	/* The twin: the same row with short texts keeps all its detail. */
 	record.path = bytes_from(quotes, 16);
-	assert_int_equal(row_write_tail(&out, &record), 0);
+	assert_int_equal(row_add_tail(&out, &record), 0);
 	assert_true(buf_len(&out) > 2 * 1024);
 }
 
@@ -151,6 +170,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(row_head_has_its_members_in_their_order),
+		cmocka_unit_test(row_head_says_when_what_was_decided_ended),
 		cmocka_unit_test(row_head_fits_its_bound_at_its_longest),
 		cmocka_unit_test(row_leaves_out_what_is_empty),
 		cmocka_unit_test(row_writes_every_member_once),

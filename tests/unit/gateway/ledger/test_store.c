@@ -121,12 +121,29 @@ static void store_refuses_a_version_that_it_does_not_know(void **state)
 	struct fixture *fixture = *state;
 	struct store other;
 
-	fixture_sql(fixture, "PRAGMA user_version = 2");
+	fixture_sql(fixture, "PRAGMA user_version = 3");
 	store_close(&fixture->store);
 	assert_int_equal(store_open(&other, fixture->directory, (uid_t)-1,
 				    &fixture->err),
 			 -1);
 	assert_int_equal(fixture->err.code, ERR_UNSUPPORTED);
+}
+
+static void store_goes_on_with_the_version_before(void **state)
+{
+	struct fixture *fixture = *state;
+
+	add_rows(fixture, 5);
+	fixture_sql(fixture, "PRAGMA user_version = 1");
+	fixture_reopen(fixture);
+	assert_false(fixture->store.has_gap);
+	assert_int_equal(store_begin(&fixture->store, &fixture->err), 0);
+	assert_int_equal(add_ended(fixture, RECORD_REQUEST), 0);
+	assert_int_equal(store_commit(&fixture->store, &fixture->err), 0);
+	fixture_reopen(fixture);
+	assert_int_equal(fixture->store.head.sequence, 6);
+	assert_true(verify_all(fixture).is_intact);
+	assert_int_equal(verify_all(fixture).checked_to, 6);
 }
 
 static void store_refuses_a_second_process(void **state)
@@ -229,6 +246,78 @@ static void store_answers_each_kind_of_query(void **state)
 		assert_int_equal(got.rows[0].sequence, rows[i].first);
 		assert_int_equal(got.rows[got.rows_count - 1].sequence,
 				 rows[i].last);
+	}
+}
+
+static void add_denied_response(struct fixture *fixture)
+{
+	assert_int_equal(store_begin(&fixture->store, &fixture->err), 0);
+	assert_int_equal(add_one(fixture, RECORD_RESPONSE, false, "s-0", ""),
+			 0);
+	assert_int_equal(store_commit(&fixture->store, &fixture->err), 0);
+}
+
+/* Who asks for outcomes sees each, wherever it stands. */
+static void store_finds_a_row_with_its_outcome_by_either_kind(void **state)
+{
+	static const struct {
+		struct msg_ledger_query query;
+		size_t count;
+		uint64_t first, last;
+	} rows[] = {
+		{{.kind = BYTES_LITERAL("request")}, 2, 1, 4},
+		{{.kind = BYTES_LITERAL("connection")}, 2, 2, 5},
+		{{.kind = BYTES_LITERAL("response")}, 3, 3, 5},
+		{{.kind = BYTES_LITERAL("response"), .after = 4}, 1, 5, 5},
+		{{.kind = BYTES_LITERAL("response"),
+		  .newest = true,
+		  .before = 5},
+		 2,
+		 3,
+		 4},
+		{{.kind = BYTES_LITERAL("response"),
+		  .session = BYTES_LITERAL("s-0")},
+		 3,
+		 3,
+		 5},
+		{{.kind = BYTES_LITERAL("request"),
+		  .session = BYTES_LITERAL("s-0")},
+		 2,
+		 1,
+		 4},
+		{{.kind = BYTES_LITERAL("admin")}, 1, 6, 6},
+		{{.kind = BYTES_LITERAL("response"), .denied_only = true},
+		 1,
+		 7,
+		 7},
+	};
+	struct fixture *fixture = *state;
+
+	assert_int_equal(store_begin(&fixture->store, &fixture->err), 0);
+	assert_int_equal(add_one(fixture, RECORD_REQUEST, true, "s-0", ""), 0);
+	assert_int_equal(add_one(fixture, RECORD_CONNECTION, true, "s-0", ""),
+			 0);
+	assert_int_equal(add_one(fixture, RECORD_RESPONSE, true, "s-0", ""), 0);
+	assert_int_equal(add_ended(fixture, RECORD_REQUEST), 0);
+	assert_int_equal(add_ended(fixture, RECORD_CONNECTION), 0);
+	assert_int_equal(add_one(fixture, RECORD_ADMIN, true, "", ""), 0);
+	assert_int_equal(store_commit(&fixture->store, &fixture->err), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct msg_ledger_query query = rows[i].query;
+		struct msg_ledger_rows got;
+
+		if (query.denied_only)
+			add_denied_response(fixture);
+		query.limit = 64;
+		got = ask(fixture, &query);
+		assert_int_equal(got.rows_count, rows[i].count);
+		assert_false(got.more);
+		assert_int_equal(got.rows[0].sequence, rows[i].first);
+		assert_int_equal(got.rows[got.rows_count - 1].sequence,
+				 rows[i].last);
+		for (size_t k = 1; k < got.rows_count; k++)
+			assert_true(got.rows[k].sequence >
+				    got.rows[k - 1].sequence);
 	}
 }
 
@@ -373,9 +462,11 @@ int main(void)
 		STORE_TEST(store_refuses_a_file_that_others_can_read),
 		STORE_TEST(store_refuses_a_database_that_is_not_a_ledger),
 		STORE_TEST(store_refuses_a_version_that_it_does_not_know),
+		STORE_TEST(store_goes_on_with_the_version_before),
 		STORE_TEST(store_refuses_a_second_process),
 		STORE_TEST(store_keeps_its_log_bounded),
 		STORE_TEST(store_answers_each_kind_of_query),
+		STORE_TEST(store_finds_a_row_with_its_outcome_by_either_kind),
 		STORE_TEST(store_refuses_a_query_that_makes_no_sense),
 		STORE_TEST(store_gives_lines_that_anyone_can_check),
 		STORE_TEST(store_bounds_an_answer_in_bytes),

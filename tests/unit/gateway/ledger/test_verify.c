@@ -81,6 +81,47 @@ static void verify_finds_every_tampering(void **state)
 	}
 }
 
+/* Row 2 holds its outcome, row 1 does not. */
+static void verify_finds_an_outcome_that_was_taken_or_given(void **state)
+{
+	static const struct {
+		const char *sql;
+		uint64_t broken_at;
+	} rows[] = {
+		{"UPDATE row SET kind = kind - 64 WHERE sequence = 2", 2},
+		{"UPDATE row SET kind = kind + 1 WHERE sequence = 2", 2},
+		{"UPDATE row SET kind = kind + 64 WHERE sequence = 1", 1},
+		{"UPDATE row SET kind = kind + 64 WHERE sequence = 2", 2},
+		{"UPDATE row SET session = '' WHERE sequence = 2", 2},
+		{"UPDATE row SET json = replace(json, '200', '404')"
+		 " WHERE sequence = 2",
+		 2},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct msg_ledger_verified verified;
+		struct fixture *fixture;
+
+		assert_int_equal(fixture_setup(state), 0);
+		fixture = *state;
+		assert_int_equal(store_begin(&fixture->store, &fixture->err),
+				 0);
+		assert_int_equal(
+			add_one(fixture, RECORD_REQUEST, true, "s-0", ""), 0);
+		assert_int_equal(add_ended(fixture, RECORD_REQUEST), 0);
+		assert_int_equal(store_commit(&fixture->store, &fixture->err),
+				 0);
+		assert_true(verify_all(fixture).is_intact);
+		fixture_sql(fixture, rows[i].sql);
+		verified = verify_all(fixture);
+		if (verified.is_intact ||
+		    verified.broken_at != rows[i].broken_at)
+			fail_msg("%s: broken at %llu", rows[i].sql,
+				 (unsigned long long)verified.broken_at);
+		assert_int_equal(fixture_teardown(state), 0);
+	}
+}
+
 static void verify_finds_a_cut_tail_after_a_restart_and_ever_after(void **state)
 {
 	struct fixture *fixture = *state;
@@ -138,6 +179,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		VERIFY_TEST(verify_finds_nothing_wrong_with_an_honest_store),
 		cmocka_unit_test(verify_finds_every_tampering),
+		cmocka_unit_test(
+			verify_finds_an_outcome_that_was_taken_or_given),
 		VERIFY_TEST(
 			verify_finds_a_cut_tail_after_a_restart_and_ever_after),
 		VERIFY_TEST(verify_goes_on_in_steps),
