@@ -152,11 +152,12 @@ struct verdict guard_request(const struct policy *policy,
 			     struct verdict own, struct buf *trace)
 {
 	struct bytes path;
-	enum git_endpoint endpoint = git_endpoint_of(facts, &path);
+	enum git_endpoint endpoint;
 	const struct policy_repo *repo = NULL;
 
 	if (!policy->guardrail)
 		return own;
+	endpoint = git_endpoint_of(facts, &path);
 	if (endpoint != GIT_NONE)
 		repo = decide_repo(policy->guardrail, &facts->target, path);
 	if (repo)

@@ -7,11 +7,14 @@ bool request_is_for(const struct request *request, const struct target *target)
 	char host[HOST_NAME_MAX_LEN + 1];
 	uint16_t port = request->port;
 
-	if (host_canonical(request->host, host) != target->kind)
-		return false;
 	if (port == 0)
 		port = target_default_port(target->scheme);
-	return port == target->port &&
+	if (port != target->port)
+		return false;
+	/* A canonical name is its own canonical form. */
+	if (target->kind == HOST_NAME && bytes_is(request->host, target->host))
+		return true;
+	return host_canonical(request->host, host) == target->kind &&
 	       bytes_equal(bytes_str(host), bytes_str(target->host));
 }
 

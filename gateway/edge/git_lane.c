@@ -84,9 +84,13 @@ bool git_is_ours(struct conn *conn)
 	struct request_facts facts =
 		request_facts_of(&conn->target, &conn->request);
 	struct bytes repo_path;
-	enum git_endpoint endpoint = git_endpoint_of(&facts, &repo_path);
+	enum git_endpoint endpoint;
 	const struct policy_repo *repo;
 
+	/* Of most hosts: a look at the path costs more than the rest. */
+	if (!decide_host_has_repo(conn->law->policy, &facts.target))
+		return false;
+	endpoint = git_endpoint_of(&facts, &repo_path);
 	if (endpoint == GIT_NONE ||
 	    !request_is_for(&conn->request, &conn->target))
 		return false;

@@ -310,14 +310,18 @@ static void new_request_id(struct conn *conn)
 static bool is_lease_wrong(const struct conn *conn)
 {
 	const struct edge *edge = conn->edge;
-	const struct session *session = session_find(
-		&edge->keeper->sessions, bytes_str(edge->session_id));
+	bool is_wanted = conn->is_outside && !conn->is_inner;
+	const struct session *session;
 	uint8_t room[LEASE_FIELD_MAX];
 
+	if (conn->proxy_authorization.len == 0 && !is_wanted)
+		return false;
+	session = session_find(&edge->keeper->sessions,
+			       bytes_str(edge->session_id));
 	if (!session)
 		return false;
 	if (conn->proxy_authorization.len == 0)
-		return conn->is_outside && !conn->is_inner;
+		return true;
 	return !session_lease_is(
 		session, lease_of_field(conn->proxy_authorization, room));
 }

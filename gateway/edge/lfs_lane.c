@@ -104,9 +104,12 @@ static bool is_ours(struct conn *conn)
 	struct request_facts facts =
 		request_facts_of(&conn->target, &conn->request);
 	struct lfs_path at;
-	enum lfs_endpoint endpoint = lfs_endpoint_of(&facts, &at);
+	enum lfs_endpoint endpoint;
 	const struct policy_repo *repo;
 
+	if (!decide_host_has_repo(conn->law->policy, &facts.target))
+		return false;
+	endpoint = lfs_endpoint_of(&facts, &at);
 	if (endpoint == LFS_NONE ||
 	    !request_is_for(&conn->request, &conn->target))
 		return false;
