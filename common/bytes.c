@@ -12,7 +12,8 @@ bool bytes_equal_nocase(struct bytes a, struct bytes b)
 	if (a.len != b.len)
 		return false;
 	for (size_t i = 0; i < a.len; i++)
-		if (lower(a.data[i]) != lower(b.data[i]))
+		if (a.data[i] != b.data[i] &&
+		    lower(a.data[i]) != lower(b.data[i]))
 			return false;
 	return true;
 }
@@ -98,8 +99,10 @@ static bool is_ows(uint8_t c)
 
 struct bytes bytes_trim(struct bytes view)
 {
-	while (view.len && is_ows(view.data[0]))
-		view = bytes_slice(view, 1, view.len);
+	while (view.len && is_ows(view.data[0])) {
+		view.data++;
+		view.len--;
+	}
 	while (view.len && is_ows(view.data[view.len - 1]))
 		view.len--;
 	return view;

@@ -23,14 +23,20 @@ const struct wire_schema wire_empty_schema = {
 
 bool wire_is_printable(struct bytes view)
 {
-	uint64_t word = WORD_SPACES;
 	size_t at = words_printable(view);
+	uint64_t word;
 
 	if (view.len - at >= WORD_LEN)
 		return false;
-	if (at < view.len)
-		memcpy(&word, view.data + at, view.len - at);
-	return word_is_printable(word);
+	/* The last eight, of which some were looked at. */
+	if (view.len >= WORD_LEN) {
+		memcpy(&word, view.data + view.len - WORD_LEN, WORD_LEN);
+		return word_is_printable(word);
+	}
+	for (; at < view.len; at++)
+		if (view.data[at] < 0x20 || view.data[at] > 0x7e)
+			return false;
+	return true;
 }
 
 /* The length of the sequence that stands at the front, 0 when it is not
@@ -91,7 +97,7 @@ bool wire_is_text(struct bytes view)
 
 /* ---- what both directions share ---- */
 
-static size_t scalar_width(enum wire_kind kind)
+static inline size_t scalar_width(enum wire_kind kind)
 {
 	switch (kind) {
 	case WIRE_KIND_U8:
@@ -121,9 +127,9 @@ static int refuse(struct err *err, enum err_code code,
 }
 
 /* The rules that a value has to keep on either side. */
-static int check_scalar(const struct wire_schema *schema,
-			const struct wire_field *field, uint64_t value,
-			struct err *err)
+static inline int check_scalar(const struct wire_schema *schema,
+			       const struct wire_field *field, uint64_t value,
+			       struct err *err)
 {
 	if (field->kind == WIRE_KIND_BOOL && value > 1)
 		return refuse(err, ERR_INVALID, schema, field,
@@ -133,9 +139,9 @@ static int check_scalar(const struct wire_schema *schema,
 	return 0;
 }
 
-static int check_view(const struct wire_schema *schema,
-		      const struct wire_field *field, struct bytes view,
-		      struct err *err)
+static inline int check_view(const struct wire_schema *schema,
+			     const struct wire_field *field, struct bytes view,
+			     struct err *err)
 {
 	if (view.len == 0)
 		return 0;
@@ -160,6 +166,7 @@ static int check_count(const struct wire_schema *schema,
 
 struct encoder {
 	struct buf *out;
+	uint8_t *at, *end; /* where bytes go, and how far; in out's memory */
 	struct err *err;
 	unsigned depth;
 };
@@ -167,7 +174,7 @@ struct encoder {
 static int encode_struct(struct encoder *to, const struct wire_schema *schema,
 			 const uint8_t *msg);
 
-static uint64_t load_scalar(size_t width, const uint8_t *from)
+static inline uint64_t load_scalar(size_t width, const uint8_t *from)
 {
 	uint16_t two;
 	uint32_t four;
@@ -210,7 +217,7 @@ static void store_scalar(size_t width, uint64_t value, uint8_t *to)
 }
 
 /* memcpy(), which is a call where the width is not known. */
-static void copy_width(void *to, const void *from, size_t width)
+static inline void copy_width(void *to, const void *from, size_t width)
 {
 	switch (width) {
 	case 2:
@@ -228,32 +235,65 @@ static void copy_width(void *to, const void *from, size_t width)
 	}
 }
 
-static int put_integer(struct encoder *to, uint64_t value, size_t width)
+/* Tell out what was written to it. */
+static void settle(struct encoder *to)
+{
+	struct buf *out = to->out;
+
+	if (to->at)
+		buf_commit(out, (size_t)(to->at - (out->data + out->end)));
+}
+
+/* Have room for size bytes and what else there is; -1 when they do not fit. */
+static int make_room(struct encoder *to, size_t size)
+{
+	struct buf *out = to->out;
+	size_t room;
+
+	settle(to);
+	if (buf_room(out) < size)
+		return -1;
+	to->at = buf_reserve(out, size);
+	if (!to->at)
+		return -1;
+	room = out->size - out->end;
+	to->end = to->at + (room < buf_room(out) ? room : buf_room(out));
+	return 0;
+}
+
+/* Where size bytes of the encoding go; NULL when they do not fit. */
+static inline uint8_t *put(struct encoder *to, size_t size)
+{
+	uint8_t *at;
+
+	if ((size_t)(to->end - to->at) < size && make_room(to, size) < 0)
+		return NULL;
+	at = to->at;
+	to->at += size;
+	return at;
+}
+
+static inline int put_integer(struct encoder *to, uint64_t value, size_t width)
 {
 	uint64_t sent = htole64(value);
-	uint8_t *at =
-		buf_room(to->out) >= width ? buf_reserve(to->out, width) : NULL;
+	uint8_t *at = put(to, width);
 
 	if (!at)
 		return -1;
 	copy_width(at, &sent, width);
-	buf_commit(to->out, width);
 	return 0;
 }
 
-static int put_view(struct encoder *to, struct bytes view)
+static inline int put_view(struct encoder *to, struct bytes view)
 {
 	uint32_t len = htole32((uint32_t)view.len);
-	size_t size = sizeof(len) + view.len;
-	uint8_t *at =
-		buf_room(to->out) >= size ? buf_reserve(to->out, size) : NULL;
+	uint8_t *at = put(to, sizeof(len) + view.len);
 
 	if (!at)
 		return -1;
 	memcpy(at, &len, sizeof(len));
 	if (view.len)
 		memcpy(at + sizeof(len), view.data, view.len);
-	buf_commit(to->out, size);
 	return 0;
 }
 
@@ -279,22 +319,42 @@ static int encode_list(struct encoder *to, const struct wire_schema *schema,
 	return 0;
 }
 
+/* Inlined for each width: nearly all fields of most messages are scalars. */
+static inline int encode_scalar(struct encoder *to,
+				const struct wire_schema *schema,
+				const struct wire_field *field,
+				const uint8_t *msg, size_t width)
+{
+	uint64_t value = load_scalar(width, msg + field->offset);
+
+	if (check_scalar(schema, field, value, to->err) < 0)
+		return -1;
+	if (put_integer(to, value, width) == 0)
+		return 0;
+	return refuse(to->err, ERR_TOO_LARGE, schema, field, "no room");
+}
+
 static int encode_field(struct encoder *to, const struct wire_schema *schema,
 			const struct wire_field *field, const uint8_t *msg)
 {
-	size_t width = scalar_width(field->kind);
 	struct bytes view;
 
-	if (field->kind == WIRE_KIND_LIST)
+	switch (field->kind) {
+	case WIRE_KIND_U8:
+	case WIRE_KIND_BOOL:
+		return encode_scalar(to, schema, field, msg, 1);
+	case WIRE_KIND_U16:
+		return encode_scalar(to, schema, field, msg, 2);
+	case WIRE_KIND_U32:
+		return encode_scalar(to, schema, field, msg, 4);
+	case WIRE_KIND_U64:
+		return encode_scalar(to, schema, field, msg, 8);
+	case WIRE_KIND_LIST:
 		return encode_list(to, schema, field, msg);
-	if (width > 0) {
-		uint64_t value = load_scalar(width, msg + field->offset);
-
-		if (check_scalar(schema, field, value, to->err) < 0)
-			return -1;
-		if (put_integer(to, value, width) == 0)
-			return 0;
-		return refuse(to->err, ERR_TOO_LARGE, schema, field, "no room");
+	case WIRE_KIND_BYTES:
+	case WIRE_KIND_TEXT:
+	case WIRE_KIND_MAX:
+		break;
 	}
 	memcpy(&view, msg + field->offset, sizeof(view));
 	if (check_view(schema, field, view, to->err) < 0)
@@ -319,8 +379,10 @@ int wire_encode(const struct wire_schema *schema, const void *msg,
 	struct encoder to = {.out = out, .err = err};
 	size_t before = buf_len(out);
 
-	if (encode_struct(&to, schema, msg) == 0)
+	if (encode_struct(&to, schema, msg) == 0) {
+		settle(&to);
 		return 0;
+	}
 	out->end = out->start + before;
 	return -1;
 }

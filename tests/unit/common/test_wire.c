@@ -311,6 +311,43 @@ static void wire_leaves_a_full_buffer_as_it_was(void **state)
 	}
 }
 
+static void wire_encodes_behind_what_a_growing_buffer_holds(void **state)
+{
+	struct fixture *fixture = *state;
+	struct bytes one = buf_view(&fixture->out);
+	auto_type(buf_release) struct buf out;
+
+	buf_init(&out, 3 + 100 * one.len);
+	assert_int_equal(buf_add_str(&out, "abcd"), 0);
+	buf_consume(&out, 1);
+	for (size_t i = 0; i < 100; i++)
+		assert_int_equal(
+			wire_encode(&every_schema, full(), &out, &fixture->err),
+			0);
+	assert_int_equal(buf_room(&out), 0);
+	assert_memory_equal(buf_view(&out).data, "bcd", 3);
+	for (size_t i = 0; i < 100; i++)
+		assert_memory_equal(buf_view(&out).data + 3 + i * one.len,
+				    one.data, one.len);
+}
+
+static void wire_finds_one_byte_that_is_not_printable(void **state)
+{
+	static const uint8_t bad[] = {0x00, 0x1f, 0x7f, 0x80, 0xff};
+	static const uint8_t good[] = {0x20, 'a', 0x7e};
+	uint8_t text[25];
+
+	(void)state;
+	for (size_t len = 0; len <= sizeof(text); len++)
+		for (size_t at = 0; at < len; at++) {
+			memset(text, good[len % ARRAY_SIZE(good)], len);
+			assert_true(wire_is_printable(bytes_from(text, len)));
+			text[at] = bad[(len + at) % ARRAY_SIZE(bad)];
+			assert_false(wire_is_printable(bytes_from(text, len)));
+		}
+	assert_true(wire_is_printable(bytes_from(NULL, 0)));
+}
+
 static void wire_carries_an_empty_message(void **state)
 {
 	struct fixture *fixture = *state;
@@ -502,6 +539,8 @@ int main(void)
 		TEST(wire_says_when_the_arena_is_full),
 		TEST(wire_encodes_no_value_that_breaks_its_bound),
 		TEST(wire_leaves_a_full_buffer_as_it_was),
+		TEST(wire_encodes_behind_what_a_growing_buffer_holds),
+		TEST(wire_finds_one_byte_that_is_not_printable),
 		TEST(wire_carries_an_empty_message),
 		TEST(wire_text_is_utf8_without_controls),
 		TEST(wire_text_checks_each_byte_of_a_word),
