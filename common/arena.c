@@ -6,9 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/arena_spare.h"
+
 #define ARENA_BLOCK_MIN 4096
 /* Blocks that wait for the next request, of all arenas of the process: so
- * one at rest holds none, and a busy one does not call malloc. */
+ * one at rest holds none, and a busy one does not call malloc. As many as
+ * requests that a busy edge has under way. */
 #if defined(__has_feature) && !defined(__SANITIZE_ADDRESS__)
 #if __has_feature(address_sanitizer)
 #define IS_WATCHED /* by clang's */
@@ -17,7 +20,7 @@
 #if defined(__SANITIZE_ADDRESS__) || defined(IS_WATCHED)
 #define ARENA_SPARE_MAX 0 /* what points into a released one is to be found */
 #else
-#define ARENA_SPARE_MAX 16
+#define ARENA_SPARE_MAX 64
 #endif
 
 struct arena_block {
@@ -51,6 +54,17 @@ static void block_give(struct arena_block *block)
 	block->next = spare;
 	spare = block;
 	spare_count++;
+}
+
+void arena_spare_free(void)
+{
+	while (spare) {
+		struct arena_block *next = spare->next;
+
+		free(spare);
+		spare = next;
+	}
+	spare_count = 0;
 }
 
 static struct arena_block *block_take(size_t size)

@@ -1,6 +1,7 @@
 #include <malloc.h>
 #include <stdlib.h>
 
+#include "common/arena_spare.h"
 #include "common/io_core.h"
 
 /*
@@ -21,6 +22,7 @@ static void give_back(struct io_loop *loop)
 
 	while (loop->spare_count > 0)
 		free(loop->spare[--loop->spare_count]);
+	arena_spare_free();
 	heap = mallinfo2();
 	if (heap.fordblks >= REST_FREE_MIN)
 		(void)malloc_trim(REST_TOP);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/arena.h"
+#include "common/arena_spare.h"
 #include "common/cleanup.h"
 
 static void arena_gives_zeroed_aligned_memory(void **state)
@@ -71,6 +72,25 @@ static void arena_gives_zeroed_memory_that_another_has_released(void **state)
 	}
 }
 
+static void arena_does_without_the_memory_of_released_ones(void **state)
+{
+	auto_type(arena_release) struct arena arena;
+	uint8_t *at;
+
+	(void)state;
+	for (size_t turn = 0; turn < 3; turn++) {
+		arena_init(&arena, 1 << 20);
+		at = arena_alloc(&arena, 3000);
+		assert_non_null(at);
+		assert_int_equal(at[0], 0);
+		memset(at, 0xff, 3000);
+		arena_spare_free();
+		assert_int_equal(at[2999], 0xff);
+		arena_release(&arena);
+		arena_spare_free();
+	}
+}
+
 static void arena_keeps_its_bound(void **state)
 {
 	auto_type(arena_release) struct arena arena;
@@ -111,6 +131,8 @@ int main(void)
 		cmocka_unit_test(arena_zeroes_again_after_a_reset),
 		cmocka_unit_test(
 			arena_gives_zeroed_memory_that_another_has_released),
+		cmocka_unit_test(
+			arena_does_without_the_memory_of_released_ones),
 		cmocka_unit_test(arena_keeps_its_bound),
 		cmocka_unit_test(arena_copies_text),
 	};

@@ -11,6 +11,7 @@
 
 #include <stdlib.h>
 
+#include "common/arena_spare.h"
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "gateway/flow/package.h"
@@ -22,7 +23,6 @@
 #include "policies/scope.h"
 
 #define ALLOCATIONS_MAX 5000
-#define ARENA_SPARES	16 /* at least common/arena.c's */
 
 /* ---- allocations ---- */
 
@@ -270,21 +270,13 @@ static const struct twin twins[] = {
 /* Does it, with no block that an arena has left behind? */
 static bool passes_dry(const struct twin *twin, const void *work, unsigned n)
 {
-	struct arena held[ARENA_SPARES];
 	bool passed;
 
-	is_spared = true;
-	for (size_t i = 0; i < ARENA_SPARES; i++) {
-		arena_init(&held[i], 64);
-		assert_non_null(arena_alloc(&held[i], 1));
-	}
-	is_spared = false;
+	arena_spare_free();
 	count = 0;
 	fails_at = n;
 	passed = twin->passes(work);
 	fails_at = 0;
-	for (size_t i = 0; i < ARENA_SPARES; i++)
-		arena_release(&held[i]);
 	return passed;
 }
 
