@@ -41,11 +41,13 @@ int arrival_from(const struct sockaddr_storage *original, bool was_redirected,
 		.kind = was_redirected ? ARRIVAL_REDIRECTED : ARRIVAL_PROXY,
 		.original = *original,
 	};
-	if (original->ss_family == AF_INET)
-		return take_ipv4(&ipv4->sin_addr, ipv4->sin_port, arrival);
-	if (original->ss_family == AF_INET6)
-		return take_ipv6(address, arrival);
-	return -1;
+	if (original->ss_family != AF_INET && original->ss_family != AF_INET6)
+		return -1;
+	if (!was_redirected)
+		return 0;
+	return original->ss_family == AF_INET
+		       ? take_ipv4(&ipv4->sin_addr, ipv4->sin_port, arrival)
+		       : take_ipv6(address, arrival);
 }
 
 void arrival_set_name(struct arrival *arrival, struct bytes name)
@@ -59,7 +61,10 @@ void arrival_set_name(struct arrival *arrival, struct bytes name)
 static void set_host(struct target *target, const char *host,
 		     enum host_kind kind)
 {
-	(void)snprintf(target->host, sizeof(target->host), "%s", host);
+	size_t len = strlen(host);
+
+	assert(len < sizeof(target->host));
+	memcpy(target->host, host, len + 1);
 	target->kind = kind;
 }
 
