@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "sandbox-host/seccomp.h"
 
 /* Root's: over files of the users that sandboxes have; and to read what a
  * process of ours inside calls with before it execs, which nobody may trace
@@ -42,7 +43,14 @@ static int filter_calls(struct err *err)
 	(void)err;
 	return 0;
 }
+
+void outside_prepare(void)
+{
+}
 #else
+/* The filter, once it was compiled. */
+static struct seccomp_program prepared;
+
 static const char *const calls[] = {
 	/* the loop, time, signals, its own processes */
 	"epoll_create1",
@@ -266,7 +274,7 @@ static int allow_fork(scmp_filter_ctx filter)
 				SCMP_A0(SCMP_CMP_MASKED_EQ, namespaces, 0));
 }
 
-static int filter_calls(struct err *err)
+static int compile(struct seccomp_program *program, struct err *err)
 {
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
 	int rc = filter ? allow_fork(filter) : -1;
@@ -279,15 +287,31 @@ static int filter_calls(struct err *err)
 		if (call != __NR_SCMP_ERROR)
 			rc = seccomp_rule_add(filter, SCMP_ACT_ALLOW, call, 0);
 	}
-	if (rc == 0) {
+	if (rc < 0)
+		err_set(err, ERR_LIBRARY, "confine: filter calls: %d", rc);
+	else {
 		(void)seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
-		rc = seccomp_load(filter);
+		rc = seccomp_export(filter, program, err);
 	}
 	if (filter)
 		seccomp_release(filter);
-	return rc < 0 ? err_set(err, ERR_LIBRARY, "confine: filter calls: %d",
-				rc)
-		      : 0;
+	return rc;
+}
+
+static int filter_calls(struct err *err)
+{
+	if (!prepared.code && compile(&prepared, err) < 0)
+		return -1;
+	return seccomp_enter(&prepared, err);
+}
+
+void outside_prepare(void)
+{
+	struct err err;
+
+	/* If it fails it is tried again, and said, when it is needed. */
+	if (!prepared.code)
+		(void)compile(&prepared, &err);
 }
 #endif
 

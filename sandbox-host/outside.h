@@ -18,6 +18,8 @@
 
 #include "common/err.h"
 
+/* Compile the filter while there is time. */
+void outside_prepare(void);
 /* Give the rest up, for ever and for all it forks: system calls beyond a
  * list fail with EPERM, no program can be exec'ed, no namespace or mount
  * made. Sanitized builds keep their system calls. 0, or -1. */

@@ -158,8 +158,9 @@ void sandbox_prepare(bool watches_reads)
 {
 	struct err err;
 
-	if (prepared.code)
+	if (prepared.code && prepared_watches_reads == watches_reads)
 		return;
+	seccomp_release_program(&prepared);
 	/* If it fails it is tried again, and said, when it is needed. */
 	(void)seccomp_compile(&prepared, watches_reads, &err);
 	prepared_watches_reads = watches_reads;

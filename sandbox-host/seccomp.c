@@ -75,8 +75,9 @@ static void put_prefix(struct sock_filter *code)
 	memcpy(code, prefix, sizeof(prefix));
 }
 
-static int take_program(scmp_filter_ctx filter, struct seccomp_program *program,
-			struct err *err)
+/* With room for so many more instructions before it. */
+static int export(scmp_filter_ctx filter, size_t room,
+		  struct seccomp_program *program, struct err *err)
 {
 	auto_fd int fd = memfd_create("filter", MFD_CLOEXEC);
 	struct stat st;
@@ -85,19 +86,23 @@ static int take_program(scmp_filter_ctx filter, struct seccomp_program *program,
 	if (fd < 0 || seccomp_export_bpf(filter, fd) < 0 || fstat(fd, &st) < 0)
 		return err_system(err, "seccomp: export the filter");
 	size = (size_t)st.st_size;
-	if (size / sizeof(*program->code) + PREFIX_LEN > PROGRAM_MAX)
+	if (size / sizeof(*program->code) + room > PROGRAM_MAX)
 		return err_set(err, ERR_TOO_LARGE, "seccomp: a long filter");
-	program->code = malloc(size + PREFIX_LEN * sizeof(*program->code));
+	program->code = malloc(size + room * sizeof(*program->code));
 	if (!program->code)
 		return err_set(err, ERR_TOO_LARGE, "seccomp: no memory");
-	put_prefix(program->code);
-	if (pread(fd, program->code + PREFIX_LEN, size, 0) != (ssize_t)size) {
+	if (pread(fd, program->code + room, size, 0) != (ssize_t)size) {
 		seccomp_release_program(program);
 		return err_system(err, "seccomp: read the filter");
 	}
-	program->len =
-		(unsigned short)(size / sizeof(*program->code) + PREFIX_LEN);
+	program->len = (unsigned short)(size / sizeof(*program->code) + room);
 	return 0;
+}
+
+int seccomp_export(void *filter, struct seccomp_program *program,
+		   struct err *err)
+{
+	return export(filter, 0, program, err);
 }
 
 int seccomp_compile(struct seccomp_program *program, bool watches_reads,
@@ -115,7 +120,9 @@ int seccomp_compile(struct seccomp_program *program, bool watches_reads,
 	if (load_rules(filter, seccomp_rules, seccomp_rule_count, err) == 0 &&
 	    (!watches_reads || load_rules(filter, seccomp_read_rules,
 					  seccomp_read_rule_count, err) == 0))
-		rc = take_program(filter, program, err);
+		rc = export(filter, PREFIX_LEN, program, err);
+	if (rc == 0)
+		put_prefix(program->code);
 	seccomp_release(filter);
 	return rc;
 }
@@ -142,6 +149,15 @@ int seccomp_install(const struct seccomp_program *program, struct err *err)
 			       "supervisor already");
 	return fd < 0 ? err_system(err, "seccomp: install the filter")
 		      : (int)fd;
+}
+
+int seccomp_enter(const struct seccomp_program *program, struct err *err)
+{
+	const struct sock_fprog code = {program->len, program->code};
+
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &code) < 0)
+		return err_system(err, "seccomp: install the filter");
+	return 0;
 }
 
 #ifdef SP_UNCONFINED

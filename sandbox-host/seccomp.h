@@ -28,6 +28,14 @@ void seccomp_release_program(struct seccomp_program *program);
  * -1. no_new_privs must be set. */
 int seccomp_install(const struct seccomp_program *program, struct err *err);
 
+/* The code of a filter of libseccomp's, which stays the caller's. 0, or -1.
+ * seccomp_release_program() it. */
+int seccomp_export(void *filter, struct seccomp_program *program,
+		   struct err *err);
+/* Put it on the calling process, for ever, without a notification descriptor.
+ * no_new_privs must be set. 0, or -1. */
+int seccomp_enter(const struct seccomp_program *program, struct err *err);
+
 /* For init, which only waits and passes signals on: an allow-list of what
  * that takes. Does nothing in sanitized builds. 0, or -1. */
 int seccomp_enter_init(struct err *err);

@@ -13,6 +13,7 @@
  *	ready   -> one more of each kind that was asked for
  *	claim   -> who gets one of them
  *	spawn   -> a new one: its directory, its supervisor
+ *	spare   -> processes of supervisors, one of which waits
  *	adopt   -> those that were there before us
  *	keep    -> the channel to a supervisor: what it says, its loss
  *	answers -> what may be asked of us
@@ -46,8 +47,6 @@
 #define START_TIMEOUT_MS      60000
 #define END_TIMEOUT_MS	      20000
 #define SUPERVISOR_TIMEOUT_MS 10000
-
-struct daemon;
 
 struct kept_event {
 	uint64_t sequence, time_ms;
@@ -109,6 +108,7 @@ struct daemon {
 	size_t entry_count, live_count;
 	struct snapshot *snapshots; /* the newest first */
 	struct ready *ready;
+	struct spare *spare;
 	struct follow *follows;
 	size_t follow_count;
 	struct io_timer *follow_timer, *sweep_timer;

@@ -30,6 +30,7 @@
 #include "sandbox-host/daemon/pool.h"
 #include "sandbox-host/daemon/ready.h"
 #include "sandbox-host/daemon/snapshots.h"
+#include "sandbox-host/daemon/spare.h"
 
 #define CONFIG_DEFAULT "/etc/sallyport/host.yaml"
 #define OVER_KEPT_MS   (10ull * 60 * 1000) /* shown so long */
@@ -278,6 +279,7 @@ static int run(struct daemon *daemon, struct err *err)
 	io_timer_set(daemon->sweep_timer, SWEEP_MS);
 	if (adopt_all(daemon, err) < 0 || images_open(daemon, err) < 0 ||
 	    snapshots_open(daemon, err) < 0 || ready_open(daemon, err) < 0 ||
+	    spare_open(daemon, err) < 0 ||
 	    askers_open(daemon, err) < 0 || serve_api_open(daemon, err) < 0)
 		return -1;
 	isolate_end_all(daemon);
@@ -298,6 +300,7 @@ static void end(struct daemon *daemon)
 	askers_close(daemon);
 	claim_close_all(daemon);
 	ready_close(daemon);
+	spare_close(daemon);
 	for (entry = daemon->entries; entry; entry = next) {
 		next = entry->next;
 		/* Who waits for an answer of it looks for it. */

@@ -17,11 +17,8 @@
 #include "sandbox-host/daemon/images.h"
 #include "sandbox-host/daemon/jobs.h"
 #include "sandbox-host/daemon/snapshots.h"
+#include "sandbox-host/daemon/spare.h"
 #include "sandbox-host/tree.h"
-
-#define PROGRAM	 "sallyport-supervisor"
-#define ARGS_MAX (29 + 2 * HOST_VOLUMES_MAX)
-#define BORN_FDS (SUPERVISOR_DIR - SUPERVISOR_CHANNEL + 1)
 
 /* ---- its directory ---- */
 
@@ -54,129 +51,31 @@ static int bind_socket(int dir, struct err *err)
 
 /* ---- its process ---- */
 
-/* Descriptors at their places, nothing else of ours. */
-static int place(const int fds[BORN_FDS])
-{
-	int high[BORN_FDS];
-
-	for (int i = 0; i < BORN_FDS; i++) {
-		high[i] = fcntl(fds[i], F_DUPFD, SUPERVISOR_DIR + 1);
-		if (high[i] < 0)
-			return -1;
-	}
-	for (int i = 0; i < BORN_FDS; i++)
-		if (dup2(high[i], SUPERVISOR_CHANNEL + i) < 0)
-			return -1;
-	return close_range(SUPERVISOR_DIR + 1, ~0u, 0);
-}
-
-/* What it may be made from, and where none of it may be. */
-static size_t add_store(const struct host_config *config,
-			const struct image_root *image, const char **argv,
-			size_t count)
-{
-	const struct host_store_config *store = &config->store;
-	const char *const private[] = {config->run, config->workspaces,
-				       store->path};
-
-	if (image->path[0]) {
-		argv[count++] = "--image";
-		argv[count++] = image->path;
-		argv[count++] = "--image-mode";
-		argv[count++] = image->is_read_only ? "read" : "write";
-	}
-	if (image->settings[0]) {
-		argv[count++] = "--image-settings";
-		argv[count++] = image->settings;
-	}
-	for (size_t i = 0; i < store->volume_count; i++) {
-		argv[count++] = "--volumes";
-		argv[count++] = store->volumes[i];
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(private); i++) {
-		argv[count++] = "--private";
-		argv[count++] = private[i];
-	}
-	if (config->api.key) {
-		argv[count++] = "--secret";
-		argv[count++] = config->api.key;
-	}
-	return count;
-}
-
-_Noreturn static void become_supervisor(const struct entry *entry,
-					const struct image_root *image,
-					const int fds[BORN_FDS])
-{
-	const struct daemon *daemon = entry->daemon;
-	const struct host_config *config = &daemon->config;
-	char program[PATH_MAX], uids[32];
-	const char *argv[ARGS_MAX] = {PROGRAM, "--id", entry->id,
-				      "--workspaces", config->workspaces};
-	size_t count = 5;
-	ssize_t len;
-
-	len = readlink("/proc/self/exe", program, sizeof(program) - 1);
-	if (len <= 0)
-		_exit(126);
-	program[len] = '\0';
-	(void)snprintf(strrchr(program, '/'),
-		       sizeof(program) -
-			       (size_t)(strrchr(program, '/') - program),
-		       "/" PROGRAM);
-	if (config->default_policy) {
-		argv[count++] = "--default-policy";
-		argv[count++] = config->default_policy;
-	}
-	if (config->uids.count) {
-		(void)snprintf(uids, sizeof(uids), "%u-%u",
-			       (unsigned)config->uids.first,
-			       (unsigned)config->uids.first +
-				       config->uids.count - 1);
-		argv[count++] = "--uids";
-		argv[count++] = uids;
-	}
-	count = add_store(config, image, argv, count);
-	if (entry->is_bounded)
-		argv[count++] = "--bounded";
-	if (entry->is_ahead)
-		argv[count++] = "--ahead";
-	else if (entry->is_pooled)
-		argv[count++] = "--pooled";
-	/* It finds the gateway as the command line does. */
-	if (config->gateway)
-		(void)setenv("SALLYPORT_RUN", config->gateway, 1);
-	/* Commands have the limit that was made for them. */
-	(void)setrlimit(RLIMIT_NOFILE, &daemon->files);
-	/* Its own session: what ends us does not end it. */
-	if (setsid() < 0 || place(fds) < 0)
-		_exit(126);
-	(void)execv(program, (char *const *)(uintptr_t)argv);
-	_exit(127);
-}
-
 static int start(struct entry *entry, const struct image_root *image,
 		 int request_fd, struct err *err)
 {
-	int fds[BORN_FDS] = {-1, request_fd, -1, entry->dir};
+	const struct birth birth = {
+		.id = bytes_str(entry->id),
+		.image = bytes_str(image->path),
+		.image_settings = bytes_str(image->settings),
+		.image_is_read_only = image->is_read_only,
+		.is_bounded = entry->is_bounded,
+		.is_pooled = entry->is_pooled && !entry->is_ahead,
+		.is_ahead = entry->is_ahead,
+	};
 	auto_fd int listener = bind_socket(entry->dir, err);
-	auto_fd int theirs = -1;
-	auto_fd int ours = -1;
-	int ends[2];
+	const int fds[BIRTH_FDS] = {[BIRTH_REQUEST] = request_fd,
+				    [BIRTH_SOCKET] = listener,
+				    [BIRTH_DIR] = entry->dir};
+	int channel;
 
-	if (listener < 0 || io_message_pair(ends, err) < 0)
+	if (listener < 0)
 		return -1;
-	ours = ends[0];
-	theirs = ends[1];
-	fds[0] = theirs;
-	fds[2] = listener;
-	entry->pid = fork();
-	if (entry->pid < 0)
-		return err_system(err, "start a supervisor");
-	if (entry->pid == 0)
-		become_supervisor(entry, image, fds);
+	channel = spare_give(entry->daemon, &birth, fds, &entry->pid, err);
+	if (channel < 0)
+		return -1;
 	entry->start = record_start_of(entry->pid);
-	return keep_open(entry, take_fd(&ours), err);
+	return keep_open(entry, channel, err);
 }
 
 /* ---- what is known of it at first ---- */

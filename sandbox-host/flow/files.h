@@ -1,7 +1,8 @@
 /*
  * What the daemon and a sandbox's supervisor have in common outside of
- * messages: the descriptors that the supervisor is born with, and the files
- * of the sandbox's directory (run/sandboxes/ID, 0700).
+ * messages: the descriptor that the supervisor is started with (the others
+ * come with its sandbox: birth.h), and the files of the sandbox's directory
+ * (run/sandboxes/ID, 0700).
  *
  *	record   the daemon's: what was asked for, and the last known state
  *	end      the supervisor's last word: an encoded supervisor_state
@@ -12,9 +13,6 @@
 #define SANDBOX_HOST_FLOW_FILES_H
 
 #define SUPERVISOR_CHANNEL 3 /* to the daemon that started it */
-#define SUPERVISOR_REQUEST 4 /* sealed struct sandbox_request */
-#define SUPERVISOR_SOCKET  5 /* bound, to listen on */
-#define SUPERVISOR_DIR	   6
 
 #define FILE_RECORD "record"
 #define FILE_END    "end"

@@ -15,6 +15,7 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "sandbox-host/flow/birth.h"
 #include "sandbox-host/outside.h"
 #include "sandbox-host/supervisor/parts.h"
 
@@ -51,15 +52,9 @@ static int parse(int argc, char **argv, struct supervisor_options *options)
 		{"workspaces", required_argument, NULL, 'w'},
 		{"default-policy", required_argument, NULL, 'p'},
 		{"uids", required_argument, NULL, 'u'},
-		{"image", required_argument, NULL, 'I'},
-		{"image-mode", required_argument, NULL, 'm'},
-		{"image-settings", required_argument, NULL, 'S'},
 		{"volumes", required_argument, NULL, 'v'},
 		{"private", required_argument, NULL, 'P'},
 		{"secret", required_argument, NULL, 's'},
-		{"bounded", no_argument, NULL, 'b'},
-		{"pooled", no_argument, NULL, 'o'},
-		{"ahead", no_argument, NULL, 'a'},
 		{NULL, 0, NULL, 0},
 	};
 	int option;
@@ -71,20 +66,8 @@ static int parse(int argc, char **argv, struct supervisor_options *options)
 			options->workspaces = optarg;
 		else if (option == 'p')
 			options->default_policy = optarg;
-		else if (option == 'I')
-			options->image = optarg;
-		else if (option == 'm')
-			options->image_is_read_only = !strcmp(optarg, "read");
-		else if (option == 'S')
-			options->image_settings = optarg;
 		else if (option == 's')
 			options->secret = optarg;
-		else if (option == 'b')
-			options->is_bounded = true;
-		else if (option == 'o')
-			options->is_ahead = options->is_pooled = true;
-		else if (option == 'a')
-			options->is_ahead = true;
 		else if (option == 'v' || option == 'P')
 			add_root(options, option == 'P');
 		else if (option != 'u' ||
@@ -103,10 +86,9 @@ static int take_descriptors(void)
 	    dup2(null, STDOUT_FILENO) < 0)
 		return -1;
 	(void)close(null);
-	for (int fd = SUPERVISOR_CHANNEL; fd <= SUPERVISOR_DIR; fd++)
-		if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
-			return -1;
-	return close_range(SUPERVISOR_DIR + 1, ~0u, 0);
+	if (fcntl(SUPERVISOR_CHANNEL, F_SETFD, FD_CLOEXEC) < 0)
+		return -1;
+	return close_range(SUPERVISOR_CHANNEL + 1, ~0u, 0);
 }
 
 /* Signals that the daemon ignores would be ignored here. */
@@ -128,12 +110,11 @@ static void on_terminate(void *owner)
 }
 
 /* Who connects is to see that it is us who listen: so we do it. */
-static int begin(struct supervisor *supervisor, struct err *err)
+static int begin(struct supervisor *supervisor, int socket, struct err *err)
 {
-	if (listen(SUPERVISOR_SOCKET, LISTEN_BACKLOG) < 0)
+	if (listen(socket, LISTEN_BACKLOG) < 0)
 		return err_system(err, "listen for daemons");
-	if (answers_open(supervisor, SUPERVISOR_SOCKET, SUPERVISOR_CHANNEL,
-			 err) < 0 ||
+	if (answers_open(supervisor, socket, SUPERVISOR_CHANNEL, err) < 0 ||
 	    io_signal(supervisor->loop, SIGTERM, on_terminate, supervisor) <
 		    0 ||
 	    io_signal(supervisor->loop, SIGINT, on_terminate, supervisor) < 0)
@@ -173,7 +154,7 @@ static const char *reason_of(const struct err *err)
 	return err->code == ERR_DENIED ? "not_permitted" : "not_built";
 }
 
-static void run(struct supervisor *supervisor)
+static void run(struct supervisor *supervisor, int socket)
 {
 	struct err err = {0};
 	struct err failed = {0};
@@ -181,7 +162,7 @@ static void run(struct supervisor *supervisor)
 
 	if (built == 0)
 		built = check_daemon(&failed);
-	if (begin(supervisor, &err) < 0) {
+	if (begin(supervisor, socket, &err) < 0) {
 		log_error("%s", err.text);
 		life_end(supervisor, HOST_FAILED, "not_built", err.text);
 		return;
@@ -202,10 +183,67 @@ static void run(struct supervisor *supervisor)
 	answers_close(supervisor);
 }
 
+/* ---- what is for any sandbox, and what is for one ---- */
+
+/* Before anybody waits for it. */
+static int prepare(struct supervisor *supervisor, struct err *err)
+{
+	(void)umask(077);
+	reset_signals();
+	log_open("supervisor", NULL);
+	arena_init(&supervisor->arena, ARENA_MAX);
+	sandbox_prepare(false);
+	outside_prepare();
+	supervisor->loop = io_loop_new(err);
+	return supervisor->loop ? events_open(supervisor, err) : -1;
+}
+
+/* In our command line, so that `ps` tells whose we are: where another of its
+ * length stood. */
+static int take_id(struct supervisor_options *options, struct bytes id,
+		   struct err *err)
+{
+	if (strlen(options->id) != id.len)
+		return err_set(err, ERR_INVALID, "an id of another length");
+	memcpy(options->id, id.data, id.len);
+	log_open("supervisor", options->id);
+	return 0;
+}
+
+/* Wait for a sandbox; its socket goes to *socket. */
+static int be_born(struct supervisor *supervisor, int *socket, struct err *err)
+{
+	struct supervisor_options *options = &supervisor->options;
+	struct birth birth;
+	int fds[BIRTH_FDS];
+
+	if (birth_receive(SUPERVISOR_CHANNEL, &supervisor->arena, &birth, fds,
+			  err) < 0)
+		return -1;
+	*socket = fds[BIRTH_SOCKET];
+	supervisor->dir = fds[BIRTH_DIR];
+	if (birth.image.len > 0)
+		options->image = arena_str(&supervisor->arena, birth.image);
+	if (birth.image_settings.len > 0)
+		options->image_settings =
+			arena_str(&supervisor->arena, birth.image_settings);
+	options->image_is_read_only = birth.image_is_read_only;
+	options->is_bounded = birth.is_bounded;
+	options->is_pooled = birth.is_pooled;
+	options->is_ahead = birth.is_ahead || birth.is_pooled;
+	if (take_id(options, birth.id, err) < 0 ||
+	    sandbox_request_open(fds[BIRTH_REQUEST], &supervisor->memory,
+				 &supervisor->request, err) < 0)
+		return -1;
+	(void)close(fds[BIRTH_REQUEST]);
+	supervisor->expires_ms = supervisor->request.expires_ms;
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	static struct supervisor supervisor = {
-		.dir = SUPERVISOR_DIR,
+		.dir = -1,
 		.listeners = {-1, -1, -1, -1},
 		.output = -1,
 		.log = -1,
@@ -214,6 +252,7 @@ int main(int argc, char **argv)
 		.workspace = "",
 	};
 	struct err err = {0};
+	int socket = -1;
 
 	if (parse(argc, argv, &supervisor.options) < 0 ||
 	    take_descriptors() < 0) {
@@ -222,19 +261,14 @@ int main(int argc, char **argv)
 			    stderr);
 		return 2;
 	}
-	(void)umask(077);
-	reset_signals();
-	log_open("supervisor", supervisor.options.id);
-	arena_init(&supervisor.arena, ARENA_MAX);
-	supervisor.loop = io_loop_new(&err);
-	if (!supervisor.loop || events_open(&supervisor, &err) < 0 ||
-	    sandbox_request_open(SUPERVISOR_REQUEST, &supervisor.memory,
-				 &supervisor.request, &err) < 0) {
+	if (prepare(&supervisor, &err) < 0 ||
+	    be_born(&supervisor, &socket, &err) < 0) {
+		/* The daemon has gone before there was a sandbox. */
+		if (err.code == ERR_CLOSED)
+			return 0;
 		log_error("%s", err.text);
 		return 1;
 	}
-	(void)close(SUPERVISOR_REQUEST);
-	supervisor.expires_ms = supervisor.request.expires_ms;
-	run(&supervisor);
+	run(&supervisor, socket);
 	return supervisor.state == HOST_TERMINATED ? 0 : 1;
 }

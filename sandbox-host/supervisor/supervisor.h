@@ -88,7 +88,7 @@ struct shells;
 
 /* How it was started; strings live as long as the process. */
 struct supervisor_options {
-	const char *id;
+	char *id; /* in the command line; of no sandbox yet at first */
 	const char *workspaces;	    /* where new ones are made */
 	const char *default_policy; /* a file; or NULL */
 	struct sandbox_uids uids;

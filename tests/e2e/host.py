@@ -12,6 +12,7 @@ from waiting import wait_until
 PROGRAM = BUILD / "libexec/sallyport/sallyport-host"
 SUPERVISOR = "sallyport-supervisor"
 OVER = ("Terminated", "Failed")
+NO_ID = "sb-waits---------------------"  # sandbox-host/flow/birth.h
 
 
 def fields_of(pid):
@@ -73,7 +74,7 @@ class Host:
                 self.run("kill", box["id"])
         self.process.send_signal(signal.SIGTERM)
         self.process.wait(30)
-        wait_until(lambda: not self.supervisors())
+        wait_until(lambda: not self.processes())
 
     def check(self):
         assert not crashes_in(self.log()), crashes_in(self.log())
@@ -84,8 +85,18 @@ class Host:
         return (self.dir / "log").read_text(errors="replace")
 
     def supervisors(self):
-        """{id: pid} of ours that live. What each has inside was forked from
-        it, and looks like it until it executes something."""
+        """{id: pid} of ours that live and have a sandbox."""
+        found = self.processes()
+        return {name: pid for pid, name in found.items() if name != NO_ID}
+
+    def spares(self):
+        """The pids of those that wait for a sandbox."""
+        return [pid for pid, name in self.processes().items()
+                if name == NO_ID]
+
+    def processes(self):
+        """{pid: id} of supervisors of ours that live. What each has inside was
+        forked from it, and looks like it until it executes something."""
         found = {}
         for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
             try:
@@ -97,7 +108,7 @@ class Host:
             if words[0] == SUPERVISOR.encode() and fields and \
                     str(self.works).encode() in words and fields[0] != "Z":
                 found[pid] = words[2].decode(), fields[1]
-        return {name: pid for pid, (name, parent) in found.items()
+        return {pid: name for pid, (name, parent) in found.items()
                 if parent not in found}
 
     # ---- the command line ----

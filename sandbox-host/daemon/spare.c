@@ -1,0 +1,242 @@
+#include "sandbox-host/daemon/spare.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/log.h"
+
+#define PROGRAM	 "sallyport-supervisor"
+#define ARGS_MAX (19 + 2 * HOST_VOLUMES_MAX)
+
+struct spare {
+	struct io_watch *watch; /* NULL: none waits */
+	int channel;
+	pid_t pid;
+	struct io_timer *timer; /* of the next */
+};
+
+/* ---- one process ---- */
+
+/* The channel at its place, nothing else of ours. */
+static int place(int channel)
+{
+	int high = fcntl(channel, F_DUPFD, SUPERVISOR_CHANNEL + 1);
+
+	if (high < 0 || dup2(high, SUPERVISOR_CHANNEL) < 0)
+		return -1;
+	return close_range(SUPERVISOR_CHANNEL + 1, ~0u, 0);
+}
+
+/* Where volumes may be, and where none of them may be. */
+static size_t add_roots(const struct host_config *config, const char **argv,
+			size_t count)
+{
+	const struct host_store_config *store = &config->store;
+	const char *const private[] = {config->run, config->workspaces,
+				       store->path};
+
+	for (size_t i = 0; i < store->volume_count; i++) {
+		argv[count++] = "--volumes";
+		argv[count++] = store->volumes[i];
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(private); i++) {
+		argv[count++] = "--private";
+		argv[count++] = private[i];
+	}
+	if (config->api.key) {
+		argv[count++] = "--secret";
+		argv[count++] = config->api.key;
+	}
+	return count;
+}
+
+static int find_program(char program[PATH_MAX])
+{
+	ssize_t len = readlink("/proc/self/exe", program, PATH_MAX - 1);
+	char *name;
+
+	if (len <= 0)
+		return -1;
+	program[len] = '\0';
+	name = strrchr(program, '/');
+	(void)snprintf(name, PATH_MAX - (size_t)(name - program), "/" PROGRAM);
+	return 0;
+}
+
+_Noreturn static void become_supervisor(const struct daemon *daemon,
+					int channel)
+{
+	const struct host_config *config = &daemon->config;
+	char program[PATH_MAX], uids[32];
+	const char *argv[ARGS_MAX] = {PROGRAM, "--id", BIRTH_NO_ID,
+				      "--workspaces", config->workspaces};
+	size_t count = 5;
+
+	if (find_program(program) < 0)
+		_exit(126);
+	if (config->default_policy) {
+		argv[count++] = "--default-policy";
+		argv[count++] = config->default_policy;
+	}
+	if (config->uids.count) {
+		(void)snprintf(uids, sizeof(uids), "%u-%u",
+			       (unsigned)config->uids.first,
+			       (unsigned)config->uids.first +
+				       config->uids.count - 1);
+		argv[count++] = "--uids";
+		argv[count++] = uids;
+	}
+	(void)add_roots(config, argv, count);
+	/* It finds the gateway as the command line does. */
+	if (config->gateway)
+		(void)setenv("SALLYPORT_RUN", config->gateway, 1);
+	/* Commands have the limit that was made for them. */
+	(void)setrlimit(RLIMIT_NOFILE, &daemon->files);
+	/* Its own session: what ends us does not end it. */
+	if (setsid() < 0 || place(channel) < 0)
+		_exit(126);
+	(void)execv(program, (char *const *)(uintptr_t)argv);
+	_exit(127);
+}
+
+/* Our end of its channel; -1. */
+static int start(const struct daemon *daemon, pid_t *pid, struct err *err)
+{
+	int ends[2];
+
+	if (io_message_pair(ends, err) < 0)
+		return -1;
+	*pid = fork();
+	if (*pid == 0)
+		become_supervisor(daemon, ends[1]);
+	(void)close(ends[1]);
+	if (*pid > 0)
+		return ends[0];
+	(void)close(ends[0]);
+	return err_system(err, "start a supervisor");
+}
+
+/* ---- the one that waits ---- */
+
+static void forget(struct spare *spare)
+{
+	if (spare->watch)
+		io_watch_free(spare->watch);
+	spare->watch = NULL;
+	spare->pid = 0;
+}
+
+/* It has nothing to say: so it has ended. */
+static void on_word(int fd, bool readable, bool writable, void *owner)
+{
+	struct daemon *daemon = owner;
+
+	(void)readable;
+	(void)writable;
+	log_warn("the supervisor that waited, process %d, has ended",
+		 (int)daemon->spare->pid);
+	forget(daemon->spare);
+	(void)close(fd);
+	io_timer_set(daemon->spare->timer, SPARE_AGAIN_MS);
+}
+
+static int keep_one(struct daemon *daemon, struct err *err)
+{
+	struct spare *spare = daemon->spare;
+	auto_fd int channel = start(daemon, &spare->pid, err);
+
+	if (channel < 0)
+		return -1;
+	spare->watch = io_watch_new(daemon->loop, channel, on_word, daemon);
+	if (!spare->watch)
+		return err_set(err, ERR_TOO_LARGE, "no memory");
+	io_watch_set(spare->watch, true, false);
+	spare->channel = take_fd(&channel);
+	return 0;
+}
+
+static void on_due(void *owner)
+{
+	struct daemon *daemon = owner;
+	struct err err;
+
+	if (daemon->spare->watch || daemon->is_draining ||
+	    keep_one(daemon, &err) == 0)
+		return;
+	log_warn("no supervisor waits: %s", err.text);
+	io_timer_set(daemon->spare->timer, SPARE_AGAIN_MS);
+}
+
+/* -1: none waits. */
+static int take(struct daemon *daemon, pid_t *pid)
+{
+	struct spare *spare = daemon->spare;
+
+	io_timer_set(spare->timer, SPARE_DELAY_MS);
+	if (!spare->watch)
+		return -1;
+	*pid = spare->pid;
+	forget(spare);
+	return spare->channel;
+}
+
+int spare_give(struct daemon *daemon, const struct birth *birth,
+	       const int fds[BIRTH_FDS], pid_t *pid, struct err *err)
+{
+	auto_fd int waits = take(daemon, pid);
+	auto_fd int made = -1;
+
+	if (waits >= 0 && birth_send(waits, birth, fds, err) == 0)
+		return take_fd(&waits);
+	/* There is none, or it has just died. */
+	made = start(daemon, pid, err);
+	if (made < 0 || birth_send(made, birth, fds, err) < 0)
+		return -1;
+	return take_fd(&made);
+}
+
+void spare_begin_anew(struct daemon *daemon)
+{
+	struct spare *spare = daemon->spare;
+
+	if (!spare->watch)
+		return;
+	forget(spare);
+	(void)close(spare->channel);
+	io_timer_set(spare->timer, SPARE_DELAY_MS);
+}
+
+/* ---- begin and end ---- */
+
+int spare_open(struct daemon *daemon, struct err *err)
+{
+	daemon->spare = calloc(1, sizeof(*daemon->spare));
+	if (daemon->spare)
+		daemon->spare->timer =
+			io_timer_new(daemon->loop, on_due, daemon);
+	if (!daemon->spare || !daemon->spare->timer)
+		return err_set(err, ERR_TOO_LARGE, "no memory");
+	io_timer_set(daemon->spare->timer, SPARE_DELAY_MS);
+	return 0;
+}
+
+void spare_close(struct daemon *daemon)
+{
+	struct spare *spare = daemon->spare;
+
+	if (!spare)
+		return;
+	if (spare->watch) {
+		forget(spare);
+		(void)close(spare->channel);
+	}
+	if (spare->timer)
+		io_timer_free(spare->timer);
+	free(spare);
+	daemon->spare = NULL;
+}

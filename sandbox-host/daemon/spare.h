@@ -1,0 +1,26 @@
+/*
+ * The processes of supervisors. One waits, started and linked, for the next
+ * sandbox; it has a channel to us, knows what host.yaml says, and holds nothing
+ * else. Another is started SPARE_DELAY_MS after it was taken. It ends when its
+ * channel does: with us, however that is.
+ */
+#ifndef SANDBOX_HOST_DAEMON_SPARE_H
+#define SANDBOX_HOST_DAEMON_SPARE_H
+
+#include "sandbox-host/daemon/daemon.h"
+#include "sandbox-host/flow/birth.h"
+
+#define SPARE_DELAY_MS 50
+/* After one that ended, or could not be started, by itself. */
+#define SPARE_AGAIN_MS 1000
+
+int spare_open(struct daemon *daemon, struct err *err);
+void spare_close(struct daemon *daemon);
+/* Give a sandbox to the one that waits, or to a new one. The channel to it,
+ * and its process in *pid; or -1. */
+int spare_give(struct daemon *daemon, const struct birth *birth,
+	       const int fds[BIRTH_FDS], pid_t *pid, struct err *err);
+/* The configuration is another one: what knows the one before ends. */
+void spare_begin_anew(struct daemon *daemon);
+
+#endif

@@ -1,0 +1,139 @@
+"""The one supervisor that waits, started and linked, for the next sandbox:
+whose it becomes, what it holds until then, and that none is left."""
+import concurrent.futures
+import json
+import os
+import pathlib
+import signal
+import time
+
+import pytest
+from host import OVER, Host, has_ended
+from waiting import wait_until
+
+
+@pytest.fixture
+def kept(own_gateway, tmp_path):
+    host = Host(own_gateway, tmp_path).start()
+    yield host
+    host.stop()
+    host.check()
+
+
+def spare(host):
+    """Its pid, once it waits: it sleeps in poll(2)."""
+    def look():
+        found = host.spares()
+        return len(found) == 1 and found[0]
+    return wait_until(look)
+
+
+def make(host, *words):
+    return host.create("--workspace", "-", *words)
+
+
+def test_a_sandbox_gets_the_one_that_waits_and_another_follows(kept):
+    waiting = spare(kept)
+    box = make(kept)
+    assert kept.supervisors() == {box: waiting}
+    assert kept.exec(box, "echo", "good").stdout == "good\n"
+    assert spare(kept) != waiting
+    # Its end is its sandbox's, and no other's.
+    kept.ok("kill", box)
+    wait_until(has_ended(waiting))
+    assert kept.exec(make(kept), "echo", "good").stdout == "good\n"
+
+
+def test_no_supervisor_serves_two(kept):
+    """Also when they come faster than spare ones."""
+    boxes = kept.ok("create", "--workspace", "-", "--count", "6").split()
+    found = kept.supervisors()
+    assert sorted(found) == sorted(boxes)
+    assert len(set(found.values())) == len(boxes)
+    assert spare(kept) not in found.values()
+
+
+def test_it_holds_nothing_of_a_sandbox(kept):
+    """A channel, its loop and the log; no directory, request or socket of
+    those that are there."""
+    box = make(kept, "--", "sleep", "1000")
+    place = pathlib.Path(f"/proc/{spare(kept)}")
+    links = [os.readlink(fd) for fd in (place / "fd").iterdir()]
+    assert len([link for link in links if link.startswith("socket:")]) == 1
+    assert {link for link in links if link.startswith("/")} == {
+        "/dev/null", str(kept.dir / "log")}
+    assert not [link for link in links if "memfd" in link]
+    assert box.encode() not in (place / "cmdline").read_bytes()
+    # One that has a sandbox has all of that, and says whose it is.
+    place = pathlib.Path(f"/proc/{kept.supervisors()[box]}")
+    links = [os.readlink(fd) for fd in (place / "fd").iterdir()]
+    assert len([link for link in links if link.startswith("socket:")]) > 1
+    assert box.encode() in (place / "cmdline").read_bytes()
+
+
+def test_one_that_is_killed_comes_back(kept):
+    old = spare(kept)
+    os.kill(old, signal.SIGKILL)
+    wait_until(lambda: f"process {old}, has ended" in kept.log())
+    assert spare(kept) != old
+    assert kept.exec(make(kept), "echo", "good").stdout == "good\n"
+
+
+def test_a_sandbox_is_made_though_it_has_just_died(kept):
+    """The daemon hears of both at one time."""
+    for _ in range(5):
+        dead = spare(kept)
+        kept.process.send_signal(signal.SIGSTOP)
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            made = pool.submit(make, kept)
+            time.sleep(0.1)
+            os.kill(dead, signal.SIGKILL)
+            wait_until(has_ended(dead))
+            kept.process.send_signal(signal.SIGCONT)
+            box = made.result()
+        assert kept.supervisors()[box] != dead
+        kept.ok("kill", box)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_it_ends_with_its_daemon_and_sandboxes_do_not(kept, number):
+    box = make(kept, "--", "sleep", "1000")
+    gone = has_ended(spare(kept))
+    kept.process.send_signal(number)
+    kept.process.wait(30)
+    wait_until(gone)
+    assert not kept.spares() and list(kept.supervisors()) == [box]
+    kept.start()
+    assert kept.exec(box, "echo", "good").stdout == "good\n"
+    assert spare(kept) not in kept.supervisors().values()
+
+
+def test_the_next_daemon_s_knows_the_next_configuration(kept):
+    """Nothing of the one before is used."""
+    policy = kept.dir / "policy.yaml"
+    policy.write_text("version: 1\nenvironment: {set: {FROM: policy}}\n")
+    show = ("sh", "-c", "echo from ${FROM:-nowhere}")
+    assert kept.exec(make(kept), *show).stdout == "from nowhere\n"
+    spare(kept)
+    kept.config.write_text(json.dumps(
+        {**json.loads(kept.config.read_text()),
+         "default_policy": str(policy)}))
+    assert kept.exec(make(kept), *show).stdout == "from nowhere\n"
+    kept.process.terminate()
+    kept.process.wait(30)
+    kept.start()
+    waiting = spare(kept)
+    box = make(kept)
+    assert kept.supervisors()[box] == waiting
+    assert kept.exec(box, *show).stdout == "from policy\n"
+
+
+def test_one_that_can_not_be_built_ends_alone(kept):
+    """And tells why, as one that was started for it does."""
+    waiting = spare(kept)
+    done = kept.run("create", "--workspace", "-", "--volume", "/etc:/mnt")
+    assert done.returncode != 0 and "volume" in done.stderr, done
+    assert all(box["state"] in OVER for box in kept.list())
+    wait_until(has_ended(waiting))
+    assert spare(kept) != waiting
+    assert kept.exec(make(kept), "echo", "good").stdout == "good\n"
