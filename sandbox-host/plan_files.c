@@ -6,18 +6,10 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "sandbox-host/roots.h"
 
 #define RESOLV_CONF SANDBOX_FILES "/resolv.conf"
 #define HOSTS	    SANDBOX_FILES "/hosts"
-
-/* Where systems keep their bundle of CAs, the first that exists is it. */
-static const char *const bundles[] = {
-	"/etc/ssl/certs/ca-certificates.crt",
-	"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
-	"/etc/pki/tls/certs/ca-bundle.crt",
-	"/etc/ssl/ca-bundle.pem",
-	"/etc/ssl/cert.pem",
-};
 
 /* What the spec brings: names that none of ours have. */
 static int add_given(struct plan *plan, const struct sandbox_file *file,
@@ -80,8 +72,8 @@ static int add_trust(struct plan *plan, const struct sandbox_spec *spec,
 	*bundle = NULL;
 	if (!spec->ca_pem.len)
 		return 0;
-	for (size_t i = 0; !*bundle && i < ARRAY_SIZE(bundles); i++) {
-		*bundle = plan_real(plan, bundles[i], &failed, err);
+	for (size_t i = 0; !*bundle && i < ROOTS_PATHS; i++) {
+		*bundle = plan_real(plan, roots_paths[i], &failed, err);
 		if (failed)
 			return -1;
 	}
@@ -157,7 +149,7 @@ int plan_files(struct plan *plan, const struct sandbox_spec *spec,
 		     err) < 0)
 		return -1;
 	if (bundle && add_cover(plan, SANDBOX_CA_BUNDLE,
-				plan->image ? bundles[0] : bundle, err) < 0)
+				plan->image ? roots_paths[0] : bundle, err) < 0)
 		return -1;
 	if (cover(plan, "/etc/hosts", HOSTS, err) < 0)
 		return -1;

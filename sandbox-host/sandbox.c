@@ -23,6 +23,7 @@
 #include "sandbox-host/overlay.h"
 #include "sandbox-host/require.h"
 #include "sandbox-host/root_layers.h"
+#include "sandbox-host/roots.h"
 
 /* What sandbox_prepare() made, until a sandbox takes it. */
 static struct seccomp_program prepared;
@@ -158,6 +159,7 @@ void sandbox_prepare(bool watches_reads)
 {
 	struct err err;
 
+	roots_prepare(roots_paths, ROOTS_PATHS);
 	if (prepared.code && prepared_watches_reads == watches_reads)
 		return;
 	seccomp_release_program(&prepared);
@@ -216,6 +218,8 @@ static int start(struct sandbox *sandbox, const struct sandbox_spec *spec,
 	if (sandbox->pid == 0)
 		init_run(&init);
 	(void)close(ends[1]);
+	/* It has them. */
+	roots_release();
 	return sandbox->pid < 0 ? -1 : equip(sandbox, err);
 }
 

@@ -16,6 +16,7 @@
 #include "sandbox-host/mounts.h"
 #include "sandbox-host/mounts_overlay.h"
 #include "sandbox-host/network.h"
+#include "sandbox-host/roots.h"
 #include "sandbox-host/truststore.h"
 
 #define COPY_BYTES     65536
@@ -86,15 +87,33 @@ static int write_all(int fd, struct bytes content, const char *path,
 	return 0;
 }
 
-/* Append a file of the host's, if the step names one, and a line feed. */
-static int read_source(const struct plan_step *step, struct buf *out,
-		       struct err *err)
+/* All of it, and a line feed. */
+static int read_all(int from, const char *path, struct buf *out,
+		    struct err *err)
 {
-	char path[OLD_PATH_MAX];
 	static uint8_t block[COPY_BYTES];
-	auto_fd int from = -1;
 	ssize_t len;
 
+	while ((len = read(from, block, sizeof(block))) > 0)
+		if (buf_add(out, bytes_from(block, (size_t)len)) < 0)
+			return err_set(err, ERR_TOO_LARGE, "%s is too large",
+				       path);
+	if (len < 0)
+		return err_system(err, "read %s", path);
+	if (buf_add_byte(out, '\n') < 0)
+		return err_set(err, ERR_TOO_LARGE, "%s is too large", path);
+	return 0;
+}
+
+/* A file of the host's, if the step names one: as it was made ready, or read
+ * into out. */
+static int read_source(const struct plan_step *step, struct buf *out,
+		       struct roots *roots, struct err *err)
+{
+	char path[OLD_PATH_MAX];
+	auto_fd int from = -1;
+
+	*roots = (struct roots){0};
 	if (!step->source)
 		return 0;
 	if (old_path(step->source, path, err) < 0)
@@ -102,15 +121,11 @@ static int read_source(const struct plan_step *step, struct buf *out,
 	from = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (from < 0)
 		return err_system(err, "open %s", step->source);
-	while ((len = read(from, block, sizeof(block))) > 0)
-		if (buf_add(out, bytes_from(block, (size_t)len)) < 0)
-			return err_set(err, ERR_TOO_LARGE, "%s is too large",
-				       step->source);
-	if (len < 0)
-		return err_system(err, "read %s", step->source);
-	if (buf_add_byte(out, '\n') < 0)
-		return err_set(err, ERR_TOO_LARGE, "%s is too large",
-			       step->source);
+	if (roots_take(from, roots))
+		return 0;
+	if (read_all(from, step->source, out, err) < 0)
+		return -1;
+	roots->text = buf_view(out);
 	return 0;
 }
 
@@ -135,12 +150,28 @@ static int step_file(struct steps *steps, const struct plan_step *step,
 		     struct err *err)
 {
 	auto_type(buf_release) struct buf source;
+	struct roots roots;
 
 	(void)steps;
 	buf_init(&source, COPY_BYTES_MAX);
-	if (read_source(step, &source, err) < 0)
+	if (read_source(step, &source, &roots, err) < 0)
 		return -1;
-	return write_file(step, buf_view(&source), step->content, err);
+	return write_file(step, roots.text, step->content, err);
+}
+
+static struct bytes make_truststore(struct arena *arena, struct bytes ours,
+				    const struct roots *roots)
+{
+	struct bytes bags[] = {roots->bags, {0}};
+	unsigned number = roots->bag_count;
+
+	/* None of theirs was made ready. */
+	if (number == 0 &&
+	    truststore_bags(arena, roots->text, &number, &bags[0]) < 0)
+		return bytes_from(NULL, 0);
+	if (truststore_bags(arena, ours, &number, &bags[1]) < 0)
+		return bytes_from(NULL, 0);
+	return truststore_from_bags(arena, bags, ARRAY_SIZE(bags));
 }
 
 static int step_truststore(struct steps *steps, const struct plan_step *step,
@@ -148,16 +179,15 @@ static int step_truststore(struct steps *steps, const struct plan_step *step,
 {
 	auto_type(buf_release) struct buf source;
 	auto_type(arena_release) struct arena arena;
-	struct bytes texts[2], store;
+	struct roots roots;
+	struct bytes store;
 
 	(void)steps;
 	buf_init(&source, COPY_BYTES_MAX);
-	arena_init(&arena, 2 * COPY_BYTES_MAX);
-	if (read_source(step, &source, err) < 0)
+	arena_init(&arena, 4 * COPY_BYTES_MAX);
+	if (read_source(step, &source, &roots, err) < 0)
 		return -1;
-	texts[0] = step->content;
-	texts[1] = buf_view(&source);
-	store = truststore_from_pem(&arena, texts, ARRAY_SIZE(texts));
+	store = make_truststore(&arena, step->content, &roots);
 	if (store.len == 0)
 		return err_set(err, ERR_TOO_LARGE, "make %s: no memory",
 			       step->target);
@@ -429,6 +459,7 @@ int steps_build(struct steps *steps, struct err *err)
 	int rc = run_stage(steps, PLAN_BY_INIT, err);
 
 	(void)umask(mask);
+	roots_release();
 	return rc;
 }
 

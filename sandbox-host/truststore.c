@@ -184,29 +184,39 @@ static struct bytes decode(struct bytes text, uint8_t *scratch)
 	return bytes_from(plain, (size_t)got);
 }
 
-struct bytes truststore_from_pem(struct arena *arena, const struct bytes *texts,
-				 size_t count)
+int truststore_bags(struct arena *arena, struct bytes pem, unsigned *number,
+		    struct bytes *bags)
 {
-	size_t size = FRAME_BYTES_MAX, longest = 0;
-	uint8_t *scratch;
-	unsigned number = 0;
+	size_t longest = 0;
+	size_t size = room_for(pem, &longest) + 1;
+	struct der der = {arena_alloc(arena, size), size};
+	uint8_t *scratch = arena_alloc(arena, 2 * longest + 1);
+	struct bytes text, certificate;
+
+	if (!der.room || !scratch)
+		return -1;
+	while (next_text(&pem, &text)) {
+		certificate = decode(text, scratch);
+		if (certificate.len > 0)
+			put_bag(&der, certificate, (*number)++);
+	}
+	*bags = bytes_from(der.room + der.at, size - der.at);
+	return 0;
+}
+
+struct bytes truststore_from_bags(struct arena *arena, const struct bytes *bags,
+				  size_t count)
+{
+	size_t size = FRAME_BYTES_MAX;
 	struct der der;
 
 	for (size_t i = 0; i < count; i++)
-		size += room_for(texts[i], &longest);
+		size += bags[i].len;
 	der = (struct der){arena_alloc(arena, size), size};
-	scratch = arena_alloc(arena, 2 * longest + 1);
-	if (!der.room || !scratch)
+	if (!der.room)
 		return bytes_from(NULL, 0);
-	for (size_t i = 0; i < count; i++) {
-		struct bytes rest = texts[i], text, certificate;
-
-		while (next_text(&rest, &text)) {
-			certificate = decode(text, scratch);
-			if (certificate.len > 0)
-				put_bag(&der, certificate, number++);
-		}
-	}
+	for (size_t i = 0; i < count; i++)
+		put(&der, bags[i]);
 	wrap_content(&der, size);
 	wrap_content(&der, size);
 	PUT_LITERAL(&der, VERSION_3);

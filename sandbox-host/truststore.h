@@ -10,10 +10,14 @@
 #include "common/arena.h"
 #include "common/bytes.h"
 
-/* The certificates that stand in so many texts (PEM), as bytes in arena; what
- * is none is left out. Empty when arena has no room: some twice the texts'
- * length is enough. */
-struct bytes truststore_from_pem(struct arena *arena, const struct bytes *texts,
-				 size_t count);
+/* The bags of the certificates that stand in pem, as bytes in arena; what is
+ * none is left out. Their names are numbers from *number on, which is advanced:
+ * no two bags of a store may have one. 0, or -1 when arena has no room: some
+ * twice pem's length is enough. */
+int truststore_bags(struct arena *arena, struct bytes pem, unsigned *number,
+		    struct bytes *bags);
+/* The store of all of these bags. Empty when arena has no room. */
+struct bytes truststore_from_bags(struct arena *arena, const struct bytes *bags,
+				  size_t count);
 
 #endif

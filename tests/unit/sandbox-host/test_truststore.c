@@ -85,6 +85,20 @@ static void check_bag(PKCS12_SAFEBAG *bag, const char *common_name,
 	ASN1_OBJECT_free(usage);
 }
 
+/* Of the certificates of all texts. */
+static struct bytes store_of(struct arena *arena, const struct bytes *texts,
+			     size_t count)
+{
+	struct bytes bags[2];
+	unsigned number = 0;
+
+	assert_in_range(count, 1, ARRAY_SIZE(bags));
+	for (size_t i = 0; i < count; i++)
+		if (truststore_bags(arena, texts[i], &number, &bags[i]) < 0)
+			return bytes_from(NULL, 0);
+	return truststore_from_bags(arena, bags, count);
+}
+
 static void
 truststore_has_each_certificate_under_a_name_of_its_own(void **state)
 {
@@ -103,7 +117,7 @@ truststore_has_each_certificate_under_a_name_of_its_own(void **state)
 	add_certificate(&host, "second");
 	texts[0] = buf_view(&own);
 	texts[1] = buf_view(&host);
-	bags = bags_of(truststore_from_pem(&arena, texts, 2));
+	bags = bags_of(store_of(&arena, texts, 2));
 	assert_int_equal(sk_PKCS12_SAFEBAG_num(bags), 3);
 	/* Written from the end. */
 	check_bag(sk_PKCS12_SAFEBAG_value(bags, 2), "ours", "sallyport-0");
@@ -127,7 +141,7 @@ static void truststore_holds_a_whole_systems_bundle(void **state)
 	for (int i = 0; i < 200; i++)
 		add_certificate(&host, "one of many");
 	text = buf_view(&host);
-	bags = bags_of(truststore_from_pem(&arena, &text, 1));
+	bags = bags_of(store_of(&arena, &text, 1));
 	assert_int_equal(sk_PKCS12_SAFEBAG_num(bags), 200);
 	sk_PKCS12_SAFEBAG_pop_free(bags, PKCS12_SAFEBAG_free);
 	buf_release(&host);
@@ -162,7 +176,7 @@ static void truststore_leaves_out_what_is_no_certificate(void **state)
 		bool is_one = strstr(rows[i], "MAIAAA") != NULL;
 
 		arena_init(&arena, ARENA_MAX);
-		bags = bags_of(truststore_from_pem(&arena, &text, 1));
+		bags = bags_of(store_of(&arena, &text, 1));
 		if (sk_PKCS12_SAFEBAG_num(bags) != is_one)
 			fail_msg("row %zu", i);
 		sk_PKCS12_SAFEBAG_pop_free(bags, PKCS12_SAFEBAG_free);
@@ -176,7 +190,7 @@ static void truststore_is_none_without_room(void **state)
 
 	(void)state;
 	arena_init(&arena, 64);
-	assert_int_equal(truststore_from_pem(&arena, &text, 1).len, 0);
+	assert_int_equal(store_of(&arena, &text, 1).len, 0);
 }
 
 int main(void)
