@@ -1,6 +1,7 @@
 """The one supervisor that waits, started and linked, for the next sandbox:
 whose it becomes, what it holds until then, and that none is left."""
 import concurrent.futures
+import contextlib
 import json
 import os
 import pathlib
@@ -21,7 +22,7 @@ def kept(own_gateway, tmp_path):
 
 
 def spare(host):
-    """Its pid, once it waits: it sleeps in poll(2)."""
+    """Its pid."""
     def look():
         found = host.spares()
         return len(found) == 1 and found[0]
@@ -53,22 +54,35 @@ def test_no_supervisor_serves_two(kept):
     assert spare(kept) not in found.values()
 
 
+def links(pid):
+    found = []
+    for fd in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            found.append(os.readlink(fd))
+    return found
+
+
+def sockets(pid):
+    return len([link for link in links(pid) if link.startswith("socket:")])
+
+
 def test_it_holds_nothing_of_a_sandbox(kept):
     """A channel, its loop and the log; no directory, request or socket of
     those that are there."""
     box = make(kept, "--", "sleep", "1000")
-    place = pathlib.Path(f"/proc/{spare(kept)}")
-    links = [os.readlink(fd) for fd in (place / "fd").iterdir()]
-    assert len([link for link in links if link.startswith("socket:")]) == 1
-    assert {link for link in links if link.startswith("/")} == {
+    waiting = spare(kept)
+    # Its loop is the last that it opens before it waits.
+    wait_until(lambda: "anon_inode:[eventpoll]" in links(waiting))
+    assert sockets(waiting) == 1
+    assert {link for link in links(waiting) if link.startswith("/")} == {
         "/dev/null", str(kept.dir / "log")}
-    assert not [link for link in links if "memfd" in link]
-    assert box.encode() not in (place / "cmdline").read_bytes()
+    line = pathlib.Path(f"/proc/{waiting}/cmdline").read_bytes()
+    assert box.encode() not in line
     # One that has a sandbox has all of that, and says whose it is.
-    place = pathlib.Path(f"/proc/{kept.supervisors()[box]}")
-    links = [os.readlink(fd) for fd in (place / "fd").iterdir()]
-    assert len([link for link in links if link.startswith("socket:")]) > 1
-    assert box.encode() in (place / "cmdline").read_bytes()
+    pid = kept.supervisors()[box]
+    assert sockets(pid) > 1
+    assert str(kept.dir / "host/sandboxes" / box) in links(pid)
+    assert box.encode() in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
 def test_one_that_is_killed_comes_back(kept):
