@@ -10,6 +10,7 @@
 #include "sandbox-host/daemon/daemon.h"
 #include "sandbox-host/daemon/pool.h"
 #include "sandbox-host/daemon/ready.h"
+#include "sandbox-host/daemon/spare.h"
 
 #define TEXT_MAX (1024 * 1024)
 
@@ -57,6 +58,7 @@ static void swap(struct daemon *daemon, struct host_config *next, int sealed)
 	*next = old;
 	if (sealed >= 0)
 		serve_api_tell(daemon, sealed);
+	spare_begin_anew(daemon);
 	if (!rebuilds)
 		return;
 	ready_begin_anew(daemon);

@@ -279,8 +279,8 @@ static int run(struct daemon *daemon, struct err *err)
 	io_timer_set(daemon->sweep_timer, SWEEP_MS);
 	if (adopt_all(daemon, err) < 0 || images_open(daemon, err) < 0 ||
 	    snapshots_open(daemon, err) < 0 || ready_open(daemon, err) < 0 ||
-	    spare_open(daemon, err) < 0 ||
-	    askers_open(daemon, err) < 0 || serve_api_open(daemon, err) < 0)
+	    spare_open(daemon, err) < 0 || askers_open(daemon, err) < 0 ||
+	    serve_api_open(daemon, err) < 0)
 		return -1;
 	isolate_end_all(daemon);
 	log_info("ready: run %s, %zu sandboxes", daemon->config.run,

@@ -122,20 +122,30 @@ def test_it_ends_with_its_daemon_and_sandboxes_do_not(kept, number):
     assert spare(kept) not in kept.supervisors().values()
 
 
-def test_the_next_daemon_s_knows_the_next_configuration(kept):
-    """Nothing of the one before is used."""
+def restart(host):
+    host.process.terminate()
+    host.process.wait(30)
+    host.start()
+
+
+def reload(host):
+    host.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: "was read again, and holds" in host.log())
+
+
+@pytest.mark.parametrize("anew", [restart, reload])
+def test_it_knows_the_configuration_that_holds(kept, anew):
+    """Not that of when the one before was started."""
     policy = kept.dir / "policy.yaml"
     policy.write_text("version: 1\nenvironment: {set: {FROM: policy}}\n")
     show = ("sh", "-c", "echo from ${FROM:-nowhere}")
     assert kept.exec(make(kept), *show).stdout == "from nowhere\n"
-    spare(kept)
+    before = spare(kept)
     kept.config.write_text(json.dumps(
         {**json.loads(kept.config.read_text()),
          "default_policy": str(policy)}))
-    assert kept.exec(make(kept), *show).stdout == "from nowhere\n"
-    kept.process.terminate()
-    kept.process.wait(30)
-    kept.start()
+    anew(kept)
+    wait_until(has_ended(before))
     waiting = spare(kept)
     box = make(kept)
     assert kept.supervisors()[box] == waiting
