@@ -261,6 +261,34 @@ def test_nothing_is_left_when_the_api_or_a_supervisor_is_killed(host):
 
 # ---- who may, and what ----
 
+def bounded(host, known):
+    """Is the newest isolated session of a sandbox built within bounds?"""
+    pid, = (pid for box, pid in host.supervisors().items()
+            if box not in known)
+    return b"--bounded" in pathlib.Path(
+        f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+
+
+@pytest.mark.parametrize("text", [True, False])
+def test_the_next_daemon_knows_whose_policy_is_bounded(
+        gateway, tmp_path, text):
+    """One that came as text is a stranger's, one of host.yaml is not."""
+    policy = tmp_path / "named.yaml"
+    policy.write_text("version: 1\nname: named\n")
+    host = Api(gateway, tmp_path, policies={"named": str(policy)}).start()
+    try:
+        box = host.make(extensions={
+            "sallyport.policy": "version: 1\nname: text\n" if text
+            else "named"})
+        host.kill()
+        host.start()
+        Isolated(host, box).open()
+        assert bounded(host, {box}) == text
+    finally:
+        host.stop()
+    host.check()
+
+
 def test_its_sandbox_alone_knows_it(host, iso, session):
     other = Execd(host, host.make())
     status, _, text = other.ask("POST", f"/v1/isolated/session/{session}/run",

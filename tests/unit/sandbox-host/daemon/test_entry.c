@@ -12,6 +12,7 @@
 
 #include "common/cleanup.h"
 #include "sandbox-host/daemon/daemon.h"
+#include "sandbox-host/daemon/isolate.h"
 
 /* A daemon with one sandbox, whose supervisor is the test. */
 struct rig {
@@ -127,6 +128,73 @@ static void events_are_kept_once_and_the_newest(void **state)
 	assert_int_equal(rig->entry->event_last, EVENTS_KEPT + 10);
 }
 
+/* ---- beside another ---- */
+
+static unsigned pauses;
+
+static void answer_pause(struct rpc_ticket ticket, const void *message, int *fd,
+			 void *owner)
+{
+	const struct wire_empty empty = {0};
+
+	(void)message;
+	(void)fd;
+	(void)owner;
+	pauses++;
+	rpc_reply(ticket, &wire_empty_schema, &empty, -1);
+}
+
+/* What stands beside rig's, while that is in a state: told to rest how often,
+ * once it runs? */
+static unsigned pauses_of(struct rig *rig, enum host_state in)
+{
+	static const struct rpc_permit permits[] = {
+		{MSG_SUPERVISOR_PAUSE, &wire_empty_schema, answer_pause, false,
+		 0},
+	};
+	const struct rpc_config served = {.permits = permits,
+					  .permit_count = 1};
+	static const struct rpc_config plain = {0};
+	const struct text_pair of = {bytes_str(ISOLATED_OF_KEY),
+				     bytes_str("sb-x")};
+	const struct host_sandbox sandbox = {.id = bytes_str("sb-y"),
+					     .state = HOST_PENDING,
+					     .metadata = &of,
+					     .metadata_count = 1};
+	struct supervisor_state runs = {.state = HOST_RUNNING};
+	struct daemon *daemon = &rig->daemon;
+	struct entry *beside;
+	struct rpc *peer;
+	struct err err;
+	int ends[2], dir;
+
+	pauses = 0;
+	daemon->loop = io_loop_new(&err);
+	assert_int_equal(mkdirat(daemon->sandboxes_dir, "sb-y", 0700), 0);
+	dir = openat(daemon->sandboxes_dir, "sb-y", O_DIRECTORY | O_CLOEXEC);
+	beside = entry_new(daemon, "sb-y", dir);
+	assert_int_equal(entry_store(beside, &sandbox, &err), 0);
+	entry_insert(beside);
+	assert_int_equal(io_message_pair(ends, &err), 0);
+	beside->rpc = rpc_new(daemon->loop, ends[0], &plain, &err);
+	peer = rpc_new(daemon->loop, ends[1], &served, &err);
+	rig->entry->sandbox.state = (uint8_t)in;
+	assert_true(entry_follow(beside, &runs));
+	for (int i = 0; i < 4; i++)
+		(void)io_loop_turn(daemon->loop, 0, &err);
+	rpc_close(peer);
+	entry_forget(beside);
+	(void)io_loop_turn(daemon->loop, 0, &err);
+	io_loop_free(daemon->loop);
+	return pauses;
+}
+
+static void one_beside_a_sandbox_that_rests_by_now_rests(void **state)
+{
+	assert_int_equal(pauses_of(*state, HOST_PAUSED), 1);
+	assert_int_equal(pauses_of(*state, HOST_RUNNING), 0);
+}
+
 #define RIG(test) cmocka_unit_test_setup_teardown(test, make_rig, free_rig)
 
 int main(void)
@@ -136,6 +204,7 @@ int main(void)
 		RIG(what_can_not_be_is_not_believed),
 		RIG(one_that_is_to_end_does_not_run_again),
 		RIG(it_is_found_by_its_whole_id),
+		RIG(one_beside_a_sandbox_that_rests_by_now_rests),
 		RIG(events_are_kept_once_and_the_newest),
 	};
 

@@ -62,6 +62,7 @@ static void write_one(const struct place *place)
 		.supervisor_pid = 42,
 		.supervisor_start = 4711,
 		.owns_workspace = true,
+		.is_bounded = true,
 	};
 	struct err err;
 
@@ -81,6 +82,7 @@ static void what_was_written_is_read(void **state)
 	assert_int_equal(record.supervisor_pid, 42);
 	assert_int_equal(record.supervisor_start, 4711);
 	assert_true(record.owns_workspace);
+	assert_true(record.is_bounded);
 	assert_true(bytes_is(record.sandbox->id, "sb-x"));
 	assert_int_equal(record.sandbox->state, HOST_PAUSED);
 	assert_int_equal(record.sandbox->expires_ms, 12345);
