@@ -18,6 +18,7 @@
 
 #include "common/io.h"
 #include "common/rpc.h"
+#include "sandbox-host/api/pace.h"
 #include "sandbox-host/flow/api_config.h"
 
 #define API_CONNS_MAX 2048
@@ -37,6 +38,7 @@ struct api {
 	struct conn *conns; /* who waits longest for a head comes first */
 	size_t conn_count, conns_max; /* as descriptors allow */
 	bool is_full;		      /* listeners pause */
+	struct pace pace;
 	struct execd *execd; /* what runs by execd's calls; NULL: nothing */
 };
 

@@ -70,7 +70,8 @@ const char *auth_field(enum route_place place)
 	}
 }
 
-static bool is_key(const struct api_config *config, struct bytes given)
+static bool is_key(const struct api_config *config, struct bytes given,
+		   unsigned *client)
 {
 	uint8_t digest[DIGEST_LEN];
 	bool is_one = false;
@@ -79,9 +80,12 @@ static bool is_key(const struct api_config *config, struct bytes given)
 		return false;
 	digest_sha256(given, bytes_from(NULL, 0), digest);
 	for (size_t i = 0; i < config->keys_count; i++)
-		is_one |= bytes_equal_constant_time(
-			config->keys[i].sha256,
-			bytes_from(digest, sizeof(digest)));
+		if (bytes_equal_constant_time(
+			    config->keys[i].sha256,
+			    bytes_from(digest, sizeof(digest)))) {
+			*client = pace_key(i);
+			is_one = true;
+		}
 	return is_one;
 }
 
@@ -128,6 +132,7 @@ static bool is_proof(const struct api_config *config,
 {
 	char proof[AUTH_PROOF_SIZE];
 	struct bytes rest = match->proof, number;
+	uint64_t now_s = clock_wall_ms() / THOUSAND;
 	uint64_t until_s, port = 0;
 
 	if (match->sandbox.len == 0 || match->sandbox.len > HOST_ID_MAX ||
@@ -139,7 +144,7 @@ static bool is_proof(const struct api_config *config,
 		return false;
 	auth_proof(config, match->place, match->sandbox, port, until_s, proof);
 	return bytes_equal_constant_time(bytes_str(proof), match->proof) &&
-	       clock_wall_ms() / THOUSAND < until_s;
+	       now_s < until_s && until_s - now_s <= AUTH_PROOF_S_MAX;
 }
 
 bool auth_check(const struct api_config *config, struct exchange *exchange,
@@ -153,6 +158,7 @@ bool auth_check(const struct api_config *config, struct exchange *exchange,
 
 	for (size_t i = 0; i < ARRAY_SIZE(own_fields); i++)
 		fields_remove(fields, own_fields[i]);
+	exchange->client = pace_box(exchange->sandbox);
 	if (match->proof.len > 0) {
 		fields_remove(fields, "Referer");
 		return match->route && is_proof(config, match);
@@ -160,7 +166,8 @@ bool auth_check(const struct api_config *config, struct exchange *exchange,
 	if (may == ROUTE_OPEN)
 		return true;
 	if (match->place == ROUTES_LIFECYCLE)
-		return may == ROUTE_KEY && is_key(config, key);
+		return may == ROUTE_KEY &&
+		       is_key(config, key, &exchange->client);
 	return is_token(config, match->place, exchange->sandbox,
 			token.len ? token : ours);
 }

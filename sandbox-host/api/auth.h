@@ -18,6 +18,9 @@
 void auth_token(const struct api_config *config, enum route_place place,
 		struct bytes sandbox, char out[AUTH_TOKEN_SIZE]);
 #define AUTH_PROOF_SIZE (AUTH_TOKEN_SIZE + 24)
+/* A path is kept by proxies and pages: it ends. One that says a later end is
+ * none. */
+#define AUTH_PROOF_S_MAX (7 * 24 * 3600)
 /* What stands in the path of a signed route to that endpoint, and to no other
  * port (0: of execd and egress), until a time: "SECONDS-HEX". */
 void auth_proof(const struct api_config *config, enum route_place place,

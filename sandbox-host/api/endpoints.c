@@ -91,6 +91,7 @@ static void on_shown(struct exchange *exchange, const void *message, int *fd)
 
 static bool take_until(struct exchange *exchange, uint64_t *until_s)
 {
+	uint64_t now_s = clock_wall_ms() / THOUSAND;
 	struct bytes text;
 	bool is_proxied = false;
 
@@ -100,11 +101,12 @@ static bool take_until(struct exchange *exchange, uint64_t *until_s)
 	if (!exchange_query_flag(exchange, "use_server_proxy", &is_proxied))
 		return false;
 	if (bytes_to_u64(text, SECONDS_DIGITS, until_s) == 0 &&
-	    *until_s > clock_wall_ms() / THOUSAND && !is_proxied)
+	    *until_s > now_s && *until_s - now_s <= AUTH_PROOF_S_MAX &&
+	    !is_proxied)
 		return true;
 	exchange_fail(exchange, 400, "INVALID_REQUEST",
-		      "expires is a time to come, in seconds since 1970, "
-		      "without use_server_proxy");
+		      "expires is a time to come within seven days, in "
+		      "seconds since 1970, without use_server_proxy");
 	return false;
 }
 

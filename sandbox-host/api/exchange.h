@@ -89,6 +89,7 @@ struct exchange {
 			   const struct rpc_outcome *outcome);
 
 	/* The server's. */
+	unsigned client;     /* pace.h */
 	struct fields added; /* of the answer */
 	struct asked *asked;
 	char request_id[64 + 1];

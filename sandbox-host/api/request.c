@@ -1,3 +1,4 @@
+#include "common/clock.h"
 #include "common/log.h"
 #include "gateway/http/write.h"
 #include "sandbox-host/api/auth.h"
@@ -60,6 +61,15 @@ static bool find_route(struct conn *conn)
 				    ? "OPEN-SANDBOX-API-KEY is missing or wrong"
 				    : "the sandbox's token is missing, wrong "
 				      "or over");
+		return false;
+	}
+	if ((!match.route || match.route->may != ROUTE_OPEN) &&
+	    !pace_take(&conn->api->pace, exchange->client,
+		       clock_monotonic_ms())) {
+		exchange_add_field(exchange, "Retry-After", bytes_str("1"));
+		conn_refuse(conn, 429, "LIMIT_REACHED",
+			    "this client asks more often in a second than is "
+			    "left for others");
 		return false;
 	}
 	if (!match.route) {

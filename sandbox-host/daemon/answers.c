@@ -11,8 +11,9 @@
 #include "sandbox-host/daemon/pool.h"
 #include "sandbox-host/daemon/ready.h"
 
-#define PERMIT_RATE 1000 /* a second, of one asker */
-#define RELOAD_RATE 20
+#define PERMIT_RATE	     HOST_ASKS_MAX
+#define PERMITS_NOT_THE_APIS 7 /* the last ones */
+#define RELOAD_RATE	     20
 
 static struct daemon *daemon_of(void *owner)
 {
@@ -524,22 +525,9 @@ const struct rpc_permit answers_permits[] = {
 	 PERMIT_RATE},
 	{MSG_HOST_CONNECT, &host_port_schema, answer_connect, false,
 	 PERMIT_RATE},
-	{MSG_HOST_PORT, &host_port_schema, answer_port, false, PERMIT_RATE},
 	{MSG_HOST_EVENTS, &host_after_schema, answer_events, false,
 	 PERMIT_RATE},
 	{MSG_HOST_LOGS, &host_after_schema, answer_logs, false, PERMIT_RATE},
-	{MSG_HOST_STATUS, &wire_empty_schema, answer_status, false,
-	 PERMIT_RATE},
-	{MSG_HOST_CONFIG, &wire_empty_schema, answer_config, false,
-	 RELOAD_RATE},
-	{MSG_HOST_RELOAD, &wire_empty_schema, answer_reload, false,
-	 RELOAD_RATE},
-	{MSG_HOST_IMAGES, &wire_empty_schema, answer_images, false,
-	 PERMIT_RATE},
-	{MSG_HOST_IMAGE_PULL, &host_name_schema, answer_image_pull, false,
-	 PERMIT_RATE},
-	{MSG_HOST_IMAGE_REMOVE, &host_name_schema, answer_image_remove, false,
-	 PERMIT_RATE},
 	{MSG_HOST_SNAPSHOT, &host_snapshot_request_schema, answer_snapshot,
 	 false, PERMIT_RATE},
 	{MSG_HOST_SNAPSHOTS, &host_page_schema, answer_snapshots, false,
@@ -548,5 +536,21 @@ const struct rpc_permit answers_permits[] = {
 	 PERMIT_RATE},
 	{MSG_HOST_SNAPSHOT_REMOVE, &host_ref_schema, answer_snapshot_remove,
 	 false, PERMIT_RATE},
+	/* What no client of the API asks for. */
+	{MSG_HOST_CONFIG, &wire_empty_schema, answer_config, false,
+	 RELOAD_RATE},
+	{MSG_HOST_RELOAD, &wire_empty_schema, answer_reload, false,
+	 RELOAD_RATE},
+	{MSG_HOST_PORT, &host_port_schema, answer_port, false, PERMIT_RATE},
+	{MSG_HOST_STATUS, &wire_empty_schema, answer_status, false,
+	 PERMIT_RATE},
+	{MSG_HOST_IMAGES, &wire_empty_schema, answer_images, false,
+	 PERMIT_RATE},
+	{MSG_HOST_IMAGE_PULL, &host_name_schema, answer_image_pull, false,
+	 PERMIT_RATE},
+	{MSG_HOST_IMAGE_REMOVE, &host_name_schema, answer_image_remove, false,
+	 PERMIT_RATE},
 };
 const size_t answers_permit_count = ARRAY_SIZE(answers_permits);
+const size_t answers_api_permit_count =
+	ARRAY_SIZE(answers_permits) - PERMITS_NOT_THE_APIS;

@@ -30,13 +30,14 @@ static void on_closed(struct rpc *rpc, const char *why, void *owner)
 	free(asker);
 }
 
-struct asker *askers_add(struct daemon *daemon, int fd, uid_t uid,
+struct asker *askers_add(struct daemon *daemon, int fd, uid_t uid, bool is_api,
 			 struct err *err)
 {
 	struct asker *asker = calloc(1, sizeof(*asker));
 	const struct rpc_config config = {
 		.permits = answers_permits,
-		.permit_count = answers_permit_count,
+		.permit_count = is_api ? answers_api_permit_count
+				       : answers_permit_count,
 		.owner = asker,
 		.rate_code = HOST_REFUSED_FULL,
 		.on_closed = on_closed,
@@ -78,7 +79,7 @@ static void on_accept(int fd, const struct sockaddr_storage *peer,
 		(void)close(fd);
 		return;
 	}
-	if (!askers_add(owner, fd, who.uid, &err))
+	if (!askers_add(owner, fd, who.uid, false, &err))
 		log_warn("serve an asker: %s", err.text);
 }
 

@@ -176,7 +176,7 @@ void keep_kill(struct entry *entry);
 /* ---- answers.c: what may be asked; channel_owner is a struct asker ---- */
 
 extern const struct rpc_permit answers_permits[];
-extern const size_t answers_permit_count;
+extern const size_t answers_permit_count, answers_api_permit_count;
 
 /* ---- follow.c ---- */
 
@@ -190,8 +190,8 @@ void follow_close(struct daemon *daemon);
 /* ---- askers.c ---- */
 
 int askers_open(struct daemon *daemon, struct err *err);
-/* Serve a channel (taken) for a user. NULL. */
-struct asker *askers_add(struct daemon *daemon, int fd, uid_t uid,
+/* Serve a channel (taken) for a user, or the API. NULL. */
+struct asker *askers_add(struct daemon *daemon, int fd, uid_t uid, bool is_api,
 			 struct err *err);
 void askers_close(struct daemon *daemon);
 

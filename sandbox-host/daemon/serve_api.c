@@ -187,7 +187,7 @@ static int start(struct daemon *daemon, struct err *err)
 		(void)close(ends[1]);
 		return err_system(err, "start the API");
 	}
-	serve->asker = askers_add(daemon, ends[1], geteuid(), err);
+	serve->asker = askers_add(daemon, ends[1], geteuid(), true, err);
 	if (!serve->asker)
 		return -1;
 	serve_tls_renew(daemon);

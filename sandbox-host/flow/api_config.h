@@ -13,6 +13,7 @@
 #define API_FD_SOCKETS 5 /* listening, as many as there are addresses */
 
 #define API_LISTENERS_MAX 8
+#define HOST_ASKS_MAX	  2000 /* of each kind, of one channel, a second */
 #define API_KEYS_MAX	  64
 #define API_POLICIES_MAX  64
 #define API_ADDRESS_MAX	  64

@@ -1,12 +1,15 @@
 """The lifecycle API of sallyport-host over HTTP, as the unmodified SDK of
 OpenSandbox and others use it."""
 import datetime
+import hashlib
+import hmac
 import json
 import os
 import pathlib
 import re
 import signal
 import socket
+import threading
 import time
 import urllib.parse
 
@@ -629,6 +632,30 @@ def test_a_signed_route_has_a_time_to_come(api, box, query):
     assert answer.status == 400 and answer.json["message"], answer
 
 
+def test_a_signed_route_ends_within_seven_days(api, box):
+    week = 7 * 24 * 3600
+    path = signed(api, box, 44772, week - 60)
+    assert api.call("GET", path + "/ping", key=None).status == 200
+    for seconds in (week + 60, 400 * 24 * 3600, 1 << 40):
+        answer = api.call("GET", f"/v1/sandboxes/{box}/endpoints/44772"
+                          f"?expires={int(time.time()) + seconds}")
+        assert answer.status == 400
+        assert "seven days" in answer.json["message"]
+
+
+def test_a_proof_that_ends_later_is_none(api, box):
+    """Such as one that was made before there was a bound."""
+    def ping(seconds):
+        until = int(time.time()) + seconds
+        text = f"signed/execd/0/{until}/{box}".encode()
+        key = (api.dir / "host/api.key").read_bytes()
+        mark = hmac.new(key, text, hashlib.sha256).hexdigest()
+        return api.call("GET", f"/sandboxes/{box}/signed/{until}-{mark}/execd"
+                        "/ping", key=None).status
+    assert ping(3600) == 200
+    assert ping(8 * 24 * 3600) == 401
+
+
 @pytest.mark.parametrize("method, path", [
     ("GET", "/pools"), ("POST", "/pools"), ("GET", "/v1/pools/a"),
     ("PUT", "/pools/a"), ("DELETE", "/pools/a")])
@@ -789,6 +816,36 @@ console.log(JSON.stringify({ id: made.id, info, endpoint, healthy, pong,
     assert said["endpoint"]["endpoint"].endswith(
         f"/sandboxes/{said['id']}/proxy/8124")
     assert list(said["endpoint"]["headers"]) == ["X-SALLYPORT-TOKEN"]
+
+
+# ---- how often ----
+
+def test_who_asks_all_the_time_waits_and_others_do_not(own_api):
+    """Requests of one sandbox's token, as fast as they are taken."""
+    box = own_api.make()
+    path, token = own_api.endpoint(box, 44772)
+    fields = "".join(f"{name}: {value}\r\n" for name, value in token.items())
+    ask = f"GET {path}/none HTTP/1.1\r\nHost: x\r\n{fields}\r\n".encode()
+    said, others = bytearray(), []
+
+    def hear(stream):
+        while piece := stream.recv(1 << 16):
+            said.extend(piece)
+
+    with own_api.socket() as stream:
+        reader = threading.Thread(target=hear, args=(stream,))
+        reader.start()
+        for _ in range(16):
+            stream.sendall(500 * ask)
+            others.append(own_api.call("GET", f"/v1/sandboxes/{box}").status)
+        stream.shutdown(socket.SHUT_WR)
+        reader.join(60)
+    told = re.findall(rb"HTTP/1\.1 (\d+)", said)
+    assert len(told) == 8000
+    assert set(told) == {b"404", b"429"}
+    assert set(others) == {200}
+    wait_until(lambda: own_api.call(
+        "GET", f"{path}/none", headers=token, key=None).status == 404)
 
 
 # ---- ends ----

@@ -1,0 +1,36 @@
+#include "sandbox-host/api/pace.h"
+
+#include <assert.h>
+
+#include "sandbox-host/api/share.h"
+
+#define FNV_BASE  2166136261u /* FNV-1a, of 32 bits */
+#define FNV_PRIME 16777619u
+
+unsigned pace_key(size_t index)
+{
+	assert(index < API_KEYS_MAX);
+	return (unsigned)index;
+}
+
+/* Ids are random, and ours: nobody picks one to meet another's. */
+unsigned pace_box(struct bytes sandbox)
+{
+	uint32_t digest = FNV_BASE;
+
+	for (size_t i = 0; i < sandbox.len; i++)
+		digest = (digest ^ sandbox.data[i]) * FNV_PRIME;
+	return API_KEYS_MAX + (digest & (PACE_BOXES_MAX - 1));
+}
+
+bool pace_take(struct pace *pace, unsigned client, uint64_t now_ms)
+{
+	assert(client < PACE_CLIENTS_MAX);
+	if (now_ms - pace->begun_ms >= PACE_MS)
+		*pace = (struct pace){.begun_ms = now_ms};
+	if (!share_allows(pace->own[client], PACE_MAX, pace->total, PACE_MAX))
+		return false;
+	pace->own[client]++;
+	pace->total++;
+	return true;
+}
