@@ -24,6 +24,7 @@
 #include "gateway/flow/messages.h"
 #include "policies/policy.h"
 #include "policies/settings/settings.h"
+#include "sandbox-host/caller.h"
 #include "sandbox-host/sandbox.h"
 #include "sandbox-host/session/changes.h"
 #include "sandbox-host/session/gateway.h"
@@ -295,6 +296,18 @@ static int start_control(struct run *run, const char *session, struct err *err)
 	return spec.fd ? control_fd_start(&run->control, &spec, err) : 0;
 }
 
+/* From now on all that is done with files is to look for changes, and to keep
+ * or to drop them. */
+static int confine(const struct run *run, struct err *err)
+{
+	const struct outside_place places[] = {
+		{run->changes[0] ? run->workspace : "", OUTSIDE_READ},
+		{run->changes, OUTSIDE_REMOVE},
+	};
+
+	return caller_confine(run->sandbox, places, ARRAY_SIZE(places), err);
+}
+
 static int run_sandbox(struct run *run, int *exit_code, struct err *err)
 {
 	const char *id = json_text(run->session.json, "id");
@@ -321,7 +334,7 @@ static int run_sandbox(struct run *run, int *exit_code, struct err *err)
 		return -1;
 	if (caught)
 		return err_set(err, ERR_CLOSED, "interrupted");
-	if (sandbox_go(run->sandbox, err) < 0)
+	if (sandbox_go(run->sandbox, err) < 0 || confine(run, err) < 0)
 		return -1;
 	return sandbox_wait(run->sandbox, exit_code, err);
 }
@@ -341,6 +354,7 @@ static int create_session(struct run *run,
 			return -1;
 		sandbox_prepare(run->policy->filesystem.hide.count ||
 				run->policy->filesystem.ignore_files.count);
+		outside_prepare();
 		if (gateway_take_created(&run->client, &run->session, err) == 0)
 			return 0;
 		if (caught || !gateway_wait_turn(&run->session, until_ms))

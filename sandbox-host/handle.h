@@ -9,9 +9,9 @@
 #include "sandbox-host/disk.h"
 #include "sandbox-host/identity.h"
 #include "sandbox-host/limits.h"
-#include "sandbox-host/notify.h"
 #include "sandbox-host/plan.h"
 #include "sandbox-host/report.h"
+#include "sandbox-host/reporter.h"
 #include "sandbox-host/seccomp.h"
 #include "sandbox-host/terminal.h"
 
@@ -21,7 +21,7 @@ struct sandbox {
 	struct seccomp_program program;
 	struct limits limits;
 	struct report report;
-	struct notify notify;
+	struct reporter reporter;
 	struct terminal terminal;
 	pid_t pid; /* of init; -1 once it was waited for */
 	int pidfd;

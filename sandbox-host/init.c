@@ -198,10 +198,14 @@ _Noreturn void init_run(const struct init *init)
 	};
 	struct err err = {0};
 	int master = -1;
-	int signals;
+	int signals, score;
 	struct started command = {-1, -1};
 
 	close_others(init->control);
+	/* What is mounted later can not be written. */
+	score = init->spec->is_service
+			? open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC)
+			: -1;
 	if (limits_enter_self(init->limits, &err) < 0 ||
 	    build(init, &steps, &err) < 0 ||
 	    report_ready(init, &steps, &master, &err) < 0)
@@ -210,7 +214,7 @@ _Noreturn void init_run(const struct init *init)
 	if (signals < 0)
 		fail(init, &err);
 	if (init->spec->is_service)
-		init_serve(init, signals);
+		init_serve(init, signals, score);
 	if (start_command(init, master, &command, &err) < 0)
 		fail(init, &err);
 	if (master >= 0)

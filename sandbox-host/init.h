@@ -48,9 +48,10 @@ _Noreturn void init_run(const struct init *init);
 _Noreturn void command_run(const struct init *init, int master, int go);
 
 /* The life of init in a sandbox that serves, once it is built and said so.
- * children: a signalfd. Does not return. */
+ * children: a signalfd. score: its own oom_score_adj, or -1. Does not return.
+ */
 #define INIT_COMMANDS_MAX 256 /* at one time */
-_Noreturn void init_serve(const struct init *init, int children);
+_Noreturn void init_serve(const struct init *init, int children, int score);
 
 /* The life of one of its commands until its exec. stdio are descriptors, or
  * master a pty's. Does not return. */

@@ -2,7 +2,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -13,16 +17,19 @@
 #define VERSION_FLAG   1u
 #define ABI_REFER      2
 #define ABI_TRUNCATE   3
+#define ABI_NET	       4
 #define ABI_IOCTL      5
 #define ABI_SCOPE      6
 #define FS_EXECUTE     (1ull << 0)
 #define FS_WRITE_FILE  (1ull << 1)
 #define FS_READ_FILE   (1ull << 2)
 #define FS_READ_DIR    (1ull << 3)
+#define FS_REMOVE_DIR  (1ull << 4)
 #define FS_ABI1	       ((1ull << 13) - 1)
 #define FS_REFER       (1ull << 13)
 #define FS_TRUNCATE    (1ull << 14)
 #define FS_IOCTL_DEV   (1ull << 15)
+#define NET_CONNECT    (1ull << 1)
 #define SCOPE_ABSTRACT (1ull << 0)
 #define SCOPE_SIGNAL   (1ull << 1)
 
@@ -57,22 +64,36 @@ static uint64_t handled(long version)
 	return access;
 }
 
-int landlock_begin(struct err *err)
+static int begin(uint64_t net, uint64_t scopes, struct err *err)
 {
 	long version = landlock_abi();
 	struct ruleset_attr attr = {.handled_access_fs = handled(version)};
-	size_t size = sizeof(attr.handled_access_fs);
+	size_t size = offsetof(struct ruleset_attr, handled_access_net);
 	int fd;
 
 	/* Without REFER nothing could be renamed between directories. */
 	if (version < ABI_REFER)
 		return -2;
+	if (net && version >= ABI_NET) {
+		attr.handled_access_net = net;
+		size = offsetof(struct ruleset_attr, scoped);
+	}
 	if (version >= ABI_SCOPE) {
-		attr.scoped = SCOPE_ABSTRACT | SCOPE_SIGNAL;
+		attr.scoped = scopes;
 		size = sizeof(attr);
 	}
 	fd = (int)syscall(SYS_landlock_create_ruleset, &attr, size, 0);
 	return fd < 0 ? err_system(err, "landlock: make a ruleset") : fd;
+}
+
+int landlock_begin(struct err *err)
+{
+	return begin(0, SCOPE_ABSTRACT | SCOPE_SIGNAL, err);
+}
+
+int landlock_begin_outside(struct err *err)
+{
+	return begin(NET_CONNECT, SCOPE_ABSTRACT, err);
 }
 
 static int add_rule(int ruleset, int fd, uint64_t access, const char *path,
@@ -102,6 +123,23 @@ int landlock_allow(int ruleset, const char *path, bool is_writable,
 		access &= FS_READ_FILE | FS_EXECUTE | FS_WRITE_FILE |
 			  FS_TRUNCATE | FS_IOCTL_DEV;
 	return add_rule(ruleset, fd, access, path, err);
+}
+
+int landlock_allow_removal(int ruleset, const char *path, struct err *err)
+{
+	const char *slash = strrchr(path, '/');
+	char parent[PATH_MAX];
+	auto_fd int fd = -1;
+	int len = slash ? snprintf(parent, sizeof(parent), "%.*s/",
+				   (int)(slash - path), path)
+			: -1;
+
+	if (len < 0 || len >= (int)sizeof(parent))
+		return err_set(err, ERR_INVALID, "landlock: %.200s", path);
+	fd = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return err_system(err, "landlock: open %s", parent);
+	return add_rule(ruleset, fd, FS_REMOVE_DIR, parent, err);
 }
 
 void landlock_allow_fd(int ruleset, int fd)

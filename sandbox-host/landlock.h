@@ -15,9 +15,15 @@
 long landlock_abi(void);
 /* A ruleset's descriptor; -1 with err, -2 when this kernel has none. */
 int landlock_begin(struct err *err);
+/* The same for a process of ours outside, which tells others what to do:
+ * its signals are left alone, and it connects to nothing by TCP. */
+int landlock_begin_outside(struct err *err);
 /* Let everything below path be read and executed, or written too. */
 int landlock_allow(int ruleset, const char *path, bool is_writable,
 		   struct err *err);
+/* Let a directory be removed by its name, which gives that for all that is
+ * beside it. */
+int landlock_allow_removal(int ruleset, const char *path, struct err *err);
 /* Let a standard descriptor that is a file or a device be opened again by
  * its name in /proc; one that has no place in a tree stays as it is. */
 void landlock_allow_fd(int ruleset, int fd);

@@ -459,6 +459,19 @@ int notify_serve(struct notify *notify)
 	return 0;
 }
 
+static void release(struct notify *notify)
+{
+	if (notify->fd >= 0)
+		(void)close(notify->fd);
+	if (notify->root >= 0)
+		(void)close(notify->root);
+	guard_close(&notify->guard);
+	free(notify->request);
+	free(notify->answer);
+	free(notify->question);
+	*notify = (struct notify){.fd = -1, .root = -1};
+}
+
 int notify_open(struct notify *notify, int fd, int root,
 		const struct plan *plan, struct report *report, struct err *err)
 {
@@ -469,7 +482,7 @@ int notify_open(struct notify *notify, int fd, int root,
 		.fd = fd, .root = root, .plan = plan, .report = report};
 	if (syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes) < 0) {
 		err_system(err, "notify: ask for sizes");
-		notify_close(notify);
+		release(notify);
 		return -1;
 	}
 	notify->request_size = sizes.seccomp_notif > sizeof(*notify->request)
@@ -483,22 +496,9 @@ int notify_open(struct notify *notify, int fd, int root,
 	notify->question = calloc(1, sizeof(*notify->question));
 	if (!notify->request || !notify->answer || !notify->question ||
 	    guard_open(&notify->guard, plan, err) < 0) {
-		notify_close(notify);
+		release(notify);
 		return err_set(err, ERR_TOO_LARGE, "notify: no memory");
 	}
 	(void)ioctl(fd, SECCOMP_IOCTL_NOTIF_SET_FLAGS, sync);
 	return 0;
-}
-
-void notify_close(struct notify *notify)
-{
-	if (notify->fd >= 0)
-		(void)close(notify->fd);
-	if (notify->root >= 0)
-		(void)close(notify->root);
-	guard_close(&notify->guard);
-	free(notify->request);
-	free(notify->answer);
-	free(notify->question);
-	*notify = (struct notify){.fd = -1, .root = -1};
 }

@@ -1,7 +1,7 @@
 /*
- * The reporter: in the caller's process, it is shown each system call that
- * intends to write, and each that is refused, before it happens. It says
- * why a call is about to fail and lets the kernel fail it.
+ * The reporter: in a process of its own (reporter.h), it is shown each system
+ * call that intends to write, and each that is refused, before it happens. It
+ * says why a call is about to fail and lets the kernel fail it.
  *
  * It refuses by itself: calls that the filter marks as refused; the
  * appearance of protected names that do not exist (a mount can not protect
@@ -31,7 +31,8 @@ struct notify_question;
 
 struct notify {
 	int fd;
-	int root; /* "/" inside, O_PATH */
+	int root;   /* "/" inside, O_PATH */
+	pid_t init; /* process 1, by its number here */
 	const struct plan *plan;
 	struct guard guard;
 	struct report *report;
@@ -42,18 +43,19 @@ struct notify {
 	pid_t own[NOTIFY_OWN_MAX]; /* inside; 0: a free place */
 };
 
-/* Owns fd and root from here on, also when it fails. plan is borrowed. */
+/* Owns fd and root from here on, to the end of its process; also when it
+ * fails. plan is borrowed. */
 int notify_open(struct notify *notify, int fd, int root,
 		const struct plan *plan, struct report *report,
 		struct err *err);
 /* Answer one call; fd is readable. 0, or -1 when nobody is left to ask. */
 int notify_serve(struct notify *notify);
-void notify_close(struct notify *notify);
 
 /* A process inside, by its number there, is one of ours (until it has ended):
  * where its memory can not be looked at, it has judged its paths itself. */
 void notify_know(struct notify *notify, pid_t inside, bool is_ours);
-/* Is a process (by its number here) one of those? A number that was ours a
+/* Is a process (by its number here) one of those, or process 1, which has no
+ * path of anybody else's? A number that was ours a
  * moment ago may be another's: a race like the one above. */
 bool notify_is_own(const struct notify *notify, pid_t pid);
 

@@ -54,6 +54,8 @@ bool notify_is_own(const struct notify *notify, pid_t pid)
 	bool has_any = false;
 	pid_t inside;
 
+	if (pid == notify->init)
+		return true;
 	for (size_t i = 0; i < NOTIFY_OWN_MAX; i++)
 		has_any |= notify->own[i] != 0;
 	inside = has_any ? inside_of(pid) : 0;

@@ -2,22 +2,29 @@
 
 #include <cap-ng.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/sched.h>
+#include <linux/seccomp.h>
 #include <seccomp.h>
 #include <stdbool.h>
+#include <sys/fsuid.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "sandbox-host/landlock.h"
 #include "sandbox-host/seccomp.h"
 
-/* Root's: over files of the users that sandboxes have; and to read what a
- * process of ours inside calls with before it execs, which nobody may trace
- * and whose memory is still of the host's user namespace. */
-static const int kept[] = {CAP_CHOWN,  CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH,
-			   CAP_FOWNER, CAP_FSETID,	 CAP_SYS_PTRACE};
+/* Kernel 6.6. */
+#define NOTIF_SET_FLAGS SECCOMP_IOW(4, uint64_t)
+
+/* Root's: over files of the users that sandboxes have. */
+static const int kept[] = {CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH,
+			   CAP_FOWNER, CAP_FSETID};
 
 static int keep_capabilities(const int *list, size_t count,
 			     capng_select_t which, struct err *err)
@@ -38,18 +45,28 @@ static int keep_capabilities(const int *list, size_t count,
 }
 
 #ifdef SP_UNCONFINED
+void outside_prepare(void)
+{
+}
+
 static int filter_calls(struct err *err)
 {
 	(void)err;
 	return 0;
 }
 
-void outside_prepare(void)
+static int leave_files(const struct outside_place *places, size_t count,
+		       struct err *err)
 {
+	(void)places;
+	(void)count;
+	(void)err;
+	return 0;
 }
 #else
-/* The filter, once it was compiled. */
+/* The filters, once they were compiled. */
 static struct seccomp_program prepared;
+static struct seccomp_program prepared_reporter;
 
 static const char *const calls[] = {
 	/* the loop, time, signals, its own processes */
@@ -244,8 +261,6 @@ static const char *const calls[] = {
 	"recvmsg",
 	"sendmmsg",
 	"recvmmsg",
-	/* the reporter: what a path in a program's memory says */
-	"process_vm_readv",
 };
 
 static int allow_sockets(scmp_filter_ctx filter)
@@ -274,6 +289,35 @@ static int allow_fork(scmp_filter_ctx filter)
 				SCMP_A0(SCMP_CMP_MASKED_EQ, namespaces, 0));
 }
 
+static int allow_calls(scmp_filter_ctx filter, const char *const *names,
+		       size_t count)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < count; i++) {
+		int call = seccomp_syscall_resolve_name(names[i]);
+
+		if (call != __NR_SCMP_ERROR)
+			rc = seccomp_rule_add(filter, SCMP_ACT_ALLOW, call, 0);
+	}
+	return rc;
+}
+
+/* Unless something failed (rc) before. */
+static int export(scmp_filter_ctx filter, int rc,
+		  struct seccomp_program *program, struct err *err)
+{
+	if (rc < 0) {
+		err_set(err, ERR_LIBRARY, "confine: filter calls: %d", rc);
+	} else {
+		(void)seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
+		rc = seccomp_export(filter, program, err);
+	}
+	if (filter)
+		seccomp_release(filter);
+	return rc;
+}
+
 static int compile(struct seccomp_program *program, struct err *err)
 {
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
@@ -281,21 +325,9 @@ static int compile(struct seccomp_program *program, struct err *err)
 
 	if (rc == 0)
 		rc = allow_sockets(filter);
-	for (size_t i = 0; rc == 0 && i < ARRAY_SIZE(calls); i++) {
-		int call = seccomp_syscall_resolve_name(calls[i]);
-
-		if (call != __NR_SCMP_ERROR)
-			rc = seccomp_rule_add(filter, SCMP_ACT_ALLOW, call, 0);
-	}
-	if (rc < 0)
-		err_set(err, ERR_LIBRARY, "confine: filter calls: %d", rc);
-	else {
-		(void)seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
-		rc = seccomp_export(filter, program, err);
-	}
-	if (filter)
-		seccomp_release(filter);
-	return rc;
+	if (rc == 0)
+		rc = allow_calls(filter, calls, ARRAY_SIZE(calls));
+	return export(filter, rc, program, err);
 }
 
 static int filter_calls(struct err *err)
@@ -305,6 +337,133 @@ static int filter_calls(struct err *err)
 	return seccomp_enter(&prepared, err);
 }
 
+static int allow_place(int ruleset, const struct outside_place *place,
+		       struct err *err)
+{
+	if (!place->path[0])
+		return 0;
+	if (place->right == OUTSIDE_REMOVE &&
+	    landlock_allow_removal(ruleset, place->path, err) < 0)
+		return -1;
+	return landlock_allow(ruleset, place->path,
+			      place->right != OUTSIDE_READ, err);
+}
+
+static int leave_files(const struct outside_place *places, size_t count,
+		       struct err *err)
+{
+	int ruleset = landlock_begin_outside(err);
+	int result = ruleset < 0 ? -1 : 0;
+
+	if (ruleset == -2)
+		return 0; /* doctor says so */
+	for (size_t i = 0; result == 0 && i < count; i++)
+		result = allow_place(ruleset, &places[i], err);
+	if (result == 0)
+		result = landlock_enter(ruleset, err);
+	if (ruleset >= 0)
+		(void)close(ruleset);
+	return result;
+}
+#endif
+
+/* ---- the reporter ---- */
+
+#ifndef SP_UNCONFINED
+/* No write but to its channel: what it opens it can only look at. */
+static const char *const reporter_calls[] = {
+	"poll",
+	"ppoll",
+	"sendto",
+	"sendmsg",
+	"recvmsg",
+	"recvfrom",
+	"close",
+	/* what a path in a program's memory says, and where it leads */
+	"process_vm_readv",
+	"openat2",
+	"readlink",
+	"readlinkat",
+	"read",
+	"fstat",
+	"stat",
+	"lstat",
+	"newfstatat",
+	"statx",
+	"fstatfs",
+	"statfs",
+	/* memory, time, its end */
+	"brk",
+	"munmap",
+	"mremap",
+	"madvise",
+	"futex",
+	"clock_gettime",
+	"gettimeofday",
+	"getrandom",
+	"getpid",
+	"gettid",
+	"tgkill",
+	"rt_sigprocmask",
+	"rt_sigreturn",
+	"restart_syscall",
+	"exit",
+	"exit_group",
+};
+
+static int allow_with(scmp_filter_ctx filter, int call,
+		      struct scmp_arg_cmp wanted)
+{
+	return seccomp_rule_add(filter, SCMP_ACT_ALLOW, call, 1, wanted);
+}
+
+static int allow_looks(scmp_filter_ctx filter)
+{
+	static const scmp_datum_t questions[] = {
+		SECCOMP_IOCTL_NOTIF_RECV, SECCOMP_IOCTL_NOTIF_SEND,
+		SECCOMP_IOCTL_NOTIF_ID_VALID, NOTIF_SET_FLAGS};
+	const scmp_datum_t writes =
+		O_ACCMODE | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY);
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < ARRAY_SIZE(questions); i++)
+		rc = allow_with(filter, SCMP_SYS(ioctl),
+				SCMP_A1(SCMP_CMP_EQ, questions[i], 0));
+	if (rc == 0)
+		rc = allow_with(filter, SCMP_SYS(openat),
+				SCMP_A2(SCMP_CMP_MASKED_EQ, writes, O_RDONLY));
+	if (rc == 0)
+		rc = allow_with(filter, SCMP_SYS(mmap),
+				SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_SHARED, 0));
+	if (rc == 0)
+		rc = allow_with(filter, SCMP_SYS(prctl),
+				SCMP_A0(SCMP_CMP_EQ, PR_SET_PDEATHSIG, 0));
+	if (rc == 0)
+		rc = allow_with(
+			filter, SCMP_SYS(seccomp),
+			SCMP_A0(SCMP_CMP_EQ, SECCOMP_GET_NOTIF_SIZES, 0));
+	return rc;
+}
+
+static int compile_reporter(struct seccomp_program *program, struct err *err)
+{
+	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
+	int rc = filter ? allow_looks(filter) : -1;
+
+	if (rc == 0)
+		rc = allow_calls(filter, reporter_calls,
+				 ARRAY_SIZE(reporter_calls));
+	return export(filter, rc, program, err);
+}
+
+static int filter_reporter(struct err *err)
+{
+	if (!prepared_reporter.code &&
+	    compile_reporter(&prepared_reporter, err) < 0)
+		return -1;
+	return seccomp_enter(&prepared_reporter, err);
+}
+
 void outside_prepare(void)
 {
 	struct err err;
@@ -312,10 +471,41 @@ void outside_prepare(void)
 	/* If it fails it is tried again, and said, when it is needed. */
 	if (!prepared.code)
 		(void)compile(&prepared, &err);
+	if (!prepared_reporter.code)
+		(void)compile_reporter(&prepared_reporter, &err);
+}
+#else
+static int filter_reporter(struct err *err)
+{
+	(void)err;
+	return 0;
 }
 #endif
 
-int outside_confine(struct err *err)
+int outside_confine_reporter(uid_t uid, gid_t gid, struct err *err)
+{
+	static const int looks[] = {CAP_DAC_READ_SEARCH};
+	const struct rlimit none = {0, 0};
+	bool is_root = geteuid() == 0;
+
+	if (setrlimit(RLIMIT_CORE, &none) < 0)
+		return err_system(err, "confine: no core dumps");
+	/* Files are as the sandbox's user has them; that user's memory is
+	 * ours to read as the maker of its namespace. Neither says whether it
+	 * failed: the capabilities go in any case. */
+	(void)setfsgid(gid);
+	(void)setfsuid(uid);
+	if (keep_capabilities(looks, is_root ? ARRAY_SIZE(looks) : 0,
+			      is_root ? CAPNG_SELECT_ALL : CAPNG_SELECT_CAPS,
+			      err) < 0)
+		return -1;
+	return filter_reporter(err);
+}
+
+/* ---- the rest ---- */
+
+int outside_confine(const struct outside_place *places, size_t count,
+		    struct err *err)
 {
 	const struct rlimit none = {0, 0};
 	bool is_root = geteuid() == 0;
@@ -326,7 +516,7 @@ int outside_confine(struct err *err)
 			      is_root ? CAPNG_SELECT_ALL : CAPNG_SELECT_CAPS,
 			      err) < 0)
 		return -1;
-	return filter_calls(err);
+	return leave_files(places, count, err) < 0 ? -1 : filter_calls(err);
 }
 
 int outside_confine_look(struct err *err)

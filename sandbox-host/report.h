@@ -34,6 +34,8 @@ void report_say(struct report *report, const char *format, ...)
 void report_deny(struct report *report, enum constraint constraint,
 		 const char *rule, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
+/* Hand on what another report said. */
+void report_pass(struct report *report, const struct sandbox_event *event);
 /* Say how many were dropped, if any. */
 void report_flush(struct report *report);
 

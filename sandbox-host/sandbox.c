@@ -220,7 +220,11 @@ static int start(struct sandbox *sandbox, const struct sandbox_spec *spec,
 	(void)close(ends[1]);
 	/* It has them. */
 	roots_release();
-	return sandbox->pid < 0 ? -1 : equip(sandbox, err);
+	if (sandbox->pid < 0 || equip(sandbox, err) < 0)
+		return -1;
+	/* While it builds. */
+	return reporter_start(&sandbox->reporter, &sandbox->plan,
+			      &sandbox->identity, sandbox->pid, err);
 }
 
 struct sandbox *sandbox_start(const struct sandbox_spec *spec, struct err *err)
@@ -238,7 +242,7 @@ struct sandbox *sandbox_start(const struct sandbox_spec *spec, struct err *err)
 	sandbox->root = -1;
 	sandbox->signals = -1;
 	sandbox->identity.lock = -1;
-	sandbox->notify = (struct notify){.fd = -1, .root = -1};
+	sandbox->reporter.fd = -1;
 	sandbox->time_ms = spec->limits.time_ms;
 	sandbox->disk = (struct disk_watch){
 		.bytes_max = spec->limits.disk_bytes,
@@ -270,7 +274,7 @@ int sandbox_go(struct sandbox *sandbox, struct err *err)
 	int root = sandbox->root;
 	int sent;
 
-	assert(sandbox->notify.fd < 0 && root >= 0);
+	assert(root >= 0);
 	sandbox_say_notes(sandbox);
 	/* Before the command can be ready for any. */
 	if (disk_watch_begin(&sandbox->disk, &sandbox->plan, err) < 0 ||
@@ -285,8 +289,7 @@ int sandbox_go(struct sandbox *sandbox, struct err *err)
 	assert(count == 1);
 	sandbox->root = -1;
 	sandbox->start_ms = clock_monotonic_ms();
-	if (notify_open(&sandbox->notify, fd, root, &sandbox->plan,
-			&sandbox->report, err) < 0)
+	if (reporter_serve(&sandbox->reporter, fd, root, err) < 0)
 		return -1;
 	return terminal_start(&sandbox->terminal, err);
 }
@@ -316,8 +319,7 @@ void sandbox_free(struct sandbox *sandbox)
 {
 	if (!sandbox)
 		return;
-	/* Calls that wait for an answer get one: there is nobody left. */
-	notify_close(&sandbox->notify);
+	reporter_end(&sandbox->reporter);
 	disk_watch_end(&sandbox->disk);
 	end(sandbox);
 	terminal_close(&sandbox->terminal);

@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -23,9 +25,15 @@ struct running {
 	uint32_t serial;
 };
 
+#define SCORE_MAX   1000
+#define SCORE_MORE  200
+#define SCORE_BYTES 16
+
 struct serve {
 	const struct init *init;
 	struct running running[INIT_COMMANDS_MAX];
+	int score; /* of ours, proc(5) oom_score_adj; -1: it can not be set */
+	int score_least;
 };
 
 static void say(const struct serve *serve,
@@ -84,6 +92,40 @@ static int confine_init(const struct init *init, struct err *err)
 
 /* ---- commands ---- */
 
+static void open_score(struct serve *serve, int fd)
+{
+	char text[SCORE_BYTES];
+	ssize_t len = fd < 0 ? -1 : pread(fd, text, sizeof(text) - 1, 0);
+
+	serve->score = len > 0 ? fd : -1;
+	text[len > 0 ? len : 0] = '\0';
+	serve->score_least = (int)strtol(text, NULL, 10);
+}
+
+static void set_score(const struct serve *serve, int more)
+{
+	int score = serve->score_least + more;
+	char text[SCORE_BYTES];
+	int len = snprintf(text, sizeof(text), "%d",
+			   score < SCORE_MAX ? score : SCORE_MAX);
+
+	if (serve->score >= 0)
+		(void)!pwrite(serve->score, text, (size_t)len, 0);
+}
+
+/* When memory is out a command ends, and not the one that all end with: it is
+ * as large as what it forks. */
+static pid_t fork_one(const struct serve *serve)
+{
+	pid_t pid;
+
+	set_score(serve, SCORE_MORE);
+	pid = fork();
+	if (pid != 0)
+		set_score(serve, 0);
+	return pid;
+}
+
 static struct running *free_place(struct serve *serve)
 {
 	for (size_t i = 0; i < INIT_COMMANDS_MAX; i++)
@@ -128,7 +170,7 @@ static void start_command(struct serve *serve, uint32_t serial, const int *fds,
 	} else {
 		memcpy(start.stdio, fds + 1, sizeof(start.stdio));
 	}
-	pid = fork();
+	pid = fork_one(serve);
 	if (pid == 0)
 		exec_run(serve->init, &start);
 	if (pid < 0) {
@@ -150,7 +192,7 @@ static void start_agent(struct serve *serve, uint32_t serial, int channel)
 	else if (!place)
 		err_set(&err, ERR_TOO_LARGE, "%d commands run here already",
 			INIT_COMMANDS_MAX);
-	else if ((pid = fork()) < 0)
+	else if ((pid = fork_one(serve)) < 0)
 		err_system(&err, "start a process");
 	if (pid == 0)
 		exec_agent(serve->init, channel);
@@ -272,13 +314,14 @@ static void reap(struct serve *serve, int children)
 		tell_ended(serve, pid, status);
 }
 
-_Noreturn void init_serve(const struct init *init, int children)
+_Noreturn void init_serve(const struct init *init, int children, int score)
 {
 	struct serve serve = {.init = init};
 	struct pollfd fds[] = {{.fd = init->control, .events = POLLIN},
 			       {.fd = children, .events = POLLIN}};
 	struct err err = {0};
 
+	open_score(&serve, score);
 	if (confine_init(init, &err) < 0) {
 		refuse(&serve, 0, &err);
 		_exit(SANDBOX_EXIT_FAILED);

@@ -20,15 +20,14 @@ int service_begin(struct sandbox *sandbox, struct err *err)
 	size_t count = 1;
 	int root = sandbox->root;
 
-	assert(sandbox->notify.fd < 0 && root >= 0);
+	assert(root >= 0);
 	sandbox_say_notes(sandbox);
 	if (control_expect(sandbox->control, CONTROL_NOTIFY, &notify, &count,
 			   err) < 0)
 		return -1;
 	assert(count == 1);
 	sandbox->root = -1;
-	if (notify_open(&sandbox->notify, notify, root, &sandbox->plan,
-			&sandbox->report, err) < 0)
+	if (reporter_serve(&sandbox->reporter, notify, root, err) < 0)
 		return -1;
 	/* Full: somebody inside keeps process 1 busy; we do not wait. */
 	if (fcntl(sandbox->control, F_SETFL, O_NONBLOCK) < 0)
@@ -51,9 +50,9 @@ int service_control_fd(const struct sandbox *sandbox)
 	return sandbox->control;
 }
 
-int service_notify_fd(const struct sandbox *sandbox)
+int service_report_fd(const struct sandbox *sandbox)
 {
-	return sandbox->notify.fd;
+	return sandbox->reporter.fd;
 }
 
 pid_t service_pid(const struct sandbox *sandbox)
@@ -63,12 +62,8 @@ pid_t service_pid(const struct sandbox *sandbox)
 
 bool service_report(struct sandbox *sandbox)
 {
-	if (sandbox->notify.fd < 0)
-		return false;
-	if (notify_serve(&sandbox->notify) == 0)
-		return true;
-	notify_close(&sandbox->notify);
-	return false;
+	return sandbox->reporter.fd >= 0 &&
+	       reporter_hear(&sandbox->reporter, &sandbox->report);
 }
 
 /* ---- what process 1 says ---- */
@@ -194,7 +189,7 @@ int service_agent(struct sandbox *sandbox, uint32_t serial, int channel,
 
 void service_know(struct sandbox *sandbox, pid_t pid, bool is_ours)
 {
-	notify_know(&sandbox->notify, pid, is_ours);
+	reporter_know(&sandbox->reporter, pid, is_ours);
 }
 
 int service_connect(struct sandbox *sandbox, uint32_t serial, uint16_t port,

@@ -7,7 +7,7 @@
  *	sandbox_ready(sandbox, &listeners, &err);
  *	service_begin(sandbox, &err);
  *	... when service_control_fd() is readable: service_hear()
- *	... when service_notify_fd() is readable: service_report()
+ *	... when service_report_fd() is readable: service_report()
  *	service_exec(sandbox, serial, request, stdio, &err);
  *	sandbox_free(sandbox);                 // ends everything inside
  *
@@ -44,14 +44,14 @@ int service_begin(struct sandbox *sandbox, struct err *err);
 
 int service_control_fd(const struct sandbox *sandbox);
 /* -1 once nobody inside can be reported of any more. */
-int service_notify_fd(const struct sandbox *sandbox);
+int service_report_fd(const struct sandbox *sandbox);
 /* Readable once limits.disk is used up: take why, and end the sandbox. -1:
  * nothing is watched. */
 int service_disk_fd(const struct sandbox *sandbox);
 void service_take_disk(struct sandbox *sandbox, struct err *words);
 /* Take the next word. */
 void service_hear(struct sandbox *sandbox, struct service_word *word);
-/* Answer one system call that waits; false when there will be no more. */
+/* Hear what the reporter denied; false when there will be no more. */
 bool service_report(struct sandbox *sandbox);
 
 /* Start a command: request is a sealed struct exec_request, stdio its three

@@ -19,7 +19,7 @@ static const int forwarded[] = {SIGINT,	 SIGTERM, SIGHUP,   SIGQUIT,
 
 enum slot {
 	SLOT_CONTROL,
-	SLOT_NOTIFY,
+	SLOT_REPORTER,
 	SLOT_SIGNALS,
 	SLOT_TERMINAL,
 	SLOT_INPUT,
@@ -121,7 +121,8 @@ static void turn(struct watch *watch)
 	int timeout = check_time(watch);
 	struct pollfd fds[SLOT_MAX] = {
 		[SLOT_CONTROL] = {.fd = sandbox->control, .events = POLLIN},
-		[SLOT_NOTIFY] = {.fd = sandbox->notify.fd, .events = POLLIN},
+		[SLOT_REPORTER] = {.fd = sandbox->reporter.fd,
+				   .events = POLLIN},
 		[SLOT_SIGNALS] = {.fd = sandbox->signals, .events = POLLIN},
 		[SLOT_DISK] = {.fd = sandbox->disk.fd, .events = POLLIN},
 	};
@@ -129,10 +130,8 @@ static void turn(struct watch *watch)
 	terminal_poll(&sandbox->terminal, &fds[SLOT_TERMINAL]);
 	if (poll(fds, SLOT_MAX, timeout) < 0)
 		return;
-	if (fds[SLOT_NOTIFY].revents & POLLIN)
-		(void)notify_serve(&sandbox->notify);
-	else if (fds[SLOT_NOTIFY].revents)
-		notify_close(&sandbox->notify);
+	if (fds[SLOT_REPORTER].revents)
+		(void)reporter_hear(&sandbox->reporter, &sandbox->report);
 	if (fds[SLOT_SIGNALS].revents)
 		serve_signals(watch);
 	terminal_serve(&sandbox->terminal, &fds[SLOT_TERMINAL]);
@@ -181,6 +180,7 @@ int sandbox_wait(struct sandbox *sandbox, int *exit_code, struct err *err)
 		return err_set(err, ERR_INVALID, "wait: nothing was started");
 	while (!watch.has_ended)
 		turn(&watch);
+	reporter_finish(&sandbox->reporter, &sandbox->report);
 	terminal_drain(&sandbox->terminal);
 	terminal_close(&sandbox->terminal);
 	while (waitid(P_PIDFD, (id_t)sandbox->pidfd, &info, WEXITED) < 0 &&

@@ -44,7 +44,16 @@ static struct waiting *find(const struct supervisor *supervisor,
 	return NULL;
 }
 
-/* False when there is no other word. */
+static void hear_reports(struct supervisor *supervisor)
+{
+	if (!supervisor->reports || service_report(supervisor->sandbox))
+		return;
+	io_watch_free(supervisor->reports);
+	supervisor->reports = NULL;
+}
+
+/* What was denied of a command is told before its end is: it was said
+ * before. False when there is no other word. */
 static bool hear_one(struct supervisor *supervisor)
 {
 	struct service_word word;
@@ -53,6 +62,7 @@ static bool hear_one(struct supervisor *supervisor)
 	service_hear(supervisor->sandbox, &word);
 	if (word.kind == SERVICE_NOTHING)
 		return false;
+	hear_reports(supervisor);
 	if (word.kind == SERVICE_GONE) {
 		life_end(supervisor, HOST_FAILED, "ended",
 			 "process 1 of the sandbox has ended");
@@ -79,17 +89,14 @@ static void on_control(int fd, bool readable, bool writable, void *owner)
 			return;
 }
 
-static void on_notify(int fd, bool readable, bool writable, void *owner)
+static void on_report(int fd, bool readable, bool writable, void *owner)
 {
 	struct supervisor *supervisor = owner;
 
 	(void)fd;
 	(void)readable;
 	(void)writable;
-	if (service_report(supervisor->sandbox))
-		return;
-	io_watch_free(supervisor->notify);
-	supervisor->notify = NULL;
+	hear_reports(supervisor);
 }
 
 static void on_disk(int fd, bool readable, bool writable, void *owner)
@@ -126,13 +133,13 @@ int inside_begin(struct supervisor *supervisor, struct err *err)
 	supervisor->control = io_watch_new(
 		supervisor->loop, service_control_fd(supervisor->sandbox),
 		on_control, supervisor);
-	supervisor->notify = io_watch_new(
-		supervisor->loop, service_notify_fd(supervisor->sandbox),
-		on_notify, supervisor);
-	if (!supervisor->control || !supervisor->notify)
+	supervisor->reports = io_watch_new(
+		supervisor->loop, service_report_fd(supervisor->sandbox),
+		on_report, supervisor);
+	if (!supervisor->control || !supervisor->reports)
 		return err_set(err, ERR_TOO_LARGE, "no memory");
 	io_watch_set(supervisor->control, true, false);
-	io_watch_set(supervisor->notify, true, false);
+	io_watch_set(supervisor->reports, true, false);
 	return watch_disk(supervisor, err);
 }
 
@@ -140,11 +147,11 @@ void inside_end(struct supervisor *supervisor)
 {
 	if (supervisor->control)
 		io_watch_free(supervisor->control);
-	if (supervisor->notify)
-		io_watch_free(supervisor->notify);
+	if (supervisor->reports)
+		io_watch_free(supervisor->reports);
 	if (supervisor->disk)
 		io_watch_free(supervisor->disk);
 	supervisor->control = NULL;
-	supervisor->notify = NULL;
+	supervisor->reports = NULL;
 	supervisor->disk = NULL;
 }

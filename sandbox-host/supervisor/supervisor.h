@@ -155,7 +155,7 @@ struct supervisor {
 	struct rpc *daemon; /* NULL: there is none now */
 	struct io_listener *listener;
 	/* inside */
-	struct io_watch *control, *notify, *disk;
+	struct io_watch *control, *reports, *disk;
 	struct waiting *waiting;
 	size_t waiting_count;
 	uint32_t last_serial;

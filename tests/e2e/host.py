@@ -26,6 +26,11 @@ def fields_of(pid):
     return rest[0], int(rest[1]), rest[19]
 
 
+def children_of(pid):
+    return [int(child) for child in pathlib.Path(
+        f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
 class Host:
     def __init__(self, gateway, directory, **config):
         self.gateway = gateway

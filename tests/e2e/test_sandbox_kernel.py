@@ -115,17 +115,27 @@ def uid_of(pid):
 
 
 def descendants(pid, count):
-    """Wait until pid has count descendants, and list them."""
+    """Wait until pid has count descendants inside, and list them: the reporter
+    is none."""
     for _ in range(100):
         listed = subprocess.run(["ps", "-eo", "pid=,ppid="], text=True,
                                 capture_output=True, check=True).stdout
         parents = {int(a): int(b) for a, b in
                    (line.split() for line in listed.splitlines())}
-        found = {p for p in parents if is_below(p, pid, parents)}
+        found = {p for p in parents
+                 if is_below(p, pid, parents) and is_inside(p)}
         if len(found) >= count:
             return found
         subprocess.run(["sleep", "0.05"], check=True)
     raise AssertionError(f"{pid} has {len(found)} descendants")
+
+
+def is_inside(pid):
+    try:
+        return os.readlink(f"/proc/{pid}/ns/pid") != \
+            os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return False
 
 
 def is_below(pid, ancestor, parents):
