@@ -191,6 +191,8 @@ static int open_web(struct web *web, struct err *err)
 	    io_signal(web->loop, SIGINT, on_stop, web->loop) < 0)
 		return err_set(err, ERR_SYSTEM, "memory is out");
 	io_timer_set(web->alive, WEB_ALIVE_MS);
+	if (web_confine(err) < 0)
+		return -1;
 	tell(web, port);
 	return 0;
 }
@@ -221,8 +223,8 @@ static void close_web(struct web *web)
 	web_conn_close(conn);
 	while (is_busy(web) && io_loop_turn(web->loop, 100, &err) == 0)
 		if (io_loop_now_ms(web->loop) >= last)
-			DL_FOREACH(web->sessions, session)
-	(void)kill(session->pid, SIGKILL);
+			web_starter_kill_all(web);
+	web_starter_close(web);
 }
 
 int web_serve(const struct web_config *config, struct io_loop *loop,
@@ -231,8 +233,10 @@ int web_serve(const struct web_config *config, struct io_loop *loop,
 	static struct web web;
 	int result;
 
-	web = (struct web){.config = config, .loop = loop};
-	result = open_web(&web, err);
+	web = (struct web){.config = config, .loop = loop, .starter = -1};
+	result = web_starter_open(&web, err);
+	if (result == 0)
+		result = open_web(&web, err);
 	if (result == 0)
 		result = io_loop_run(loop, err);
 	close_web(&web);

@@ -9,6 +9,7 @@
  *	web_request -> what a request must be, and what it asks for
  *	web_rules   -> Host, Origin, Accept, the token
  *	web_session -> its process, and who waits for which answer
+ *	web_starter -> starts such processes; the others are confined
  *
  * No byte of a request's body is read, and nobody is told what there is,
  * before the token was seen.

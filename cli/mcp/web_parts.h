@@ -67,8 +67,7 @@ struct web_session {
 	char id[WEB_SESSION_SIZE];
 	bool is_over; /* its process ends its sandboxes */
 	bool is_told; /* its id: with the first answer */
-	pid_t pid;
-	int pidfd;
+	int pidfd;    /* of its process */
 	struct io_watch *watch;
 	struct io *io; /* its standard input and output; NULL: closed */
 	struct io_timer *idle;
@@ -81,6 +80,8 @@ struct web_session {
 struct web {
 	const struct web_config *config;
 	struct io_loop *loop;
+	int starter; /* its channel; -1: there is none */
+	pid_t starter_pid;
 	char token[WEB_TOKEN_MAX + 1];
 	struct io_listener *listener;
 	struct io_timer *alive;
@@ -117,6 +118,19 @@ void web_conn_stream_end(struct web_conn *conn);
 void web_begin(struct web_conn *conn);
 /* The body came whole. */
 void web_post(struct web_conn *conn);
+
+/* ---- web_starter.c ---- */
+
+/* Start who starts sessions, before there is anything that it should not
+ * have. 0, or -1. */
+int web_starter_open(struct web *web, struct err *err);
+/* A session's process, with end (the caller's) as its standard input and
+ * output: its pidfd, or -1. */
+int web_starter_start(const struct web *web, int end, struct err *err);
+void web_starter_kill_all(const struct web *web);
+void web_starter_close(struct web *web);
+/* From here on we open no file, and start and connect to nothing. 0, or -1. */
+int web_confine(struct err *err);
 
 /* ---- web_session.c ---- */
 

@@ -1,12 +1,7 @@
-#include <errno.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <utlist.h>
 
@@ -175,8 +170,6 @@ static void on_exit_of(int fd, bool readable, bool writable, void *owner)
 	(void)fd;
 	(void)readable;
 	(void)writable;
-	while (waitpid(session->pid, NULL, 0) < 0 && errno == EINTR)
-		;
 	session_free(session);
 }
 
@@ -297,37 +290,6 @@ struct web_session *web_session_find(struct web *web, struct bytes id)
 	return NULL;
 }
 
-static int spawn(struct web_session *session, int end, struct err *err)
-{
-	const struct web_config *config = session->web->config;
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attributes;
-	sigset_t defaults;
-	int rc;
-
-	(void)sigemptyset(&defaults);
-	(void)sigaddset(&defaults, SIGPIPE);
-	if (posix_spawn_file_actions_init(&actions) != 0)
-		return err_set(err, ERR_SYSTEM, "memory is out");
-	if (posix_spawnattr_init(&attributes) != 0) {
-		(void)posix_spawn_file_actions_destroy(&actions);
-		return err_set(err, ERR_SYSTEM, "memory is out");
-	}
-	(void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
-	(void)posix_spawnattr_setsigdefault(&attributes, &defaults);
-	rc = posix_spawn_file_actions_adddup2(&actions, end, STDIN_FILENO);
-	if (rc == 0)
-		rc = posix_spawn_file_actions_adddup2(&actions, end,
-						      STDOUT_FILENO);
-	if (rc == 0)
-		rc = posix_spawn(&session->pid, config->program, &actions,
-				 &attributes, config->words, environ);
-	(void)posix_spawnattr_destroy(&attributes);
-	(void)posix_spawn_file_actions_destroy(&actions);
-	errno = rc;
-	return rc == 0 ? 0 : err_system(err, "run %s", config->program);
-}
-
 /* The process runs: from here on it ends by on_exit_of(). */
 static int attend(struct web_session *session, int fd, struct err *err)
 {
@@ -336,10 +298,8 @@ static int attend(struct web_session *session, int fd, struct err *err)
 	session->io = io_new(web->loop, fd, &limits, on_event, web);
 	if (session->io)
 		web->io_count++;
-	session->pidfd = (int)syscall(SYS_pidfd_open, session->pid, 0);
-	if (session->pidfd >= 0)
-		session->watch = io_watch_new(web->loop, session->pidfd,
-					      on_exit_of, session);
+	session->watch =
+		io_watch_new(web->loop, session->pidfd, on_exit_of, session);
 	session->idle = io_timer_new(web->loop, on_idle, session);
 	if (!session->io || !session->watch || !session->idle)
 		return err_set(err, ERR_SYSTEM, "memory is out");
@@ -349,22 +309,19 @@ static int attend(struct web_session *session, int fd, struct err *err)
 	return 0;
 }
 
-/* It could not be attended to: it is not known to anybody yet. */
+/* It could not be attended to, and is not known to anybody yet: it ends when
+ * its input does. */
 static void abandon(struct web_session *session)
 {
 	session->is_over = true;
 	if (session->io)
 		io_close(session->io);
 	session->io = NULL;
-	(void)kill(session->pid, SIGKILL);
-	while (waitpid(session->pid, NULL, 0) < 0 && errno == EINTR)
-		;
 	if (session->watch)
 		io_watch_free(session->watch);
 	if (session->idle)
 		io_timer_free(session->idle);
-	if (session->pidfd >= 0)
-		(void)close(session->pidfd);
+	(void)close(session->pidfd);
 	free(session);
 }
 
@@ -386,11 +343,13 @@ struct web_session *web_session_new(struct web *web, struct err *err)
 	}
 	end = ends[1];
 	session = calloc(1, sizeof(*session));
-	if (session)
+	if (session) {
 		session->web = web;
-	else
+		session->pidfd = web_starter_start(web, end, err);
+	} else {
 		(void)err_set(err, ERR_SYSTEM, "memory is out");
-	if (!session || spawn(session, end, err) < 0) {
+	}
+	if (!session || session->pidfd < 0) {
 		(void)close(ends[0]);
 		free(session);
 		return NULL;

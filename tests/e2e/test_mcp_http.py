@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import json
 import os
+import pathlib
 import signal
 import socket
 import subprocess
@@ -11,8 +12,8 @@ import threading
 import urllib.parse
 
 import pytest
-from gateway import CLI
-from host import OVER, Host
+from gateway import CLI, is_sanitized
+from host import OVER, Host, children_of
 from waiting import wait_until, while_it_lives
 
 BOTH = "application/json, text/event-stream"
@@ -73,10 +74,9 @@ class Server:
         return Session(self, fields["Mcp-Session-Id"])
 
     def processes(self):
-        """Those of its sessions."""
-        path = f"/proc/{self.process.pid}/task/{self.process.pid}/children"
-        with open(path) as file:
-            return [int(pid) for pid in file.read().split()]
+        """Those of its sessions: of the one that starts them."""
+        starter, = children_of(self.process.pid)
+        return children_of(starter)
 
     def end(self, number=signal.SIGTERM):
         if self.process.poll() is None:
@@ -484,3 +484,18 @@ def test_what_can_not_be_served_is_told(host, tmp_path, options, code, words):
                           text=True, timeout=60)
     assert done.returncode == code and words in done.stderr, done.stderr
     assert done.stdout == ""
+
+
+def test_who_reads_http_holds_no_right_to_anything_else(server, session):
+    """Sanitized builds keep their system calls."""
+    pid = server.process.pid
+    fields = dict(line.split(":", 1) for line in pathlib.Path(
+        f"/proc/{pid}/status").read_text().splitlines())
+    if not is_sanitized(pid):
+        assert int(fields["CapPrm"], 16) == int(fields["CapEff"], 16) == 0
+        assert fields["NoNewPrivs"].strip() == "1"
+        assert fields["Seccomp"].strip() == "2"
+    # Its sessions are no children of its own.
+    starter, = children_of(pid)
+    assert starter not in server.processes()
+    assert session.ping() == 200
