@@ -49,7 +49,9 @@ enum msg_type {
 	MSG_PACKCHECK_SOON, /* empty: one will be asked for, most likely */
 	/* control -> warden, and warden -> who keeps the session: another
 	 * policy from now on. Answered when it holds. */
-	MSG_SESSION_CHANGE, /* empty + fd: a package of that id -> empty */
+	MSG_SESSION_CHANGE, /* empty + fd: a package of that id -> empty; to the
+			       warden: msg_session_change + fd ->
+			       msg_session_changed */
 	/* control -> warden */
 	MSG_SESSION_PACKAGE, /* msg_session_ref -> empty + fd: its package */
 	/* ledger -> warden, request */

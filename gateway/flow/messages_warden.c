@@ -1,3 +1,4 @@
+#include "common/digest.h"
 #include "gateway/flow/config.h"
 #include "gateway/flow/messages.h"
 #include "gateway/flow/package.h"
@@ -29,6 +30,19 @@ static const struct wire_field msg_session_hold_fields[] = {
 };
 const struct wire_schema msg_session_hold_schema = WIRE_SCHEMA(
 	"session-hold", struct msg_session_hold, msg_session_hold_fields);
+
+static const struct wire_field msg_session_change_fields[] = {
+	WIRE_BYTES(struct msg_session_change, before, DIGEST_LEN),
+};
+const struct wire_schema msg_session_change_schema = WIRE_SCHEMA(
+	"session-change", struct msg_session_change, msg_session_change_fields);
+
+static const struct wire_field msg_session_changed_fields[] = {
+	WIRE_BOOL(struct msg_session_changed, holds),
+};
+const struct wire_schema msg_session_changed_schema =
+	WIRE_SCHEMA("session-changed", struct msg_session_changed,
+		    msg_session_changed_fields);
 
 static const struct wire_field msg_session_terms_fields[] = {
 	WIRE_TEXT(struct msg_session_terms, text, SESSION_TERMS_MAX),

@@ -33,6 +33,17 @@ struct msg_session_hold {
 };
 extern const struct wire_schema msg_session_hold_schema;
 
+/* Another policy, in the place of one. */
+struct msg_session_change {
+	struct bytes
+		before; /* SHA-256 of the text that is to hold until then */
+};
+extern const struct wire_schema msg_session_change_schema;
+struct msg_session_changed {
+	bool holds; /* false: what held was another, and holds on */
+};
+extern const struct wire_schema msg_session_changed_schema;
+
 /* What holds for a session from its beginning: a digest, as POST /v1/sessions
  * says it (`terms`). */
 #define SESSION_TERMS_MAX 64

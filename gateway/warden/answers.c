@@ -275,12 +275,13 @@ static void answer_session_renew(struct rpc_ticket ticket, const void *message,
 static void answer_session_change(struct rpc_ticket ticket, const void *message,
 				  int *fd, void *owner)
 {
+	const struct msg_session_change *change = message;
+	const struct msg_session_changed another = {.holds = false};
 	struct child *control = owner;
 	struct warden_session *session;
 	struct package *package;
 	struct err err;
 
-	(void)message;
 	if (!is_role(control, ROLE_CONTROL, ticket))
 		return;
 	package = package_open(*fd, &err);
@@ -290,7 +291,11 @@ static void answer_session_change(struct rpc_ticket ticket, const void *message,
 	}
 	session = session_named(control, package->session.id, ticket);
 	package_free(package);
-	if (session && warden_session_change(session, *fd, ticket, &err) < 0)
+	if (!session)
+		return;
+	if (!warden_session_has(session, change->before))
+		rpc_reply(ticket, &msg_session_changed_schema, &another, -1);
+	else if (warden_session_change(session, *fd, ticket, &err) < 0)
 		refuse_err(ticket, &err);
 }
 
@@ -475,8 +480,8 @@ const struct rpc_permit warden_permits[] = {
 	 false, 1000},
 	{MSG_SESSION_RENEW, &msg_session_renew_schema, answer_session_renew,
 	 false, 200},
-	{MSG_SESSION_CHANGE, &wire_empty_schema, answer_session_change, true,
-	 1000},
+	{MSG_SESSION_CHANGE, &msg_session_change_schema, answer_session_change,
+	 true, 1000},
 	{MSG_SESSION_PACKAGE, &msg_session_ref_schema, answer_session_package,
 	 false, 1000},
 	{MSG_EXPORT_OPEN, &msg_export_ref_schema, answer_export_open, false,

@@ -17,6 +17,7 @@
 #include <utlist.h>
 
 #include "common/cleanup.h"
+#include "common/digest.h"
 #include "common/log.h"
 
 struct change {
@@ -59,7 +60,7 @@ static size_t phase_of(enum role role)
 
 static void change_done(struct change *change, struct warden_session *session)
 {
-	const struct wire_empty empty = {0};
+	const struct msg_session_changed changed = {.holds = true};
 
 	if (session)
 		session->is_changing = false;
@@ -75,7 +76,8 @@ static void change_done(struct change *change, struct warden_session *session)
 		warden_session_end(session, bytes_str("revoked"), NULL);
 	} else {
 		session->had_credentials = false;
-		rpc_reply(change->ticket, &wire_empty_schema, &empty, -1);
+		rpc_reply(change->ticket, &msg_session_changed_schema, &changed,
+			  -1);
 	}
 	free(change);
 }
@@ -172,6 +174,16 @@ static int put_package(struct warden_session *session,
 	(void)close(session->package_fd);
 	session->package_fd = take_fd(&sealed);
 	return 0;
+}
+
+bool warden_session_has(const struct warden_session *session,
+			struct bytes digest)
+{
+	uint8_t hash[DIGEST_LEN];
+
+	digest_sha256(session->package->session.policy_text,
+		      bytes_from(NULL, 0), hash);
+	return bytes_equal(digest, bytes_from(hash, sizeof(hash)));
 }
 
 int warden_session_change(struct warden_session *session, int package_fd,

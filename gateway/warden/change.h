@@ -16,5 +16,8 @@
  * was changed (ERR_DENIED: it has ended; ERR_INVALID). */
 int warden_session_change(struct warden_session *session, int package_fd,
 			  struct rpc_ticket ticket, struct err *err);
+/* Is that the SHA-256 of the policy that holds now, or is about to? */
+bool warden_session_has(const struct warden_session *session,
+			struct bytes digest);
 
 #endif

@@ -1,5 +1,6 @@
 """Another policy for a session that runs: on every way out, for what is
 under way, beside traffic and beside processes that end."""
+import concurrent.futures
 import contextlib
 import hashlib
 import json
@@ -104,6 +105,28 @@ def test_who_expects_another_policy_is_told(make_session, open_for):
         change(session, open_for(GOOD), expect=first)
     assert refused.value.status == 409
     assert show(session)["policy"] == json.dumps(open_for(PLAIN), indent=1)
+
+
+def test_of_many_that_expect_the_same_one_is_first(make_session, open_for):
+    session = make_session(open_for(GOOD))
+    first = show(session)["hash"]
+    policies = [{**open_for(PLAIN), "name": f"p{i}"} for i in range(12)]
+
+    def one(policy, **more):
+        try:
+            return 200, change(session, policy, **more)["before"]
+        except ApiError as refused:
+            return refused.status, None
+    with concurrent.futures.ThreadPoolExecutor(12) as threads:
+        got = list(threads.map(lambda p: one(p, expect=first), policies))
+        assert sorted(got, key=str)[0] == (200, first)
+        # The others were late, or came just while it was changed.
+        assert [status for status, _ in got].count(200) == 1, got
+        assert {status for status, _ in got} <= {200, 409, 429}, got
+        # Who expects none follows on the one before: no two on the same.
+        got = list(threads.map(one, policies))
+    befores = [before for status, before in got if status == 200]
+    assert befores and len(set(befores)) == len(befores), got
 
 
 def test_the_cli_shows_and_replaces_it(make_session, open_for, gateway,
