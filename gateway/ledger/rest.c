@@ -42,21 +42,30 @@ static void wake(struct rest *rest, struct rest_peer *one)
 	rpc_rest(one->peer->rpc, false);
 }
 
-static void on_timer(void *owner)
+/* Who told little is heard at once again. */
+static void judge(struct rest *rest)
 {
-	struct rest *rest = owner;
 	struct rest_peer *one, *next;
 
-	rest_collect(rest);
 	DL_FOREACH_SAFE(rest->resting, one, next)
 	{
 		if (one->notes < REST_NOTES_MIN)
 			wake(rest, one);
 		one->notes = 0;
 	}
-	if (rest->resting)
-		io_timer_set(rest->timer, REST_MS);
+	rest->judged_ms = io_loop_now_ms(rest->loop);
 	rest->on_collected(rest->owner);
+}
+
+static void on_timer(void *owner)
+{
+	struct rest *rest = owner;
+
+	rest_collect(rest);
+	if (io_loop_now_ms(rest->loop) - rest->judged_ms >= REST_MS)
+		judge(rest);
+	if (rest->resting)
+		io_timer_set(rest->timer, REST_READ_MS);
 }
 
 int rest_init(struct rest *rest, struct io_loop *loop,
@@ -87,8 +96,10 @@ void rest_note(struct rest *rest, struct keeper_peer *peer)
 	}
 	if (++one->notes < REST_NOTES_MIN || one->is_resting)
 		return;
-	if (!rest->resting)
-		io_timer_set(rest->timer, REST_MS);
+	if (!rest->resting) {
+		rest->judged_ms = now;
+		io_timer_set(rest->timer, REST_READ_MS);
+	}
 	one->is_resting = true;
 	one->notes = 0;
 	DL_APPEND(rest->resting, one);

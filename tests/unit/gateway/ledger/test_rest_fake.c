@@ -150,6 +150,27 @@ static void rest_collects_from_who_tells_much_now_and_then(void **state)
 	assert_int_equal(edges[0].heard, REST_NOTES_MIN + 200);
 }
 
+static void rest_reads_before_a_socket_is_full_and_stores_later(void **state)
+{
+	unsigned reads = 0;
+
+	(void)state;
+	tire(&edges[0]);
+	for (unsigned ms = 1; ms < REST_MS; ms++) {
+		unsigned before = edges[0].heard;
+
+		tell(&edges[0], 1);
+		fake_advance(loop, 1);
+		turns();
+		reads += edges[0].heard != before;
+	}
+	assert_int_equal(reads, (REST_MS - 1) / REST_READ_MS);
+	assert_int_equal(collected, 0);
+	fake_advance(loop, REST_READ_MS);
+	turns();
+	assert_int_equal(collected, 1);
+}
+
 static void rest_ends_when_little_is_told(void **state)
 {
 	(void)state;
@@ -208,6 +229,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(rest_hears_who_tells_little_at_once),
 		TEST(rest_collects_from_who_tells_much_now_and_then),
+		TEST(rest_reads_before_a_socket_is_full_and_stores_later),
 		TEST(rest_ends_when_little_is_told),
 		TEST(rest_lets_the_others_be_heard),
 		TEST(rest_collects_from_all_when_it_is_told_to),
