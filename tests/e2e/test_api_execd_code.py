@@ -1,5 +1,6 @@
 """/code: Python in a sandbox that keeps its variables."""
 import json
+import re
 import threading
 
 import pytest
@@ -170,3 +171,15 @@ def test_without_ipython_it_says_what_to_install(host):
     assert execd.run("echo 'raise ImportError(1)' > IPython.py; "
                      "echo N = 4 > mine.py")[0] == 0
     assert run(execd, "import mine; mine.N")["result"] == [{"text/plain": "4"}]
+
+
+def test_a_context_holds_nothing_of_the_hosts(execd):
+    """G13: no directory, no socket of the service's."""
+    got = run(execd, "import os\nfor fd in os.listdir('/proc/self/fd'):\n"
+              "    try:\n"
+              "        print(os.readlink(f'/proc/self/fd/{fd}'))\n"
+              "    except OSError:\n        pass")
+    held = got["stdout"].split()
+    assert len(held) >= 3, got
+    assert [to for to in held
+            if not re.fullmatch(r"/dev/null|pipe:\[\d+\]", to)] == []

@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import signal
 import threading
 
@@ -551,3 +552,12 @@ def test_the_network_is_shared_only_when_asked_for(host):
     text = iso.run(after, "curl -s http://sallyport.internal/policy")[1]
     assert "one.example" in json.dumps(text)
     host.call("DELETE", f"/v1/sandboxes/{iso.box}")
+
+
+def test_a_run_of_it_holds_nothing_but_pipes_and_its_own(iso, session):
+    """G13: no directory, no socket of the service's, nothing of the host's."""
+    code, said, _ = iso.run(session, "ls -l /proc/self/fd /proc/$$/fd")
+    held = re.findall(r" -> (\S+)", "\n".join(said))
+    assert code == 0 and len(held) >= 8, said
+    assert [to for to in held if not re.fullmatch(
+        r"/dev/null|pipe:\[\d+\]|/proc/\d+/fd", to)] == []
