@@ -1,4 +1,4 @@
-#include "sandbox-host/daemon/snapshots.h"
+#include "sandbox-host/daemon/snapshots_copy.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -22,19 +22,11 @@
 #define DIR_FLAGS	   (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define SNAPSHOT_ARENA_MAX (64 * 1024)
 #define ID_PREFIX	   "snap-"
-#define PARTS		   3
 #define REST_TIMEOUT_MS	   10000
-
-/* What there may be of a sandbox, and of a snapshot of it. */
-static const struct part {
-	const char *name; /* in the snapshot */
-	const char *kind; /* sallyport-store copy */
-} parts[PARTS] = {
-	{"root", "layer"}, {"workspace", "tree"}, {"changes", "layer"}};
 
 /* ---- the record ---- */
 
-static int open_dir(const struct snapshot *snapshot)
+int snapshot_open_dir(const struct snapshot *snapshot)
 {
 	char path[PATH_MAX];
 
@@ -45,7 +37,7 @@ static int open_dir(const struct snapshot *snapshot)
 static int write_record(const struct snapshot *snapshot)
 {
 	auto_type(buf_release) struct buf out;
-	auto_fd int dir = open_dir(snapshot);
+	auto_fd int dir = snapshot_open_dir(snapshot);
 	auto_fd int fd = -1;
 	struct bytes text;
 
@@ -63,8 +55,7 @@ static int write_record(const struct snapshot *snapshot)
 		       : 0;
 }
 
-/* Become a copy of *shown, here and in the record. 0, or -1. */
-static int store(struct snapshot *snapshot, const struct host_snapshot *shown)
+int snapshot_store(struct snapshot *snapshot, const struct host_snapshot *shown)
 {
 	auto_type(buf_release) struct buf out;
 	struct arena arena, old = snapshot->arena;
@@ -115,6 +106,7 @@ static struct snapshot *add(struct daemon *daemon, const char *id)
 static void drop(struct snapshot *snapshot)
 {
 	DL_DELETE(snapshot->daemon->snapshots, snapshot);
+	snapshot_drop_readers(snapshot);
 	arena_release(&snapshot->arena);
 	free(snapshot);
 }
@@ -139,7 +131,10 @@ void snapshots_remove(struct snapshot *snapshot)
 
 	/* Should we end before it is gone, the next daemon goes on. */
 	shown.state = SNAPSHOT_DELETING;
-	(void)store(snapshot, &shown);
+	(void)snapshot_store(snapshot, &shown);
+	/* Whoever begins with it has all of it first. */
+	if (snapshot->readers)
+		return;
 	sweep(snapshot);
 	drop(snapshot);
 }
@@ -150,7 +145,7 @@ static int load(struct snapshot *snapshot)
 {
 	auto_free uint8_t *bytes = malloc(RECORD_BYTES_MAX);
 	auto_type(arena_release) struct arena arena;
-	auto_fd int dir = open_dir(snapshot);
+	auto_fd int dir = snapshot_open_dir(snapshot);
 	auto_fd int fd = -1;
 	struct host_snapshot shown;
 	ssize_t len = -1;
@@ -165,7 +160,7 @@ static int load(struct snapshot *snapshot)
 			&arena, &shown, NULL) < 0 ||
 	    !bytes_is(shown.id, snapshot->id))
 		return -1;
-	return store(snapshot, &shown);
+	return snapshot_store(snapshot, &shown);
 }
 
 static void fail(struct snapshot *snapshot, const char *message);
@@ -234,15 +229,21 @@ void snapshots_close(struct daemon *daemon)
 
 /* ---- making one ---- */
 
+static void begin_next(void *owner);
+
 static void become(struct snapshot *snapshot, enum snapshot_state state,
 		   const char *message, uint64_t bytes)
 {
 	struct host_snapshot shown = snapshot->shown;
 
+	snapshot->is_begun = false;
+	(void)io_loop_defer(snapshot->daemon->loop, begin_next,
+			    snapshot->daemon);
+
 	shown.state = (uint8_t)state;
 	shown.message = bytes_str(message);
 	shown.bytes = bytes;
-	if (store(snapshot, &shown) < 0)
+	if (snapshot_store(snapshot, &shown) < 0)
 		log_error("%s: its record can not be written", snapshot->id);
 	log_info("%s: %s%s%s", snapshot->id, snapshot_state_name(state),
 		 message[0] ? ": " : "", message);
@@ -295,51 +296,13 @@ static void settle(struct snapshot *snapshot, enum snapshot_state state,
 	}
 }
 
-static void remove_parts(const struct snapshot *snapshot)
-{
-	auto_fd int dir = open_dir(snapshot);
-
-	for (size_t i = 0; dir >= 0 && i < PARTS; i++)
-		(void)tree_remove(dir, parts[i].name);
-}
-
 static void fail(struct snapshot *snapshot, const char *message)
 {
-	remove_parts(snapshot);
+	snapshot_remove_parts(snapshot);
 	settle(snapshot, SNAPSHOT_FAILED, message, 0);
 }
 
-static void on_copied(const struct job_result *result, void *owner)
-{
-	struct snapshot *snapshot = owner;
-
-	if (result->is_done)
-		settle(snapshot, SNAPSHOT_READY, "", result->bytes);
-	else
-		fail(snapshot, result->message);
-}
-
-/* Where part number i of a sandbox is. False: it has none. */
-static bool place_of(const struct daemon *daemon, const char *id, size_t i,
-		     char out[PATH_MAX])
-{
-	const char *works = daemon->config.workspaces;
-	char changes[PATH_MAX];
-	struct err err;
-	int len;
-
-	if (i == 2) {
-		if (changes_path(id, changes, &err) < 0)
-			return false;
-		len = snprintf(out, PATH_MAX,
-			       "%s/" OVERLAY_LAYERS "/" MOUNTS_UPPER, changes);
-	} else {
-		len = snprintf(out, PATH_MAX, i == 0 ? "%s/%s%s" : "%s/%s",
-			       works, id, LAYERS_SUFFIX "/" MOUNTS_UPPER);
-	}
-	return len > 0 && len < PATH_MAX;
-}
-
+/* What all others leave: one is made at a time. */
 static uint64_t bytes_left(const struct daemon *daemon)
 {
 	const struct snapshot *snapshot;
@@ -352,80 +315,20 @@ static uint64_t bytes_left(const struct daemon *daemon)
 		       : 0;
 }
 
-/* The two ends of one part: what is copied, and where to, made. 0: it has
- * none, 1, or -1. */
-static int open_part(struct job *job, int from_at, const char *from, int to_at,
-		     const char *to, const char *kind)
+static void on_copied(const struct job_result *result, void *owner)
 {
-	int source = openat(from_at, from, DIR_FLAGS);
-	struct stat st;
-	int target;
+	struct snapshot *snapshot = owner;
 
-	if (source < 0)
-		return errno == ENOENT ? 0 : -1;
-	if (mkdirat(to_at, to, 0700) < 0 && errno != EEXIST) {
-		(void)close(source);
-		return -1;
-	}
-	target = openat(to_at, to, DIR_FLAGS);
-	if (target < 0 || fstat(source, &st) < 0 ||
-	    (geteuid() == 0 && fchown(target, st.st_uid, st.st_gid) < 0) ||
-	    fchmod(target, (st.st_mode & 0777) | 0700) < 0) {
-		(void)close(source);
-		if (target >= 0)
-			(void)close(target);
-		return -1;
-	}
-	job->fds[job->fd_count++] = source;
-	job->fds[job->fd_count++] = target;
-	job->words[job->word_count++] = kind;
-	return 1;
-}
-
-static void close_parts(const struct job *job)
-{
-	for (size_t i = 0; i < job->fd_count; i++)
-		(void)close(job->fds[i]);
+	if (result->is_done)
+		settle(snapshot, SNAPSHOT_READY, "", result->bytes);
+	else
+		fail(snapshot, result->message);
 }
 
 static int begin_copy(struct snapshot *snapshot, struct err *err)
 {
-	const struct daemon *daemon = snapshot->daemon;
-	struct entry *entry = entry_find(daemon, snapshot->shown.sandbox);
-	struct host_snapshot shown = snapshot->shown;
-	auto_fd int dir = open_dir(snapshot);
-	struct job job = {.what = "copy",
-			  .bytes_max = bytes_left(daemon),
-			  .on_end = on_copied,
-			  .owner = snapshot};
-	char path[PATH_MAX];
-	bool has[PARTS] = {false};
-	int rc = 0;
-
-	if (!entry || dir < 0)
-		return err_set(err, ERR_CLOSED, "the sandbox is gone");
-	for (size_t i = 0; rc == 0 && i < PARTS; i++) {
-		int got = (i == 1 && !entry->owns_workspace) ||
-					  !place_of(daemon, entry->id, i, path)
-				  ? 0
-				  : open_part(&job, AT_FDCWD, path, dir,
-					      parts[i].name, parts[i].kind);
-
-		has[i] = got == 1;
-		rc = got < 0 ? err_system(err, "open %s", path) : 0;
-	}
-	shown.has_workspace = has[1];
-	shown.has_changes = has[2];
-	if (rc == 0 && job.word_count == 0)
-		rc = err_set(err, ERR_INVALID,
-			     "there is nothing of its own in it: no image, no "
-			     "workspace and no overlay");
-	if (rc == 0 && store(snapshot, &shown) < 0)
-		rc = err_system(err, "write the record");
-	if (rc == 0)
-		rc = job_start(daemon->loop, &job, err);
-	close_parts(&job);
-	return rc;
+	return snapshot_copy(snapshot, bytes_left(snapshot->daemon), on_copied,
+			     err);
 }
 
 static void on_rest(struct rpc_outcome *outcome, void *owner)
@@ -450,8 +353,7 @@ static void on_rest(struct rpc_outcome *outcome, void *owner)
 	}
 }
 
-static int begin(struct snapshot *snapshot, struct entry *entry,
-		 struct err *err)
+static int begin(struct snapshot *snapshot, struct err *err)
 {
 	const struct wire_empty empty = {0};
 	const struct rpc_call call = {
@@ -464,10 +366,46 @@ static int begin(struct snapshot *snapshot, struct entry *entry,
 		.on_outcome = on_rest,
 		.owner = snapshot,
 	};
+	struct entry *entry =
+		entry_find(snapshot->daemon, snapshot->shown.sandbox);
+	struct host_snapshot shown = snapshot->shown;
 
-	if (!snapshot->shown.was_running)
+	if (!entry || !entry->rpc)
+		return err_set(err, ERR_CLOSED, "the sandbox is gone");
+	if (entry->sandbox.state == HOST_PAUSED)
 		return begin_copy(snapshot, err);
+	if (entry->sandbox.state != HOST_RUNNING)
+		return err_set(
+			err, ERR_INVALID, "the sandbox is %s",
+			host_state_name((enum host_state)entry->sandbox.state));
+	/* From here on it is to be told to go on, by whomever. */
+	shown.was_running = true;
+	if (snapshot_store(snapshot, &shown) < 0)
+		return err_system(err, "write the record");
 	return rpc_ask(entry->rpc, &call, NULL, err);
+}
+
+/* The oldest that waits, while none is made. */
+static void begin_next(void *owner)
+{
+	const struct daemon *daemon = owner;
+	struct snapshot *snapshot, *oldest = NULL;
+	struct err err;
+
+	DL_FOREACH(daemon->snapshots, snapshot)
+	{
+		if (snapshot->is_begun)
+			return;
+		if (snapshot->shown.state == SNAPSHOT_CREATING)
+			oldest = snapshot;
+	}
+	if (!oldest)
+		return;
+	oldest->is_begun = true;
+	if (begin(oldest, &err) == 0)
+		return;
+	oldest->shown.was_running = false;
+	fail(oldest, err.text);
 }
 
 static int make(struct snapshot *snapshot, const struct host_snapshot *shown,
@@ -477,7 +415,7 @@ static int make(struct snapshot *snapshot, const struct host_snapshot *shown,
 
 	(void)snprintf(path, sizeof(path), "snapshots/%s", snapshot->id);
 	if (mkdirat(snapshot->daemon->store_dir, path, 0700) < 0 ||
-	    store(snapshot, shown) < 0)
+	    snapshot_store(snapshot, shown) < 0)
 		return err_system(err, "make a snapshot");
 	return 0;
 }
@@ -494,7 +432,6 @@ void snapshots_begin(struct entry *entry,
 		.state = SNAPSHOT_CREATING,
 		.created_ms = clock_wall_ms(),
 		.image = entry->sandbox.image,
-		.was_running = entry->sandbox.state == HOST_RUNNING,
 		.owner_uid = owner,
 	};
 	struct err err;
@@ -519,82 +456,5 @@ void snapshots_begin(struct entry *entry,
 	} else {
 		rpc_reply(ticket, &host_snapshot_schema, &snapshot->shown, -1);
 	}
-	if (begin(snapshot, entry, &err) < 0) {
-		snapshot->shown.was_running = false;
-		fail(snapshot, err.text);
-	}
-}
-
-/* ---- beginning with one ---- */
-
-int snapshots_check(const struct snapshot *snapshot,
-		    const struct sandbox_request *request, struct err *err)
-{
-	const struct host_snapshot *shown = &snapshot->shown;
-
-	if (shown->state != SNAPSHOT_READY)
-		return err_set(
-			err, ERR_INVALID, "snapshot %s is %s", snapshot->id,
-			snapshot_state_name((enum snapshot_state)shown->state));
-	if (request->image.len && !bytes_equal(request->image, shown->image))
-		return err_set(err, ERR_INVALID,
-			       "snapshot %s is of another image", snapshot->id);
-	if (shown->has_workspace && request->workspace.len)
-		return err_set(err, ERR_INVALID,
-			       "snapshot %s brings a workspace along",
-			       snapshot->id);
-	if (shown->has_changes && !request->workspace.len)
-		return err_set(err, ERR_INVALID,
-			       "snapshot %s is of changes in a workspace: name "
-			       "it",
-			       snapshot->id);
-	return 0;
-}
-
-/* The directories above a part, which are ours; ownership of the part itself
- * is the copy's. */
-static int make_above(const char *path, struct err *err)
-{
-	char above[PATH_MAX];
-	char *end;
-
-	(void)snprintf(above, sizeof(above), "%s", path);
-	end = strrchr(above, '/');
-	*end = '\0';
-	if (mkdir(above, 0700) == 0 || errno == EEXIST)
-		return 0;
-	if (errno != ENOENT || make_above(above, err) < 0 ||
-	    mkdir(above, 0700) < 0)
-		return err_system(err, "make %s", above);
-	return 0;
-}
-
-int snapshots_restore(const struct snapshot *snapshot, const char *id,
-		      void (*on_end)(const struct job_result *result,
-				     void *owner),
-		      void *owner, struct err *err)
-{
-	const struct daemon *daemon = snapshot->daemon;
-	struct job job = {.what = "copy",
-			  .bytes_max = JOB_BYTES_MAX,
-			  .on_end = on_end,
-			  .owner = owner};
-	auto_fd int dir = open_dir(snapshot);
-	char path[PATH_MAX];
-	int rc = dir < 0 ? err_system(err, "open the snapshot") : 0;
-
-	for (size_t i = 0; rc == 0 && i < PARTS; i++) {
-		if (faccessat(dir, parts[i].name, F_OK, AT_SYMLINK_NOFOLLOW) <
-		    0)
-			continue;
-		if (!place_of(daemon, id, i, path) ||
-		    make_above(path, err) < 0 ||
-		    open_part(&job, dir, parts[i].name, AT_FDCWD, path,
-			      parts[i].kind) < 0)
-			rc = err_system(err, "make %s", path);
-	}
-	if (rc == 0)
-		rc = job_start(daemon->loop, &job, err);
-	close_parts(&job);
-	return rc;
+	begin_next(snapshot->daemon);
 }

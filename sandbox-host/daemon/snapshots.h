@@ -10,6 +10,8 @@
 #include "sandbox-host/daemon/jobs.h"
 #include "sandbox-host/flow/messages_store.h"
 
+struct snapshot_reader;
+
 struct snapshot {
 	struct daemon *daemon;
 	struct arena arena; /* of shown */
@@ -17,6 +19,8 @@ struct snapshot {
 	char id[HOST_ID_MAX + 1];
 	struct rpc_ticket ticket; /* who waits for it */
 	bool has_ticket;
+	bool is_begun; /* its sandbox rests, or is copied; else it waits */
+	struct snapshot_reader *readers; /* who begins with it */
 	/* What became of it, while its sandbox is told to go on. */
 	enum snapshot_state end;
 	uint64_t bytes;
@@ -32,6 +36,7 @@ struct snapshot *snapshots_find(const struct daemon *daemon, struct bytes id);
 void snapshots_begin(struct entry *entry,
 		     const struct host_snapshot_request *request, uid_t owner,
 		     struct rpc_ticket ticket);
+/* It goes once nobody begins with it any more. */
 void snapshots_remove(struct snapshot *snapshot);
 
 /* Can a sandbox begin with it as request says? 0, or -1. */
@@ -39,7 +44,7 @@ int snapshots_check(const struct snapshot *snapshot,
 		    const struct sandbox_request *request, struct err *err);
 /* Give entry its files, before it starts; on_end(owner) is called later. 0,
  * or -1. */
-int snapshots_restore(const struct snapshot *snapshot, const char *id,
+int snapshots_restore(struct snapshot *snapshot, const char *id,
 		      void (*on_end)(const struct job_result *result,
 				     void *owner),
 		      void *owner, struct err *err);

@@ -142,7 +142,7 @@ static void on_restored(const struct job_result *result, void *owner)
 	entry_become(entry, HOST_FAILED, "not_built", err.text);
 }
 
-static int restore(struct entry *entry, const struct snapshot *snapshot,
+static int restore(struct entry *entry, struct snapshot *snapshot,
 		   int request_fd, struct err *err)
 {
 	entry->request = fcntl(request_fd, F_DUPFD_CLOEXEC, 0);
@@ -160,7 +160,7 @@ struct entry *spawn(struct daemon *daemon, int request_fd,
 		    const struct spawn_for *asker, struct err *err)
 {
 	char id[HOST_ID_MAX + 1] = "sb-";
-	const struct snapshot *snapshot = NULL;
+	struct snapshot *snapshot = NULL;
 	struct bytes name = request->image;
 	struct image_root image;
 	struct entry *entry;

@@ -1,6 +1,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -43,6 +44,38 @@ static int spend(const struct copy *copy, uint64_t bytes)
 static int failed(const struct copy *copy, const char *what, const char *name)
 {
 	return err_system(copy->err, "%s %.200s", what, name);
+}
+
+/* What its owner must be able to do with it. */
+static mode_t needed(const struct stat *st)
+{
+	return S_ISDIR(st->st_mode) ? 0500 : 0400;
+}
+
+/* It is as it was. */
+static void restore(int source, const struct stat *st)
+{
+	if ((st->st_mode & needed(st)) != needed(st))
+		(void)fchmod(source, st->st_mode & 07777);
+}
+
+/* What its owner may not read, who could change that, is opened all the same:
+ * it may be read from here on. st: as it stands there. */
+static int open_source(int from, const char *name, int flags,
+		       const struct stat *st)
+{
+	auto_fd int place = -1;
+	struct stat now;
+	char path[64];
+
+	if ((st->st_mode & needed(st)) == needed(st))
+		return openat(from, name, flags);
+	place = openat(from, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
+	if (place < 0 || fstat(place, &now) < 0 || now.st_mode != st->st_mode ||
+	    fchmodat(AT_FDCWD, path, (st->st_mode & 07777) | needed(st), 0) < 0)
+		return -1;
+	return openat(from, name, flags);
 }
 
 /* ---- files ---- */
@@ -104,13 +137,16 @@ static int copy_data(const struct copy *copy, int from, int into,
 }
 
 static int copy_file(const struct copy *copy, int from, int into,
-		     const char *name)
+		     const char *name, const struct stat *was)
 {
-	auto_fd int source = openat(from, name, FILE_FLAGS);
+	auto_fd int source = open_source(from, name, FILE_FLAGS, was);
 	auto_fd int target = -1;
 	struct stat st;
 
-	if (source < 0 || fstat(source, &st) < 0)
+	if (source < 0)
+		return failed(copy, "read", name);
+	restore(source, was);
+	if (fstat(source, &st) < 0)
 		return failed(copy, "read", name);
 	/* It became something else: then it is left out as that is. */
 	if (!S_ISREG(st.st_mode))
@@ -148,31 +184,38 @@ static int copy_link(const struct copy *copy, int from, int into,
 	return symlinkat(text, into, name) < 0 ? failed(copy, "make", name) : 0;
 }
 
-static int copy_below(const struct copy *copy, int from, int into,
-		      const char *name, unsigned depth)
+static int copy_open(const struct copy *copy, int source, int target,
+		     unsigned depth, const struct stat *st)
 {
-	auto_fd int source = openat(from, name, DIR_FLAGS);
-	auto_fd int target = -1;
-	struct stat st;
 	char value;
 
-	if (source < 0 || fstat(source, &st) < 0)
-		return failed(copy, "read", name);
-	if (mkdirat(into, name, 0700) < 0)
-		return failed(copy, "make", name);
-	target = openat(into, name, DIR_FLAGS);
-	if (target < 0)
-		return failed(copy, "make", name);
 	if (copy->is_layer && fgetxattr(source, OPAQUE, &value, 1) == 1 &&
 	    value == 'y' && fsetxattr(target, OPAQUE, "y", 1, 0) < 0)
-		return failed(copy, "make", name);
+		return failed(copy, "make", "a directory");
 	if (copy_dir(copy, source, target, depth + 1) < 0)
 		return -1;
 	(void)futimens(target,
-		       (const struct timespec[]){st.st_atim, st.st_mtim});
-	return fchmod(target, st.st_mode & 0777) < 0
-		       ? failed(copy, "make", name)
+		       (const struct timespec[]){st->st_atim, st->st_mtim});
+	return fchmod(target, st->st_mode & 0777) < 0
+		       ? failed(copy, "make", "a directory")
 		       : 0;
+}
+
+static int copy_below(const struct copy *copy, int from, int into,
+		      const char *name, unsigned depth, const struct stat *st)
+{
+	auto_fd int source = open_source(from, name, DIR_FLAGS, st);
+	auto_fd int target = -1;
+	int rc;
+
+	if (source < 0)
+		return failed(copy, "read", name);
+	if (mkdirat(into, name, 0700) == 0)
+		target = openat(into, name, DIR_FLAGS);
+	rc = target < 0 ? failed(copy, "make", name)
+			: copy_open(copy, source, target, depth, st);
+	restore(source, st);
+	return rc;
 }
 
 static int copy_entry(const struct copy *copy, int from, int into,
@@ -186,9 +229,9 @@ static int copy_entry(const struct copy *copy, int from, int into,
 		return err_set(copy->err, ERR_TOO_LARGE,
 			       "it has too many entries");
 	if (S_ISDIR(st.st_mode))
-		return copy_below(copy, from, into, name, depth);
+		return copy_below(copy, from, into, name, depth, &st);
 	if (S_ISREG(st.st_mode))
-		return copy_file(copy, from, into, name);
+		return copy_file(copy, from, into, name, &st);
 	if (S_ISLNK(st.st_mode))
 		return copy_link(copy, from, into, name);
 	if (copy->is_layer && S_ISCHR(st.st_mode) &&
@@ -201,7 +244,7 @@ static int copy_entry(const struct copy *copy, int from, int into,
 
 static int copy_dir(const struct copy *copy, int from, int into, unsigned depth)
 {
-	int fd = openat(from, ".", DIR_FLAGS);
+	int fd = fcntl(from, F_DUPFD_CLOEXEC, 0);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
 	int rc = 0;
@@ -211,10 +254,10 @@ static int copy_dir(const struct copy *copy, int from, int into, unsigned depth)
 			(void)close(fd);
 		return failed(copy, "list", "a directory");
 	}
-	if (depth > STORE_DEPTH_MAX)
+	if (depth > COPY_DEPTH_MAX)
 		rc = err_set(copy->err, ERR_TOO_LARGE,
 			     "directories are more than %d deep",
-			     STORE_DEPTH_MAX);
+			     COPY_DEPTH_MAX);
 	while (rc == 0 && (entry = readdir(dir)))
 		if (!is_dots(entry->d_name))
 			rc = copy_entry(copy, from, into, entry->d_name, depth);

@@ -5,6 +5,7 @@
  */
 #include <fcntl.h>
 #include <grp.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,10 +27,11 @@
 #define PULL_PLACE "/mnt"
 
 static const char *const calls[] = {
-	"openat",    "mkdirat",	   "symlinkat",	 "linkat",	    "unlinkat",
-	"fchmod",    "getdents64", "fstat",	 "newfstatat",	    "lseek",
-	"ftruncate", "pread64",	   "pwrite64",	 "fsetxattr",	    "fgetxattr",
-	"utimensat", "mknodat",	   "readlinkat", "copy_file_range", NULL};
+	"openat",    "mkdirat",	  "symlinkat",	"linkat",     "unlinkat",
+	"fchmod",    "fchmodat",  "getdents64", "fstat",      "newfstatat",
+	"lseek",     "ftruncate", "pread64",	"pwrite64",   "fsetxattr",
+	"fgetxattr", "utimensat", "mknodat",	"readlinkat", "copy_file_range",
+	NULL};
 
 struct work {
 	const char *what;
@@ -38,13 +41,26 @@ struct work {
 	char digest[80];
 };
 
+/* With the daemon, whatever became of it before this was said. */
+static int end_with_daemon(struct err *err)
+{
+	struct pollfd answer = {.fd = STORE_ANSWER};
+
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+		return err_system(err, "end with the daemon");
+	if (poll(&answer, 1, 0) > 0 && (answer.revents & POLLERR))
+		return err_set(err, ERR_CLOSED, "the daemon has ended");
+	return 0;
+}
+
 static int become(uid_t uid, gid_t gid, struct err *err)
 {
 	if (geteuid() == 0 && uid != 0 &&
 	    (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 ||
 	     setresuid(uid, uid, uid) < 0))
 		return err_system(err, "give up rights");
-	return 0;
+	/* The kernel forgets that with the user. */
+	return end_with_daemon(err);
 }
 
 /* Files belong to who is to use them: an image to a user of its own, a copy to
@@ -73,8 +89,20 @@ static int confine_to(const struct work *work, int first, struct err *err)
 	return become(spec.uid, spec.gid, err) < 0 ? -1 : confine(&spec, err);
 }
 
+/* A deep tree needs many. */
+static void raise_files(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &files);
+	}
+}
+
 static int do_copy(struct work *work, struct err *err)
 {
+	raise_files();
 	if (work->argc < 1 || 2 * work->argc > STORE_TREES_MAX)
 		return err_set(err, ERR_INVALID, "nothing to copy");
 	if (confine_to(work, STORE_FIRST, err) < 0)
@@ -166,7 +194,6 @@ int main(int argc, char **argv)
 	work.budget.bytes = bytes;
 	(void)umask(077);
 	(void)signal(SIGCHLD, SIG_DFL);
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	log_open("store", NULL);
 	rc = work_on(&work, &err);
 	if (rc < 0)

@@ -18,7 +18,8 @@
 #include "common/err.h"
 
 #define STORE_ENTRIES_MAX 2000000
-#define STORE_DEPTH_MAX	  128
+#define STORE_DEPTH_MAX	  128  /* of an image */
+#define COPY_DEPTH_MAX	  1024 /* each has three descriptors open */
 #define STORE_TEXT_MAX	  4096
 
 /* What may still be written. */

@@ -17,7 +17,7 @@ import time
 
 import pytest
 from gateway import Gateway
-from host import Host
+from host import Host, fields_of, has_ended
 from sandbox_tool import ORDINARY_UID
 from waiting import wait_until
 
@@ -512,18 +512,123 @@ def test_snapshots_have_a_quota(host):
         assert remove(host, one).returncode == 0
 
 
+DIG = """
+import os, sys
+for _ in range(int(sys.argv[1])):
+    if not os.path.exists("d"):
+        os.mkdir("d")
+    os.chdir("d")
+open("bottom", "a").write("x")
+print(os.path.getsize("bottom"))
+"""
+
+
 def test_a_snapshot_that_is_too_deep_fails_and_says_so(host):
     box = create(host)
-    assert host.exec(box, "python3", "-c", """
-import os
-for _ in range(300):
-    os.mkdir("d")
-    os.chdir("d")
-""").returncode == 0
+    assert host.exec(box, "python3", "-c", DIG, "1000").returncode == 0
+    snapshot = host.ok("snapshot", box).strip()
+    new = create(host, "--snapshot", snapshot)
+    assert host.exec(new, "python3", "-c", DIG, "1000").stdout == "2\n"
+    host.ok("kill", new)
+    assert host.exec(box, "python3", "-c", DIG, "1100").returncode == 0
     done = host.run("snapshot", box)
-    assert done.returncode == 1 and "deep" in done.stderr
+    assert done.returncode == 1 and "1024 deep" in done.stderr
     for row in snapshots(host):
         remove(host, row["id"])
+    host.ok("kill", box)
+
+
+def test_what_its_owner_can_not_read_is_in_a_snapshot_as_it_is(host):
+    box = create(host)
+    assert sh(host, box, """
+        echo closed > file; mkdir -p dir/below; echo deep > dir/below/x
+        chmod 000 file dir/below; chmod 300 dir""").returncode == 0
+    snapshot = host.ok("snapshot", box).strip()
+    new = create(host, "--snapshot", snapshot)
+    for one in (box, new):
+        assert sh(host, one, "stat -c %a file dir dir/below; chmod 700 dir; "
+                             "chmod 500 dir/below; chmod 400 file; "
+                             "cat file dir/below/x").stdout == \
+            "0\n300\n0\nclosed\ndeep\n"
+        host.ok("kill", one)
+    remove(host, snapshot)
+
+
+def test_snapshots_that_are_made_at_once_have_one_quota(host):
+    boxes = [create(host) for _ in range(3)]
+    for box in boxes:
+        sh(host, box, "dd if=/dev/urandom of=x bs=1M count=5")
+    asking = [host.popen("snapshot", box) for box in boxes]
+    codes = [one.wait(120) for one in asking]
+    said = [one.communicate()[1] for one in asking]
+    assert sorted(codes) == [0, 1, 1], said
+    assert sum("larger than allowed" in text for text in said) == 2
+    assert sorted(row["state"] for row in snapshots(host)) == [
+        "Failed", "Failed", "Ready"]
+    for box in boxes:
+        assert host.state(box) == "Running"
+        host.ok("kill", box)
+    for row in snapshots(host):
+        remove(host, row["id"])
+
+
+def stores(host):
+    """What copies for this service's daemon, or did."""
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            words = (path / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        fields = fields_of(path.name)
+        if words[0] == b"sallyport-store" and fields and fields[0] != "Z" \
+                and fields[1] in (host.process.pid, 1):
+            found.append(int(path.name))
+    return found
+
+
+def stop_a_copy(host):
+    """Its process, which goes no further."""
+    pid, = wait_until(lambda: stores(host), every=0.0005)
+    os.kill(pid, signal.SIGSTOP)
+    return pid
+
+
+def test_a_snapshot_that_is_removed_stays_for_who_begins_with_it(host):
+    box = create(host)
+    assert sh(host, box, "seq 6000 | xargs touch").returncode == 0
+    snapshot = host.ok("snapshot", box).strip()
+    host.ok("kill", box)
+    with host.popen("create", "--workspace", "-", "--snapshot",
+                    snapshot) as asking:
+        pid = stop_a_copy(host)
+        assert remove(host, snapshot).returncode == 0
+        assert [row["state"] for row in snapshots(host)] == ["Deleting"]
+        # It is nobody's to begin with any more.
+        assert host.run("create", "--workspace", "-", "--snapshot",
+                        snapshot).returncode == 3
+        assert remove(host, snapshot).returncode == 0
+        os.kill(pid, signal.SIGCONT)
+        new = asking.stdout.read().strip()
+        assert asking.wait(60) == 0
+    assert sh(host, new, "ls | wc -l").stdout == "6000\n"
+    assert not snapshots(host)
+    wait_until(lambda: not list((host.dir / "store/snapshots").iterdir()))
+    host.ok("kill", new)
+
+
+def test_a_copy_ends_with_a_daemon_that_is_killed(host):
+    box = create(host)
+    assert sh(host, box, "seq 6000 | xargs touch").returncode == 0
+    with host.popen("snapshot", box) as asking:
+        pid = stop_a_copy(host)
+        host.kill()
+        wait_until(has_ended(pid))
+        assert asking.wait(60) != 0
+    host.start()
+    wait_until(lambda: host.state(box) == "Running")
+    assert [row["state"] for row in snapshots(host)] == ["Failed"]
+    remove(host, snapshots(host)[0]["id"])
     host.ok("kill", box)
 
 
