@@ -141,7 +141,7 @@ static void start_one(const struct web_config *config,
 {
 	int place = find_place(pidfds);
 	int rc = place < 0 ? EAGAIN : 0;
-	pid_t pid;
+	pid_t pid = 0;
 
 	if (rc == 0)
 		rc = spawn(config, end, &pid);
