@@ -9,6 +9,7 @@
 
 #define UID_FORMAT    "uid %u: "
 #define CHANGE_FORMAT UID_FORMAT "%71s to %71s"
+#define CREATE_FORMAT UID_FORMAT "%71s lease %71[^,]"
 
 void policy_hash(struct bytes text, char out[POLICY_HASH_SIZE])
 {
@@ -36,14 +37,20 @@ static void take_change(struct again *again, const char *detail, bool is_done)
 			       is_done ? after : before);
 }
 
-static void take_admin(struct again *again, const char *method,
-		       const char *detail, bool is_done)
+static void take_create(struct again *again, const char *detail)
 {
 	unsigned uid;
 
+	again->was_made = sscanf(detail, CREATE_FORMAT, &uid, again->policy,
+				 again->lease) == 3 &&
+			  uid == again->uid;
+}
+
+static void take_admin(struct again *again, const char *method,
+		       const char *detail, bool is_done)
+{
 	if (!strcmp(method, "session.create") && is_done)
-		again->was_made = sscanf(detail, UID_FORMAT, &uid) == 1 &&
-				  uid == again->uid;
+		take_create(again, detail);
 	if (!strcmp(method, "session.end") && is_done)
 		again->was_ended = true;
 	if (!strcmp(method, "session.policy"))
@@ -91,10 +98,11 @@ const char *again_judge(const struct again *again, const char *policy,
 		return "again: that session was ended, or revoked";
 	if (again->was_over)
 		return "again: the time of that session is over";
+	if (strcmp(again->lease, again->given) != 0)
+		return "again: that session had another lease";
 	*status = 409;
-	if (again->policy[0] && strcmp(again->policy, policy) != 0)
-		return "again: the policy of that session was changed to "
-		       "another one";
+	if (strcmp(again->policy, policy) != 0)
+		return "again: that session had another policy at last";
 	return NULL;
 }
 

@@ -19,13 +19,18 @@ struct again {
 	char id[SESSION_ID_MAX + 1]; /* of the one before */
 	uid_t uid;		     /* who asks */
 	bool was_made, was_ended, was_over;
-	char policy[POLICY_HASH_SIZE]; /* the last one; "": the first */
+	char policy[POLICY_HASH_SIZE]; /* the last one */
+	char lease[POLICY_HASH_SIZE];  /* its digest */
+	char given[POLICY_HASH_SIZE];  /* of the lease that is given now */
 };
 
 /* Take a row of the ledger, in their order. */
 void again_take(struct again *again, struct bytes row);
-/* May it be made anew, of a policy with that hash, or of the one it was
- * created with? NULL, or why not; *status then. */
+/* How the row of a session that is created begins: who, the policy, the
+ * lease. */
+#define AGAIN_CREATED "uid %u: %s lease %s, "
+/* May it be made anew, of a policy with that hash? NULL, or why not; *status
+ * then. */
 const char *again_judge(const struct again *again, const char *policy,
 			unsigned *status);
 

@@ -351,10 +351,15 @@ static void note_record(struct conn *conn, const struct wanted *wanted,
 			struct create_task *task)
 {
 	struct bytes lease = bytes_slice(wanted->lease, 0, LEASE_SHOWN_MAX);
-	const char *detail = arena_format(
+	char policy[POLICY_HASH_SIZE], token[POLICY_HASH_SIZE];
+	const char *detail;
+
+	policy_hash(wanted->policy, policy);
+	policy_hash(bytes_str(task->lease), token);
+	detail = arena_format(
 		&conn->arena,
-		"uid %u: policy %.*s, repo %.*s, branch %.*s%s%.*s%s%.*s",
-		conn->who.uid, BYTES_ARGS(wanted->policy_name),
+		AGAIN_CREATED "policy %.*s, repo %.*s, branch %.*s%s%.*s%s%.*s",
+		conn->who.uid, policy, token, BYTES_ARGS(wanted->policy_name),
 		BYTES_ARGS(wanted->repo), BYTES_ARGS(wanted->branch),
 		lease.len ? ", lease " : "", BYTES_ARGS(lease),
 		wanted->again.len ? ", again " : "", BYTES_ARGS(wanted->again));
@@ -437,6 +442,7 @@ static void check_again(struct conn *conn, const struct wanted *wanted)
 		return;
 	}
 	*again = (struct again){.uid = conn->who.uid};
+	policy_hash(wanted->token, again->given);
 	(void)snprintf(again->id, sizeof(again->id), "%.*s",
 		       BYTES_ARGS(wanted->again));
 	policy_hash(wanted->policy, hash);

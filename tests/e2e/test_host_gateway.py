@@ -186,6 +186,9 @@ def test_the_record_decides_what_is_made_anew(gateway, policies):
     assert again(changed, other) is True
     assert again(made | {"id": "s-" + "a" * 26}) == 403
     assert again(made | {"lease": "ghp_" + "a" * 36}) == 422
+    # A lease that is one, but another session's; a policy that never held.
+    assert again(made | {"lease": changed["lease"]}) == 403
+    assert again(made, other) == 409
     assert again(made, proxy=True) == 422
 
 

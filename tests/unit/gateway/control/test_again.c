@@ -21,7 +21,12 @@
 	"{\"sequence\":1,\"activity\":\"" activity "\",\"allowed\":" allowed   \
 	",\"session\":\"s-1\",\"host\":\"control\",\"method\":\"" method       \
 	"\",\"detail\":\"" detail "\"}"
-#define MADE	ROW("admin", "session.create", "true", "uid 1000: policy p, repo ")
+#define LEASE                                                                  \
+	"sha256:"                                                              \
+	"cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc"
+#define CREATED(what)                                                          \
+	ROW("admin", "session.create", "true", what ", policy p, repo ")
+#define MADE	CREATED("uid 1000: " A " lease " LEASE)
 #define CHANGED ROW("admin", "session.policy", "true", "uid 0: " A " to " B)
 #define NOT_CHANGED                                                            \
 	ROW("admin", "session.policy", "false", "uid 0: " A " to " B ": no")
@@ -37,12 +42,8 @@ static void again_is_allowed_by_what_is_on_record_alone(void **state)
 		{{MADE, ROW("session.ended", "", "true", "ended")}, A, 0},
 		{{NULL}, A, 403},
 		/* Somebody else's. */
-		{{ROW("admin", "session.create", "true", "uid 10001: policy")},
-		 A,
-		 403},
-		{{ROW("admin", "session.create", "true", "uid 100: policy")},
-		 A,
-		 403},
+		{{CREATED("uid 10001: " A " lease " LEASE)}, A, 403},
+		{{CREATED("uid 100: " A " lease " LEASE)}, A, 403},
 		{{MADE, ROW("admin", "session.end", "true", "uid 0: revoked")},
 		 A,
 		 403},
@@ -51,6 +52,12 @@ static void again_is_allowed_by_what_is_on_record_alone(void **state)
 		/* A policy stopped it: `scrub: {on-reflection: stop}`. */
 		{{MADE,
 		  ROW("session.ended", "", "true", "credential_reflected")},
+		 A,
+		 403},
+		/* One that was never changed; a lease that is another. */
+		{{MADE}, B, 409},
+		{{CREATED("uid 1000: " A " lease " B)}, A, 403},
+		{{CREATED("uid 1000: policy lease " A " lease " LEASE)},
 		 A,
 		 403},
 		{{MADE, CHANGED}, A, 409},
@@ -66,7 +73,8 @@ static void again_is_allowed_by_what_is_on_record_alone(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
-		struct again again = {.id = "s-1", .uid = OWNER};
+		struct again again = {
+			.id = "s-1", .uid = OWNER, .given = LEASE};
 		unsigned status;
 		const char *why;
 
@@ -80,7 +88,7 @@ static void again_is_allowed_by_what_is_on_record_alone(void **state)
 
 static void again_takes_no_row_of_another_session(void **state)
 {
-	struct again again = {.id = "s-2", .uid = OWNER};
+	struct again again = {.id = "s-2", .uid = OWNER, .given = LEASE};
 	unsigned status;
 
 	(void)state;
