@@ -12,6 +12,7 @@
 #include "sandbox-host/capabilities.h"
 #include "sandbox-host/control.h"
 #include "sandbox-host/identity.h"
+#include "sandbox-host/namespaces.h"
 #include "sandbox-host/network.h"
 #include "sandbox-host/steps.h"
 #include "sandbox-host/terminal.h"
@@ -207,6 +208,7 @@ _Noreturn void init_run(const struct init *init)
 			? open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC)
 			: -1;
 	if (limits_enter_self(init->limits, &err) < 0 ||
+	    namespaces_enter_network(&err) < 0 ||
 	    build(init, &steps, &err) < 0 ||
 	    report_ready(init, &steps, &master, &err) < 0)
 		fail(init, &err);

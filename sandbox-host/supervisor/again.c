@@ -263,7 +263,7 @@ static enum again_end finish(struct supervisor *supervisor)
 	recorder_open(&supervisor->recorder,
 		      json_text(supervisor->session.json, "id"));
 	network_end(supervisor);
-	if (network_begin(supervisor, &err) < 0)
+	if (network_begin(supervisor, true, &err) < 0)
 		events_add(supervisor, "gateway", err.text);
 	reply_release(&old);
 	life_tell(supervisor);

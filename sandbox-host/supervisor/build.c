@@ -168,8 +168,10 @@ static int create_session(struct supervisor *supervisor, struct client *client,
 	return result;
 }
 
+/* The client holds it, and is to be closed, until the attachment does: that is
+ * asked for, and not waited for. */
 static int make_session(struct supervisor *supervisor, struct bytes policy,
-			struct err *err)
+			struct client *client, struct err *err)
 {
 	const struct sandbox_request *request = &supervisor->request;
 	const char *repo = arena_str(&supervisor->arena, request->repo);
@@ -181,27 +183,22 @@ static int make_session(struct supervisor *supervisor, struct bytes policy,
 		.ttl_s = SESSION_TTL_S,
 		.holds = true,
 	};
-	struct client client;
-	int result;
 
 	if (!repo || !branch)
 		return no_memory(err);
 	supervisor->wanted = wanted;
 	supervisor->session_end_ms =
 		clock_monotonic_ms() + SESSION_TTL_S * 1000ull;
-	if (create_session(supervisor, &client, &wanted, err) < 0)
+	if (create_session(supervisor, client, &wanted, err) < 0)
 		return -1;
-	/* It holds the session until the listeners do. */
-	result = attachment_open_on(&supervisor->attachment, supervisor->loop,
-				    NULL, NULL, err);
-	if (result == 0)
-		result = attachment_hold(
-			&supervisor->attachment,
-			json_text(supervisor->session.json, "id"), err);
-	if (result == 0)
-		result = attachment_wait(&supervisor->attachment, err);
-	client_close(&client);
-	return result;
+	if (attachment_open_on(&supervisor->attachment, supervisor->loop, NULL,
+			       NULL, err) == 0 &&
+	    attachment_hold(&supervisor->attachment,
+			    json_text(supervisor->session.json, "id"),
+			    err) == 0)
+		return 0;
+	client_close(client);
+	return -1;
 }
 
 /* ---- sandbox ---- */
@@ -300,6 +297,25 @@ static int make_spec(struct supervisor *supervisor, struct sandbox_spec *spec,
 	return 0;
 }
 
+/* Hand the listeners out, and wait until the gateway has them and holds the
+ * session. Who connects to what is closed is refused, at once. */
+static int give_listeners(struct supervisor *supervisor,
+			  struct sandbox_listeners *listeners, struct err *err)
+{
+	struct attachment *attachment = &supervisor->attachment;
+
+	if (supervisor->request.is_offline) {
+		again_close_listeners(listeners);
+		return attachment_wait(attachment, err);
+	}
+	return again_keep_listeners(supervisor, listeners, err) < 0
+		       ? -1
+		       : attachment_give(
+				 attachment,
+				 json_text(supervisor->session.json, "id"),
+				 listeners, err);
+}
+
 static int make_sandbox(struct supervisor *supervisor, struct err *err)
 {
 	struct sandbox_listeners listeners;
@@ -312,29 +328,27 @@ static int make_sandbox(struct supervisor *supervisor, struct err *err)
 	supervisor->sandbox = sandbox_start(&spec, err);
 	if (!supervisor->sandbox)
 		return -1;
-	if (sandbox_ready(supervisor->sandbox, &listeners, err) < 0)
-		return -1;
-	/* Who connects to what is closed is refused, at once. */
-	if (supervisor->request.is_offline)
-		again_close_listeners(&listeners);
-	else if (again_keep_listeners(supervisor, &listeners, err) < 0 ||
-		 attachment_give(&supervisor->attachment,
-				 json_text(supervisor->session.json, "id"),
-				 &listeners, err) < 0)
+	/* While it is built. */
+	if (network_begin(supervisor, false, err) < 0 ||
+	    sandbox_ready(supervisor->sandbox, &listeners, err) < 0 ||
+	    give_listeners(supervisor, &listeners, err) < 0)
 		return -1;
 	return service_begin(supervisor->sandbox, err);
 }
 
 int build(struct supervisor *supervisor, struct err *err)
 {
+	struct client holder;
 	struct bytes policy;
+	int result;
 
-	return load_policy(supervisor, &policy, err) < 0 ||
-			       ahead_check(supervisor, err) < 0 ||
-			       image_read(supervisor, err) < 0 ||
-			       find_workspace(supervisor, err) < 0 ||
-			       make_session(supervisor, policy, err) < 0 ||
-			       make_sandbox(supervisor, err) < 0
-		       ? -1
-		       : 0;
+	if (load_policy(supervisor, &policy, err) < 0 ||
+	    ahead_check(supervisor, err) < 0 ||
+	    image_read(supervisor, err) < 0 ||
+	    find_workspace(supervisor, err) < 0 ||
+	    make_session(supervisor, policy, &holder, err) < 0)
+		return -1;
+	result = make_sandbox(supervisor, err);
+	client_close(&holder);
+	return result;
 }

@@ -147,7 +147,6 @@ static int confine(const struct supervisor *supervisor, struct err *err)
 static int begin_inside(struct supervisor *supervisor, struct err *err)
 {
 	if (confine(supervisor, err) < 0 || link_begin(supervisor, err) < 0 ||
-	    network_begin(supervisor, err) < 0 ||
 	    inside_begin(supervisor, err) < 0 ||
 	    life_begin(supervisor, err) < 0)
 		return -1;

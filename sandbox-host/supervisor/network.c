@@ -13,6 +13,7 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "sandbox-host/outside.h"
 #include "sandbox-host/session/client.h"
 #include "sandbox-host/session/denials.h"
 #include "sandbox-host/session/reap.h"
@@ -146,7 +147,8 @@ static void on_denial(int fd, bool readable, bool writable, void *owner)
 	}
 }
 
-int network_begin(struct supervisor *supervisor, struct err *err)
+int network_begin(struct supervisor *supervisor, bool is_confined,
+		  struct err *err)
 {
 	pid_t parent = getpid();
 	int ends[2];
@@ -154,8 +156,12 @@ int network_begin(struct supervisor *supervisor, struct err *err)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return err_system(err, "network events: make a queue");
 	supervisor->reader = fork();
-	if (supervisor->reader == 0)
+	if (supervisor->reader == 0) {
+		/* It opens no file. */
+		if (!is_confined && outside_confine(NULL, 0, err) < 0)
+			_exit(1);
 		become_reader(supervisor, ends[1], parent);
+	}
 	(void)close(ends[1]);
 	if (supervisor->reader < 0) {
 		(void)close(ends[0]);

@@ -188,7 +188,8 @@ void events_tell_all(struct supervisor *supervisor);
 
 /* ---- network.c ---- */
 
-int network_begin(struct supervisor *supervisor, struct err *err);
+int network_begin(struct supervisor *supervisor, bool is_confined,
+		  struct err *err);
 void network_end(struct supervisor *supervisor);
 
 /* ---- link.c ---- */
