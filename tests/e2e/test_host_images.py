@@ -573,7 +573,7 @@ def test_snapshots_that_are_made_at_once_have_one_quota(host):
 
 
 def stores(host):
-    """What copies for this service's daemon, or did."""
+    """What copies for this service's daemon."""
     found = []
     for path in pathlib.Path("/proc").glob("[0-9]*"):
         try:
@@ -582,7 +582,7 @@ def stores(host):
             continue
         fields = fields_of(path.name)
         if words[0] == b"sallyport-store" and fields and fields[0] != "Z" \
-                and fields[1] in (host.process.pid, 1):
+                and fields[1] == host.process.pid:
             found.append(int(path.name))
     return found
 
@@ -591,6 +591,7 @@ def stop_a_copy(host):
     """Its process, which goes no further."""
     pid, = wait_until(lambda: stores(host), every=0.0005)
     os.kill(pid, signal.SIGSTOP)
+    wait_until(lambda: fields_of(pid)[0] == "T")
     return pid
 
 
@@ -622,9 +623,16 @@ def test_a_copy_ends_with_a_daemon_that_is_killed(host):
     assert sh(host, box, "seq 6000 | xargs touch").returncode == 0
     with host.popen("snapshot", box) as asking:
         pid = stop_a_copy(host)
+        ended = has_ended(pid)
+        copied = sorted((host.dir / "store/snapshots").glob("*/workspace/*"))
         host.kill()
-        wait_until(has_ended(pid))
+        # One that had hardly begun sees it once it goes on.
+        if not ended():
+            os.kill(pid, signal.SIGCONT)
+        wait_until(ended)
         assert asking.wait(60) != 0
+    assert sorted((host.dir / "store/snapshots").glob("*/workspace/*")) == \
+        copied and len(copied) < 6000
     host.start()
     wait_until(lambda: host.state(box) == "Running")
     assert [row["state"] for row in snapshots(host)] == ["Failed"]
