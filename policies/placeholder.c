@@ -15,10 +15,6 @@
 
 static const char base62[] =
 	"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-/* How those begin that are made. */
-static const char opaque_head[] = "placeholder_";
-static const char jwt_head[] = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9."
-			       "eyJzdWIiOiJwbGFjZWhvbGRlciJ9.";
 static const char base32[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
 /* Bytes without an end: SHA-256 of a seed and a count. */
@@ -111,7 +107,7 @@ static void put_checked(struct word *word, struct stream *stream)
  * signature. */
 static void put_jwt(struct word *word, struct stream *stream)
 {
-	put(word, jwt_head);
+	put(word, PLACEHOLDER_JWT_HEAD);
 	put_letters(word, stream, base62, JWT_MAC_LEN);
 }
 
@@ -151,33 +147,10 @@ size_t placeholder_make(const uint8_t lease_hash[DIGEST_LEN],
 	case SHAPE_OPAQUE:
 	case SHAPE_MAX:
 	default:
-		put(&word, opaque_head);
+		put(&word, PLACEHOLDER_OPAQUE_HEAD);
 		put_letters(&word, &stream, base62, OPAQUE_LEN);
 		break;
 	}
 	out[word.len] = '\0';
 	return word.len;
-}
-
-/* ---- a policy's own ---- */
-
-static bool is_letter(uint8_t c)
-{
-	return c != '\0' && (strchr(base62, c) || strchr("_-.", c));
-}
-
-const char *placeholder_text_fault(struct bytes text)
-{
-	if (text.len < PLACEHOLDER_TEXT_LEAST ||
-	    text.len > PLACEHOLDER_TEXT_MAX)
-		return "a placeholder has 8 to 128 letters";
-	for (size_t i = 0; i < text.len; i++)
-		if (!is_letter(text.data[i]))
-			return "a placeholder has letters, digits, '_', '-' "
-			       "and '.' alone: it stands so in a header, a "
-			       "URL and a body";
-	if (bytes_find_bytes(bytes_str(opaque_head), text, 0) >= 0 ||
-	    bytes_find_bytes(bytes_str(jwt_head), text, 0) >= 0)
-		return "placeholders that are made begin so";
-	return NULL;
 }

@@ -21,6 +21,12 @@
 #define PLACEHOLDER_TEXT_LEAST 8
 #define PLACEHOLDER_TEXT_MAX   128
 
+/* How those begin that are made and show it. */
+#define PLACEHOLDER_OPAQUE_HEAD "placeholder_"
+#define PLACEHOLDER_JWT_HEAD                                                   \
+	"eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9."                                \
+	"eyJzdWIiOiJwbGFjZWhvbGRlciJ9."
+
 enum placeholder_part {
 	PLACEHOLDER_VALUE,  /* of SHAPE_AWS: the access key's id */
 	PLACEHOLDER_SECOND, /* SHAPE_AWS alone: its secret */
@@ -36,7 +42,8 @@ size_t placeholder_make(const uint8_t lease_hash[DIGEST_LEN],
 			struct bytes credential, enum placeholder_shape shape,
 			enum placeholder_part part, char out[PLACEHOLDER_SIZE]);
 
-/* Why a text of a policy cannot be one: NULL, or one line. */
+/* Why a text of a policy cannot be one: NULL, or one line. (In a file of its
+ * own: who reads policies makes none, and loads no libcrypto.) */
 const char *placeholder_text_fault(struct bytes text);
 
 #endif
