@@ -167,8 +167,11 @@ def waiting(host):
 
 
 def filled(host, *without):
-    return wait_until(lambda: len(waiting(host)) == 2 and
-                      not set(waiting(host)) & set(without) and waiting(host))
+    def look():
+        # One look: what is returned is what was found to be whole.
+        found = waiting(host)
+        return len(found) == 2 and not set(found) & set(without) and found
+    return wait_until(look)
 
 
 @pytest.mark.parametrize("what", ["guardrail", "default policy", "limits"])
