@@ -188,13 +188,21 @@ static int set_digest(int tmp, const char *place, const char *digest)
 	return fd < 0 || write(fd, digest, (size_t)len) != len ? -1 : 0;
 }
 
-/* Is it what host.yaml says still? */
-static bool is_wanted(const struct pull *pull)
+/* Is it what host.yaml says by now? */
+static int check_wanted(const struct pull *pull, const char *digest,
+			struct err *err)
 {
 	const struct host_image_config *now =
 		find(pull->daemon, bytes_str(pull->image.name));
 
-	return now && !strcmp(now->source, pull->image.source);
+	if (!now || strcmp(now->source, pull->image.source) != 0)
+		return err_set(err, ERR_INVALID,
+			       "host.yaml says another source by now");
+	if (now->digest && strcmp(now->digest, digest) != 0)
+		return err_set(err, ERR_INVALID,
+			       "it is %s, and not %s as host.yaml says", digest,
+			       now->digest);
+	return 0;
 }
 
 /* In the place of the one that was there. */
@@ -205,13 +213,8 @@ static int put(struct pull *pull, const char *digest, struct err *err)
 	auto_fd int images = openat(daemon->store_dir, "images", DIR_FLAGS);
 	const char *name = pull->image.name;
 
-	if (pull->image.digest && strcmp(pull->image.digest, digest) != 0)
-		return err_set(err, ERR_INVALID,
-			       "it is %s, and not %s as host.yaml says", digest,
-			       pull->image.digest);
-	if (!is_wanted(pull))
-		return err_set(err, ERR_INVALID,
-			       "host.yaml says another source by now");
+	if (check_wanted(pull, digest, err) < 0)
+		return -1;
 	if (is_in_use(daemon, name))
 		return err_set(err, ERR_INVALID, "sandboxes have it by now");
 	if (set_digest(tmp, pull->place, digest) < 0)
@@ -333,11 +336,9 @@ static struct pull *new_pull(struct daemon *daemon, struct rpc_ticket ticket,
 	arena_init(&pull->arena, PULL_ARENA_MAX);
 	pull->image.name = arena_str(&pull->arena, bytes_str(image->name));
 	pull->image.source = arena_str(&pull->arena, bytes_str(image->source));
-	if (image->digest)
-		pull->image.digest =
-			arena_str(&pull->arena, bytes_str(image->digest));
-	if (pull->image.name && pull->image.source &&
-	    !image->digest == !pull->image.digest)
+	/* What counts is what is said once it is there. */
+	pull->image.digest = NULL;
+	if (pull->image.name && pull->image.source)
 		return pull;
 	free_pull(pull);
 	return NULL;

@@ -1,13 +1,17 @@
 """host.yaml: what holds is shown, and it is read again while the daemon runs:
 all of it holds then, or nothing of it."""
+import hashlib
 import json
+import os
 import signal
 import subprocess
+import tarfile
 
 import pytest
 from api import Api
 from gateway import CLI
 from host import PROGRAM, Host, has_ended
+from test_host_images import make_image, stop_a_copy
 from waiting import wait_until
 
 BARE = ("--workspace", "-", "--bare")
@@ -180,6 +184,33 @@ def test_an_image_comes_and_goes(host, tmp_path):
     assert "images" in changed(host, images={})
     assert host.run("create", *BARE, "--image", "new").returncode == 3
     assert host.state(box) == "Running"
+
+
+def test_an_image_that_is_unpacked_meanwhile_is_what_is_said_by_then(
+        host, tmp_path):
+    tar = tmp_path / "image.tar"
+    with tarfile.open(tar, "w") as out:
+        out.add(make_image(tmp_path / "root"), ".")
+    digest = "sha256:" + hashlib.sha256(tar.read_bytes()).hexdigest()
+    other = tmp_path / "other.tar"
+    other.write_bytes(tar.read_bytes())
+    for said, code, words in (
+            ({"source": str(tar), "digest": "sha256:" + "0" * 64}, 1,
+             "as host.yaml says"),
+            ({"source": str(other)}, 1, "another source by now"),
+            ({"source": str(tar), "digest": digest}, 0, "")):
+        changed(host, images={"new": {"source": str(tar)}})
+        command = host.command("pull", "new")
+        command[1] = "image"
+        with subprocess.Popen(command, env=host.env(), text=True,
+                              stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE) as asking:
+            pid = stop_a_copy(host)
+            changed(host, images={"new": said})
+            os.kill(pid, signal.SIGCONT)
+            text = asking.communicate(timeout=60)[1]
+        assert (asking.returncode, words in text) == (code, True), text
+        assert (host.dir / "store/images/new").exists() == (code == 0)
 
 
 # ---- pools ----
