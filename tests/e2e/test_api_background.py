@@ -108,9 +108,9 @@ def test_a_timeout_holds_without_a_daemon(host):
     host.kill()
 
     def sleeps():
-        return any(b"75.5" in (path / "cmdline").read_bytes()
+        return any(b"75.5" in words_of(path)
                    for path in pathlib.Path("/proc").glob("[0-9]*")
-                   if path.name != str(supervisor) and is_there(path))
+                   if path.name != str(supervisor))
     wait_until(lambda: not sleeps())
     host.start()
     now = status(execd, name)
@@ -120,12 +120,12 @@ def test_a_timeout_holds_without_a_daemon(host):
     host.ok("kill", box)
 
 
-def is_there(path):
+def words_of(process):
+    """Its command line; nothing of one that has just ended."""
     try:
-        (path / "cmdline").read_bytes()
+        return (process / "cmdline").read_bytes()
     except OSError:
-        return False
-    return True
+        return b""
 
 
 def test_one_of_the_api_before_is_stopped_also_where_it_ignores_that(host):
