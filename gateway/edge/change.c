@@ -198,6 +198,7 @@ static void review(struct conn *conn, bool narrows)
 	case AT_TLS:
 	case AT_H2:
 	case AT_HEAD:
+	case AT_ROUTE:
 		review_idle(conn);
 		break;
 	case AT_TUNNEL_APPROVE:

@@ -172,7 +172,7 @@ static int begin_session(struct edge *edge, const struct session_package *of,
 	if (tls_server_init(&edge->server, of->id, err) < 0)
 		return -1;
 	edge->has_server = true;
-	if (turns_init(edge, err) < 0)
+	if (turns_init(edge, err) < 0 || backlog_init(edge, err) < 0)
 		return -1;
 	edge_limit(edge);
 	edge->over = CONSTRAINT_none;

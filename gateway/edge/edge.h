@@ -13,6 +13,7 @@
 #define GATEWAY_EDGE_EDGE_H
 
 #include "gateway/dns/answer.h"
+#include "gateway/edge/backlog.h"
 #include "gateway/edge/denials.h"
 #include "gateway/edge/grants.h"
 #include "gateway/edge/law.h"
@@ -48,6 +49,7 @@ struct edge {
 	bool has_server;
 	struct tls_leaves leaves;
 	struct turns turns;
+	struct backlog backlog;
 	struct tls_client client;
 	struct upstream_pool pool;
 	struct names *names;

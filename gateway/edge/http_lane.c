@@ -456,7 +456,8 @@ static bool is_refused_already(struct conn *conn)
 /* NEXT: it goes to somebody; OTHER: it is for us. */
 static enum step step_route(struct conn *conn, enum lane_event event)
 {
-	(void)event;
+	if (backlog_holds(conn, event))
+		return STEP_STAY;
 	if (find_target(conn) < 0 || is_refused_already(conn))
 		return STEP_DENY;
 	return conn->target.scheme == SCHEME_HTTP &&
@@ -557,8 +558,8 @@ const struct lane_state http_states[] = {
 	[AT_HEAD] = {"head", step_head, ON_CLIENT | EV_BIT(EV_DRAINED),
 		     DEADLINE_IDLE_MS, DEADLINE_FIXED, AT_ROUTE, AT_CONNECT,
 		     AT_DENY},
-	[AT_ROUTE] = {"route", step_route, 0, DEADLINE_HEAD_MS, DEADLINE_FIXED,
-		      AT_LFS, AT_INTERNAL, AT_DENY},
+	[AT_ROUTE] = {"route", step_route, EV_BIT(EV_WAKE), DEADLINE_HEAD_MS,
+		      DEADLINE_FIXED, AT_LFS, AT_INTERNAL, AT_DENY},
 	[AT_INTERNAL] = {"internal", internal_step,
 			 ON_CLIENT | EV_BIT(EV_ANSWER) | EV_BIT(EV_WAKE),
 			 DEADLINE_INTERNAL_MS, DEADLINE_FIXED, AT_HEAD,

@@ -214,6 +214,11 @@ static int keep(struct keeper *keeper, const struct record *record)
 	return 0;
 }
 
+bool keeper_records_are_many(const struct keeper *keeper)
+{
+	return keeper->records.bytes >= KEEPER_RECORDS_MAX / 2;
+}
+
 int keeper_record(struct keeper *keeper, const struct record *record)
 {
 	if (keep(keeper, record) < 0)
