@@ -82,6 +82,7 @@ struct web {
 	struct io_loop *loop;
 	int starter; /* its channel; -1: there is none */
 	pid_t starter_pid;
+	unsigned starter_serial; /* of the last wish */
 	char token[WEB_TOKEN_MAX + 1];
 	struct io_listener *listener;
 	struct io_timer *alive;
@@ -126,7 +127,7 @@ void web_post(struct web_conn *conn);
 int web_starter_open(struct web *web, struct err *err);
 /* A session's process, with end (the caller's) as its standard input and
  * output: its pidfd, or -1. */
-int web_starter_start(const struct web *web, int end, struct err *err);
+int web_starter_start(struct web *web, int end, struct err *err);
 void web_starter_kill_all(const struct web *web);
 void web_starter_close(struct web *web);
 /* From here on we open no file, and start and connect to nothing. 0, or -1. */

@@ -32,6 +32,7 @@ enum wish {
 /* A wish, or its answer: 0 with a pidfd, or an errno. */
 struct word {
 	int value;
+	unsigned serial; /* an answer's: of its wish */
 };
 
 union room {
@@ -41,9 +42,8 @@ union room {
 
 /* ---- words ---- */
 
-static int say(int channel, int value, int fd)
+static int say(int channel, struct word word, int fd)
 {
-	struct word word = {value};
 	struct iovec iov = {&word, sizeof(word)};
 	struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
 	union room room = {.bytes = {0}};
@@ -62,10 +62,9 @@ static int say(int channel, int value, int fd)
 
 /* 0 and what was said; -1: nobody is there, or it was no word. *fd: -1, or
  * the caller's. */
-static int hear(int channel, int *value, int *fd)
+static int hear(int channel, struct word *word, int *fd)
 {
-	struct word word;
-	struct iovec iov = {&word, sizeof(word)};
+	struct iovec iov = {word, sizeof(*word)};
 	union room room = {.bytes = {0}};
 	struct msghdr message = {.msg_iov = &iov,
 				 .msg_iovlen = 1,
@@ -81,8 +80,7 @@ static int hear(int channel, int *value, int *fd)
 	more = len > 0 ? CMSG_FIRSTHDR(&message) : NULL;
 	if (more && more->cmsg_type == SCM_RIGHTS)
 		memcpy(fd, CMSG_DATA(more), sizeof(int));
-	*value = word.value;
-	return len == sizeof(word) ? 0 : -1;
+	return len == sizeof(*word) ? 0 : -1;
 }
 
 /* ---- the starter's process ---- */
@@ -137,7 +135,7 @@ static int find_place(int pidfds[WEB_SESSIONS_MAX])
 }
 
 static void start_one(const struct web_config *config,
-		      int pidfds[WEB_SESSIONS_MAX], int end)
+		      int pidfds[WEB_SESSIONS_MAX], unsigned serial, int end)
 {
 	int place = find_place(pidfds);
 	int rc = place < 0 ? EAGAIN : 0;
@@ -149,7 +147,8 @@ static void start_one(const struct web_config *config,
 		pidfds[place] = (int)syscall(SYS_pidfd_open, pid, 0);
 		rc = pidfds[place] < 0 ? errno : 0;
 	}
-	(void)say(CHANNEL, rc, rc == 0 ? pidfds[place] : -1);
+	(void)say(CHANNEL, (struct word){rc, serial},
+		  rc == 0 ? pidfds[place] : -1);
 }
 
 static void kill_all(const int pidfds[WEB_SESSIONS_MAX])
@@ -164,7 +163,8 @@ _Noreturn static void serve(const struct web_config *config, int channel)
 {
 	static const int not_ours[] = {SIGINT, SIGTERM, SIGPIPE, SIGCHLD};
 	int pidfds[WEB_SESSIONS_MAX];
-	int wish, fd;
+	struct word wish;
+	int fd;
 
 	for (size_t i = 0; i < WEB_SESSIONS_MAX; i++)
 		pidfds[i] = -1;
@@ -176,9 +176,9 @@ _Noreturn static void serve(const struct web_config *config, int channel)
 	    close_range(CHANNEL + 1, ~0u, 0) < 0)
 		_exit(1);
 	while (hear(CHANNEL, &wish, &fd) == 0) {
-		if (wish == WISH_START && fd >= 0)
-			start_one(config, pidfds, fd);
-		else if (wish == WISH_KILL)
+		if (wish.value == WISH_START && fd >= 0)
+			start_one(config, pidfds, wish.serial, fd);
+		else if (wish.value == WISH_KILL)
 			kill_all(pidfds);
 		if (fd >= 0)
 			(void)close(fd);
@@ -207,23 +207,36 @@ int web_starter_open(struct web *web, struct err *err)
 	return 0;
 }
 
-int web_starter_start(const struct web *web, int end, struct err *err)
+/* An answer that comes after its time is nobody's: that session's input was
+ * closed, and it ends. */
+static int hear_of(const struct web *web, struct word *answer, int *fd)
 {
-	int fd, rc;
+	while (hear(web->starter, answer, fd) == 0) {
+		if (answer->serial == web->starter_serial)
+			return 0;
+		if (*fd >= 0)
+			(void)close(*fd);
+	}
+	return -1;
+}
 
-	if (say(web->starter, WISH_START, end) < 0 ||
-	    hear(web->starter, &rc, &fd) < 0)
+int web_starter_start(struct web *web, int end, struct err *err)
+{
+	struct word word = {WISH_START, ++web->starter_serial};
+	int fd;
+
+	if (say(web->starter, word, end) < 0 || hear_of(web, &word, &fd) < 0)
 		return err_set(err, ERR_CLOSED,
 			       "who starts sessions does not answer");
-	if (rc == 0 && fd >= 0)
+	if (word.value == 0 && fd >= 0)
 		return fd;
-	errno = rc;
+	errno = word.value;
 	return err_system(err, "run %s", web->config->program);
 }
 
 void web_starter_kill_all(const struct web *web)
 {
-	(void)say(web->starter, WISH_KILL, -1);
+	(void)say(web->starter, (struct word){WISH_KILL, 0}, -1);
 }
 
 void web_starter_close(struct web *web)

@@ -499,3 +499,24 @@ def test_who_reads_http_holds_no_right_to_anything_else(server, session):
     starter, = children_of(pid)
     assert starter not in server.processes()
     assert session.ping() == 200
+
+
+def test_what_is_started_too_late_is_nobodys_session(server, session):
+    """The next one is told of its own process, and not of that one's."""
+    begun = set(server.processes())
+    starter, = children_of(server.process.pid)
+    os.kill(starter, signal.SIGSTOP)
+    try:
+        status, _, body = server.ask(body=message("initialize", {}))
+    finally:
+        os.kill(starter, signal.SIGCONT)
+    assert status == 500 and b"does not answer" in body, (status, body)
+    other = server.begin()
+    assert other.ping() == session.ping() == 200
+
+    def new():
+        return set(server.processes()) - begun
+    wait_until(lambda: len(new()) == 1)
+    os.kill(new().pop(), signal.SIGKILL)
+    wait_until(lambda: other.ping() == 404)
+    assert session.ping() == 200
