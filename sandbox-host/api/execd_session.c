@@ -19,9 +19,15 @@
 /* Names of ours begin with __sallyport_. The options of the shell come with
  * the command, so that what they do (set -x, set -u) is done to nothing else. A
  * trap on EXIT that the command sets is not called where the command goes to
- * its end: the shell would go on. */
+ * its end: the shell would go on. What the state goes to is closed to the
+ * programs that the command runs: the shell puts 47, which no other part of it
+ * uses, aside meanwhile, at the first free number from 10 on, where it still is
+ * after an exit in a function. */
 static const char wrapper[] =
-	"exec {__sallyport_out}>&0 </dev/null\n"
+	"exec 47>&0 </dev/null\n"
+	"__sallyport_out=10\n"
+	"while [ -e \"/dev/fd/$__sallyport_out\" ]; do "
+	"((__sallyport_out++)); done\n"
 	"__sallyport_command=$1 __sallyport_cwd=$2 __sallyport_options=\n"
 	"shift 2\n"
 	"__sallyport_say() {\n"
@@ -53,7 +59,8 @@ static const char wrapper[] =
 	"	IFS=:\n"
 	"	printf -v __sallyport_options 'set -o %s\\n' "
 	"$__sallyport_options\n"
-	"	__sallyport_say >&\"$__sallyport_out\"\n"
+	"	[ -e /dev/fd/47 ] || exec 47>&\"$__sallyport_out\"\n"
+	"	__sallyport_say >&47\n"
 	"	exit \"$__sallyport_code\"\n"
 	"}\n"
 	"IFS= __sallyport_state=\n"
@@ -70,7 +77,7 @@ static const char wrapper[] =
 	"if [ -n \"$__sallyport_cwd\" ]; then\n"
 	"	cd -- \"$__sallyport_cwd\" || exit\n"
 	"fi\n"
-	"eval \"$__sallyport_options\n$__sallyport_command\"\n"
+	"eval \"$__sallyport_options\n$__sallyport_command\" 47>&-\n"
 	"{ __sallyport_leave; } 2>/dev/null\n";
 
 struct session {

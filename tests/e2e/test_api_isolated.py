@@ -551,10 +551,42 @@ def test_the_network_is_shared_only_when_asked_for(host):
     host.call("DELETE", f"/v1/sandboxes/{iso.box}")
 
 
+# Says so to every pipe that it was given beside its standard ones.
+SPEAKS = r"""/usr/bin/python3 -c '
+import os
+for fd in map(int, os.listdir("/proc/self/fd")):
+    try:
+        if fd > 2 and os.readlink(f"/proc/self/fd/{fd}").startswith("pipe:"):
+            os.write(fd, b"exit 0\n")
+            print("said")
+    except OSError:
+        pass
+'"""
+
+
+@pytest.mark.parametrize("end", ["", "exit 3", "f() { exit 3; }; f",
+                                 "set -e; false", "exec 9>/dev/null"])
+def test_no_program_speaks_in_place_of_the_shell(iso, session, end):
+    """What it would say is what the next run begins with: that run would end
+    before it began, as if all were well. The shell itself is heard, however
+    it comes to its end, and keeps what it was told."""
+    _, said, _ = iso.run(session, f"{SPEAKS}\nkept=yes\n{end}")
+    assert said == []
+    assert iso.run(session, "set +e; echo $kept; exit 4")[:2] == (4, ["yes"])
+    # The twins: it speaks to a pipe that it is given, and what the shell says
+    # there is heard.
+    assert "said" in iso.run(session, f"{SPEAKS} 12> >(cat >/dev/null)")[1]
+    assert iso.run(session, "echo exit 0 >&10")[0] == 0
+    assert iso.run(session, "echo $kept; exit 4")[:2] == (0, [])
+
+
 def test_a_run_of_it_holds_nothing_but_pipes_and_its_own(iso, session):
     """G13: no directory, no socket of the service's, nothing of the host's."""
     code, said, _ = iso.run(session, "ls -l /proc/self/fd /proc/$$/fd")
     held = re.findall(r" -> (\S+)", "\n".join(said))
     assert code == 0 and len(held) >= 8, said
+    _, own, _ = iso.run(session, "ls -l /proc/self/fd")
+    assert re.findall(r" (\d+) -> ", "\n".join(own)) == [
+        "0", "1", "2", "3"], own
     assert [to for to in held if not re.fullmatch(
         r"/dev/null|pipe:\[\d+\]|/proc/\d+/fd", to)] == []
