@@ -185,6 +185,10 @@ static void tell(struct report *report, struct word *word, size_t len)
 	     word->constraint != CONSTRAINT_filesystem &&
 	     word->constraint != CONSTRAINT_syscall))
 		return;
+	/* As report.c says it. */
+	for (char *at = word->text; *at; at++)
+		if ((uint8_t)*at < ' ' || *at == 0x7f)
+			*at = '?';
 	word->rule[RULE_BYTES - 1] = '\0';
 	event.constraint = (enum constraint)word->constraint;
 	event.rule = rule_of(word->rule);

@@ -150,13 +150,14 @@ static void on_timeout(void *owner)
 /* It is killed as soon as it runs, where it does not yet. */
 void exec_stop(struct exec *exec)
 {
-	if (exec->pid > 0)
-		(void)service_signal(exec->supervisor->sandbox, exec->pid,
-				     SIGTERM, true, NULL);
+	exec->was_stopped = true;
+	if (exec->pid == 0)
+		return;
+	(void)service_signal(exec->supervisor->sandbox, exec->pid, SIGTERM,
+			     true, NULL);
 	if (!exec->timer)
 		exec->timer =
 			io_timer_new(exec->supervisor->loop, on_timeout, exec);
-	exec->was_stopped = true;
 	if (exec->timer)
 		io_timer_set(exec->timer, KILL_AFTER_MS);
 }
@@ -181,7 +182,7 @@ static void on_started(struct exec *exec, struct service_word *word)
 			  word->fd);
 	exec->ticket = (struct rpc_ticket){0};
 	/* Its time is over, or nobody waits for it: closed meanwhile. */
-	if (exec->timed_out || !is_wanted(exec))
+	if (exec->timed_out || exec->was_stopped || !is_wanted(exec))
 		on_timeout(exec);
 }
 
