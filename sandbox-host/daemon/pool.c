@@ -5,6 +5,7 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "sandbox-host/daemon/claim.h"
+#include "sandbox-host/daemon/ready.h"
 
 static struct sandbox_request request_of(const struct host_pool_config *pool)
 {
@@ -47,6 +48,9 @@ static void build(struct daemon *daemon, size_t number)
 	entry->built = built;
 	if (entry_store(entry, &entry->sandbox, &err) < 0)
 		log_warn("pool %s: %s", pool->name, err.text);
+	/* Nobody waits for it. */
+	if (entry_bound(entry, START_TIMEOUT_MS) < 0)
+		claim_end(entry);
 }
 
 /* Nobody has it yet, nor will. */

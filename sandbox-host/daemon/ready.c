@@ -297,8 +297,7 @@ size_t ready_count(const struct daemon *daemon)
 
 	for (const struct entry *entry = daemon->entries; entry;
 	     entry = entry->next)
-		count += entry->is_pooled && entry->pool == POOL_READY &&
-			 !entry->is_claimed &&
+		count += entry->is_pooled && !entry->is_claimed &&
 			 !state_is_over((enum host_state)entry->sandbox.state);
 	return count;
 }

@@ -41,8 +41,8 @@ void ready_follow(struct entry *entry);
 void ready_refill(struct daemon *daemon);
 /* The configuration is another one: all that nobody has yet ends. */
 void ready_begin_anew(struct daemon *daemon);
-/* So many stand there for nobody: they are in nobody's way. One that somebody
- * waits for is theirs. */
+/* So many stand there for nobody, of pools as well: they are in nobody's way.
+ * One that somebody waits for is theirs. */
 size_t ready_count(const struct daemon *daemon);
 
 /* entry.c: kill its supervisor, unless its start or end is done by then. 0, or
