@@ -62,8 +62,9 @@ static void answer_config(struct rpc_ticket ticket, const void *message,
 	(void)message;
 	if (api_config_open(*fd, &memory, &config, &err) < 0) {
 		log_error("a configuration is no good: %s", err.text);
-		api_memory_release(&memory);
-		return;
+		/* A key that was taken back opens nothing: who is started in
+		 * our place has it. */
+		_exit(1);
 	}
 	api_memory_release(&api->memory);
 	api->memory = memory;
