@@ -191,6 +191,9 @@ def test_an_image_that_is_unpacked_meanwhile_is_what_is_said_by_then(
     tar = tmp_path / "image.tar"
     with tarfile.open(tar, "w") as out:
         out.add(make_image(tmp_path / "root"), ".")
+        # That takes a while.
+        for number in range(4000):
+            out.addfile(tarfile.TarInfo(f"opt/{number}"))
     digest = "sha256:" + hashlib.sha256(tar.read_bytes()).hexdigest()
     other = tmp_path / "other.tar"
     other.write_bytes(tar.read_bytes())
@@ -239,6 +242,21 @@ def test_a_pool_comes_changes_and_goes(host, tmp_path):
     assert box not in old and word_of(host, box) == "two"
     changed(host, pool={})
     wait_until(lambda: set(host.supervisors()) == {given, box})
+
+
+def test_what_nobody_has_yet_is_in_nobodys_way(host):
+    changed(host, pool={"plain": {"size": 2}},
+            limits={"ready": 0, "sandboxes": 2})
+    wait_until(lambda: len(running(host)) == 2)
+    kept = running(host)
+    given = host.create(*BARE)
+    # One that is of no pool, while another waits.
+    box = host.create("--workspace", "-", "-e", "A=b")
+    assert given in kept and box not in kept
+    done = host.run("create", *BARE)
+    assert done.returncode != 0 and "2 sandboxes already" in done.stderr
+    host.ok("kill", box)
+    assert host.create(*BARE) not in (given, box)
 
 
 def test_who_has_what_did_not_change_keeps_it(host):
