@@ -277,7 +277,8 @@ static int plan_places(struct plan *plan, const struct sandbox_spec *spec,
 		return err_system(err, "workspace %s", plan->workspace);
 	if (!S_ISDIR(st.st_mode) || is_reserved(plan->workspace))
 		return err_set(err, ERR_INVALID,
-			       "workspace %s: not a directory to work in",
+			       "workspace %s: not a directory to work in: "
+			       "name one below it",
 			       plan->workspace);
 	identity_choose(&plan->identity, &st);
 	plan->cwd = spec->cwd ? plan_format(plan, err, "%s", spec->cwd)
@@ -356,11 +357,12 @@ static int plan_confinement(struct plan *plan, const struct sandbox_spec *spec,
 			      err);
 	for (size_t i = 0; rc == 0 && i < count; i++) {
 		const struct plan_step *step = &plan->steps[i];
-		bool is_writable = (step->kind == PLAN_BIND &&
-				    (step->flags & PLAN_WRITE) &&
-				    !(step->flags & PLAN_DEVICE)) ||
-				   (step->kind == PLAN_TMPFS &&
-				    strcmp(step->target, SANDBOX_FILES) != 0);
+		bool is_writable =
+			(step->kind == PLAN_BIND &&
+			 (step->flags & PLAN_WRITE) &&
+			 !(step->flags & PLAN_DEVICE)) ||
+			(step->kind == PLAN_TMPFS && (step->mode & S_IWUSR) &&
+			 strcmp(step->target, SANDBOX_FILES) != 0);
 
 		if (is_writable)
 			rc = plan_add(

@@ -48,6 +48,9 @@ int plan_image(struct plan *plan, const struct sandbox_spec *spec,
 bool plan_is_of_image(const struct plan *plan, const char *path);
 /* /run, /proc, /tmp and the like, which are ours in every root. */
 int plan_own_dirs(struct plan *plan, struct err *err);
+/* Let target be reached: of root's sandboxes the user can not walk through a
+ * directory above it that is closed to others, so an empty one covers that. */
+int plan_way(struct plan *plan, const char *target, struct err *err);
 /* A home that is empty and ends with the sandbox. */
 int plan_empty_home(struct plan *plan, struct err *err);
 /* A tree that a privileged caller opens; its number is plan->tree_count

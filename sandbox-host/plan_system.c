@@ -12,6 +12,7 @@
 #include "common/cleanup.h"
 
 #define TOP_LEVEL_MAX 256
+#define WAY_MODE      0555
 
 /* With a `read` list: what programs need to run at all. */
 static const char *const base[] = {"usr",   "bin",   "sbin",   "lib",
@@ -115,6 +116,35 @@ static int add_tmpfs(struct plan *plan, const char *target, unsigned mode,
 			err);
 }
 
+/* Does path stand in what the host's root brought, and keep others out? */
+static bool is_closed(const struct plan *plan, const char *path)
+{
+	const struct plan_step *step = plan_covering(plan, path);
+	struct stat st;
+
+	return step && step->kind == PLAN_BIND && !step->flags &&
+	       !strchr(step->target + 1, '/') && stat(path, &st) == 0 &&
+	       !(st.st_mode & S_IXOTH);
+}
+
+int plan_way(struct plan *plan, const char *target, struct err *err)
+{
+	const char *above;
+
+	if (!plan->identity.is_privileged || plan->image)
+		return 0;
+	for (const char *at = strchr(target + 1, '/'); at;
+	     at = strchr(at + 1, '/')) {
+		above = plan_format(plan, err, "%.*s", (int)(at - target),
+				    target);
+		if (!above)
+			return -1;
+		if (is_closed(plan, above))
+			return add_tmpfs(plan, above, WAY_MODE, err);
+	}
+	return 0;
+}
+
 /* A directory of /var that is not for us to see: a link to what stands in
  * for it, as most hosts have it, or an empty one. */
 static int add_private(struct plan *plan, const char *path, const char *link,
@@ -171,7 +201,11 @@ int plan_own_dirs(struct plan *plan, struct err *err)
 
 int plan_empty_home(struct plan *plan, struct err *err)
 {
-	return plan->home ? add_tmpfs(plan, plan->home, 0700, err) : 0;
+	if (!plan->home)
+		return 0;
+	return plan_way(plan, plan->home, err) < 0
+		       ? -1
+		       : add_tmpfs(plan, plan->home, 0700, err);
 }
 
 int plan_system(struct plan *plan, const struct sandbox_spec *spec,

@@ -228,7 +228,8 @@ static int add_named(struct plan *plan, const struct named *named,
 		return -1;
 	if (!plan->identity.is_privileged)
 		return plan_add(plan, bind_of(plan, named), err);
-	if (named->is_writable && check_owner(plan, named->path, err) < 0)
+	if ((named->is_writable && check_owner(plan, named->path, err) < 0) ||
+	    plan_way(plan, named->target, err) < 0)
 		return -1;
 	return add_opened(plan, named, named->is_writable || is_workspace, err);
 }

@@ -668,3 +668,40 @@ def test_the_states_are_printed_for_graphviz():
                           capture_output=True).stdout
     assert "Running -> Pausing" in text
     assert "Terminated ->" not in text and "Failed ->" not in text
+
+
+# ---- where root keeps them ----
+
+if os.geteuid() == 0:  # of others' sandboxes the user is the caller
+
+    @pytest.fixture
+    def closed():
+        """A directory of root's alone, that no sandbox has in place of."""
+        place = pathlib.Path(tempfile.mkdtemp(dir="/var/lib"))
+        (place / "other").write_text("not for them")
+        (place / "work").mkdir()
+        yield place
+        shutil.rmtree(place)
+
+    LOOK = ("echo x > made && cat made; ls {0}; "
+            "chmod u+w {0} 2>/dev/null; echo y 2>/dev/null > {0}/y || echo no")
+
+    def test_workspaces_may_lie_below_what_is_roots_alone(gateway, tmp_path,
+                                                          closed):
+        """As the default, /var/lib/sallyport-host/workspaces, does."""
+        host = Host(gateway, tmp_path, workspaces=str(closed / "works"))
+        host.works = closed / "works"
+        host.start()
+        box = host.create("--workspace", "-")
+        done = host.exec(box, "sh", "-c", LOOK.format(closed))
+        assert done.stdout == "x\nworks\nno\n", done.stderr
+        host.stop()
+        host.check()
+        assert sorted(os.listdir(closed)) == ["other", "work", "works"]
+
+    def test_run_works_in_a_directory_below_what_is_roots_alone(gateway,
+                                                                closed):
+        done = gateway.cli("run", "sh", "-c", LOOK.format(closed),
+                           cwd=closed / "work")
+        assert done.stdout == "x\nwork\nno\n", done.stderr
+        assert (closed / "work/made").read_text() == "x\n"
