@@ -254,6 +254,9 @@ static void read_places(struct reader *reader, const struct text_node *node,
 
 	if (!reader_list(reader, node, sizeof(int), place_item, &items, &count))
 		return;
+	/* One that means nothing was told in its place. */
+	if (count < node->count)
+		return;
 	credential->places = 0;
 	for (size_t i = 0; i < count; i++)
 		credential->places |= (unsigned)((int *)items)[i];

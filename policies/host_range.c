@@ -78,6 +78,10 @@ int host_range_pattern(struct arena *arena, struct bytes text,
 	unsigned bits;
 	char *out;
 
+	if (memmem(text.data, text.len, "://", 3))
+		return err_set(err, ERR_INVALID,
+			       "\"%.*s\" is a URL: write its host alone",
+			       BYTES_ARGS(text));
 	if (!host_is_range(text) || !read_range(text, &range, &bits))
 		return err_set(err, ERR_INVALID,
 			       "\"%.*s\" is not a range like 10.2.0.0/16",
