@@ -28,44 +28,62 @@ static const char *below(struct arena *arena, const char *name,
 		       : NULL;
 }
 
-static const char *default_run(struct arena *arena)
+/* What a variable says, and on record that it did; NULL. */
+static const char *from_variable(struct host_config *config, enum host_key key,
+				 const char *name, const char *suffix)
 {
-	const char *path = below(arena, "SALLYPORT_RUN", "");
+	const char *path = below(&config->arena, name, suffix);
+
+	if (path)
+		config->from[key].where = name;
+	return path;
+}
+
+static const char *default_run(struct host_config *config)
+{
+	const char *path =
+		from_variable(config, HOST_KEY_RUN, "SALLYPORT_RUN", "");
 
 	if (!path && geteuid() == 0)
 		return "/run/sallyport";
 	if (!path)
-		path = below(arena, "XDG_RUNTIME_DIR", "/sallyport");
+		path = from_variable(config, HOST_KEY_RUN, "XDG_RUNTIME_DIR",
+				     "/sallyport");
 	return path ? path
-		    : arena_format(arena, "/tmp/sallyport-%u", geteuid());
+		    : arena_format(&config->arena, "/tmp/sallyport-%u",
+				   geteuid());
 }
 
 /* Below a directory that is empty in every sandbox: an ordinary user's see
  * each other's files otherwise. */
-static const char *default_workspaces(struct arena *arena)
+static const char *default_workspaces(struct host_config *config)
 {
 	const char *path;
 
 	if (geteuid() == 0)
 		return "/var/lib/sallyport-host/workspaces";
-	path = below(arena, "XDG_RUNTIME_DIR", "/sallyport-workspaces");
+	path = from_variable(config, HOST_KEY_WORKSPACES, "XDG_RUNTIME_DIR",
+			     "/sallyport-workspaces");
 	return path ? path
-		    : arena_format(arena, "/tmp/sallyport-workspaces-%u",
-				   geteuid());
+		    : arena_format(&config->arena,
+				   "/tmp/sallyport-workspaces-%u", geteuid());
 }
 
 /* Below what is hidden in every sandbox. */
-static const char *default_store(struct arena *arena)
+static const char *default_store(struct host_config *config)
 {
 	const char *path;
 
 	if (geteuid() == 0)
 		return "/var/lib/sallyport-host/store";
-	path = below(arena, "XDG_STATE_HOME", "/sallyport/store");
+	path = from_variable(config, HOST_KEY_STORE, "XDG_STATE_HOME",
+			     "/sallyport/store");
 	if (!path)
-		path = below(arena, "HOME", "/.local/state/sallyport/store");
+		path = from_variable(config, HOST_KEY_STORE, "HOME",
+				     "/.local/state/sallyport/store");
 	return path ? path
-		    : arena_format(arena, "/tmp/sallyport-store-%u", geteuid());
+		    : arena_format(&config->arena, "/tmp/sallyport-store-%u",
+				   geteuid());
 }
 
 int host_config_defaults(struct host_config *config, struct err *err)
@@ -75,10 +93,10 @@ int host_config_defaults(struct host_config *config, struct err *err)
 		.ready_max = HOST_READY_DEFAULT,
 	};
 	arena_init(&config->arena, CONFIG_ARENA_MAX);
-	config->run = default_run(&config->arena);
-	config->workspaces = default_workspaces(&config->arena);
+	config->run = default_run(config);
+	config->workspaces = default_workspaces(config);
 	config->store = (struct host_store_config){
-		.path = default_store(&config->arena),
+		.path = default_store(config),
 		.snapshots_max = HOST_SNAPSHOTS_DEFAULT,
 		.snapshot_bytes = HOST_SNAPSHOT_BYTES_DEFAULT,
 		.image_bytes = HOST_IMAGE_BYTES_DEFAULT,
