@@ -1,5 +1,7 @@
 #include "cli/cli.h"
 
+#include <errno.h>
+#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,8 +48,21 @@ int cli_usage(const struct cli *cli)
 	const char *end = strstr(help, "\n\n");
 	size_t len = end ? (size_t)(end - help) : strlen(help) - 1;
 
+	/* getopt leaves the value there of the option that was read last, and
+	 * nothing when that was none. */
+	if (optarg)
+		(void)fprintf(stderr, "%s: '%s' is no value for that option\n",
+			      cli->argv[0], optarg);
 	(void)fprintf(stderr, "%.*s\n", (int)len, help);
 	return EXIT_USAGE;
+}
+
+int cli_end(int code)
+{
+	if ((fflush(stdout) == 0 && !ferror(stdout)) || code != EXIT_OK)
+		return code;
+	return cli_fail(EXIT_FAILED, "the standard output: %s",
+			strerror(errno));
 }
 
 int cli_print(const struct cli *cli, const json_t *value,

@@ -54,6 +54,9 @@ int cli_fail(int code, const char *format, ...)
 int cli_fail_err(const struct err *err);
 /* The usage was wrong: show how it is. */
 int cli_usage(const struct cli *cli);
+/* The exit code of a command that ended so: what it printed must have been
+ * written. */
+int cli_end(int code);
 
 /* Print a JSON value as itself (-o json), as YAML, or through table. */
 int cli_print(const struct cli *cli, const json_t *value,

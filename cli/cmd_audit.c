@@ -88,21 +88,25 @@ static void print_row(const json_t *row)
 	const char *detail = json_text(row, "detail");
 	const char *ended = json_text(row, "ended");
 	json_int_t port = json_integer_value(json_object_get(row, "port"));
-	char line[ROW_BYTES], number[24] = "";
+	json_int_t status = json_integer_value(json_object_get(row, "status"));
+	char line[ROW_BYTES], number[24] = "", answer[24] = "";
 
 	if (port)
 		(void)snprintf(number, sizeof(number), ":%" JSON_INTEGER_FORMAT,
 			       port);
+	if (status)
+		(void)snprintf(answer, sizeof(answer), " %" JSON_INTEGER_FORMAT,
+			       status);
 	if (!strcmp(reason, "none"))
 		reason = "";
 	(void)snprintf(line, sizeof(line),
-		       "%-24s %-5s %-14s %s%s%s%s%s%s%s%s%s%s%s%s%s%s",
+		       "%-24s %-5s %-15s %s%s%s%s%s%s%s%s%s%s%s%s%s%s%s",
 		       json_text(row, "time"),
 		       json_is_false(json_object_get(row, "allowed")) ? "deny"
 								      : "allow",
 		       json_text(row, "activity"), method, method[0] ? " " : "",
 		       json_text(row, "host"), number, json_text(row, "path"),
-		       rule[0] ? " [" : "", rule, rule[0] ? "]" : "",
+		       rule[0] ? " [" : "", rule, rule[0] ? "]" : "", answer,
 		       ended[0] ? " ended " : "", ended, reason[0] ? " " : "",
 		       reason, detail[0] ? ": " : "", detail);
 	cli_clean(line);
@@ -378,7 +382,9 @@ int cmd_audit_search(struct cli *cli)
 	result = read_all(&options, search_line, &search);
 	if (result != EXIT_OK)
 		return result;
-	return search.found ? EXIT_OK : EXIT_NOT_FOUND;
+	return search.found ? EXIT_OK
+			    : cli_fail(EXIT_NOT_FOUND,
+				       "'%s' stands in no record", search.text);
 }
 
 static void verify_table(const json_t *value)

@@ -88,6 +88,7 @@ static int set_option(struct run_options *options, int option)
 		}
 		(void)fprintf(stderr, "sallyport run: -e %s: NAME=VALUE\n",
 			      optarg);
+		optarg = NULL; /* it was told */
 		return -1;
 	default:
 		return -1;
@@ -114,8 +115,12 @@ static int parse(struct cli *cli, struct run_options *options)
 		if (set_option(options, option) < 0)
 			return -1;
 	options->command = cli->argv + optind;
-	if (options->policy && options->settings)
+	if (options->policy && options->settings) {
+		(void)fputs("sallyport run: --policy and --settings are two "
+			    "ways to say the same\n",
+			    stderr);
 		return -1;
+	}
 	return options->wants_help || options->command[0] ? 0 : -1;
 }
 

@@ -1,5 +1,6 @@
 #include "cli/host.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +47,9 @@ static int find_socket(char path[SOCKET_PATH_MAX], struct err *err)
 	if (is_there(path, dir))
 		return 0;
 	return err_set(err, ERR_CLOSED,
-		       "sallyport-host does not run: there is no %s", path);
+		       "sallyport-host does not run: there is no %s: start it, "
+		       "or name its socket in SALLYPORT_HOST",
+		       path);
 }
 
 static void on_closed(struct rpc *rpc, const char *why, void *owner)
@@ -71,9 +74,11 @@ int host_open(struct host *host, struct err *err)
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0 || connect(fd, (const struct sockaddr *)&address,
 			      sizeof(address)) < 0) {
-		(void)err_system(err, "connect to %s", address.sun_path);
-		err->code = ERR_CLOSED;
-		return -1;
+		return err_set(
+			err, ERR_CLOSED,
+			"no sallyport-host answers at %s (%s): start it, "
+			"or name its socket in SALLYPORT_HOST",
+			address.sun_path, strerror(errno));
 	}
 	/* One that was named is believed. */
 	if (!getenv("SALLYPORT_HOST") &&

@@ -16,7 +16,7 @@ static void print_help(void)
 		   "Sallyport gives untrusted code the network and git, and "
 		   "never a real credential.\n");
 	for (size_t i = 0; i < command_count; i++)
-		(void)printf("  %-9s %-8s %s\n", commands[i].noun,
+		(void)printf("  %-10s %-8s %s\n", commands[i].noun,
 			     commands[i].verb ? commands[i].verb : "",
 			     commands[i].summary);
 	(void)puts("\n"
@@ -111,7 +111,7 @@ int main(int argc, char **argv)
 	if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") ||
 	    !strcmp(argv[1], "help")) {
 		print_help();
-		return argc < 2 ? EXIT_USAGE : EXIT_OK;
+		return argc < 2 ? EXIT_USAGE : cli_end(EXIT_OK);
 	}
 	if (!strcmp(argv[1], "--version")) {
 		(void)puts("sallyport " SP_VERSION);
@@ -122,5 +122,5 @@ int main(int argc, char **argv)
 		return explain(argc, argv);
 	cli.argc = argc - used + 1;
 	cli.argv = argv + used - 1;
-	return run_command(command, &cli);
+	return cli_end(run_command(command, &cli));
 }

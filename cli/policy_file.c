@@ -1,6 +1,7 @@
 #include "cli/policy_file.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "common/cleanup.h"
 
@@ -26,6 +27,13 @@ struct policy *policy_file_try(const char *path,
 	return policy;
 }
 
+static bool lacks_values(struct bytes report)
+{
+	static const char words[] = "this session has no ${";
+
+	return memmem(report.data, report.len, words, sizeof(words) - 1);
+}
+
 struct policy *policy_file_read(const char *path,
 				const struct policy_variables *variables,
 				struct buf *text)
@@ -40,5 +48,9 @@ struct policy *policy_file_read(const char *path,
 		(void)fprintf(stderr, "%.*ssallyport: %s: %zu error%s\n",
 			      BYTES_ARGS(buf_view(&report)), path, count,
 			      count == 1 ? "" : "s");
+	if (!policy && lacks_values(buf_view(&report)))
+		(void)fputs("sallyport: --repo URL and --branch BRANCH say "
+			    "what a session has\n",
+			    stderr);
 	return policy;
 }

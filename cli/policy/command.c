@@ -45,7 +45,8 @@ static int tell(struct cli *cli, const struct command_verdict *verdict,
 	if (cli->json) {
 		tell_json(cli, verdict, word, trace);
 	} else {
-		(void)printf("%s by %.*s%s%s%s%.*s\n", word,
+		(void)printf("%s%s%.*s%s%s%s%.*s\n", word,
+			     verdict->rule.len ? " by " : "",
 			     BYTES_ARGS(verdict->rule), says_why ? ": " : "",
 			     says_why ? constraint_name(verdict->constraint)
 				      : "",

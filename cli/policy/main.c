@@ -56,6 +56,6 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	case ARGUMENTS_GO_ON:
 	default:
-		return run(&cli);
+		return cli_end(run(&cli));
 	}
 }

@@ -187,7 +187,8 @@ static int tell(struct cli *cli, const struct verdict *verdict,
 		(void)cli_print(cli, value, NULL);
 		json_decref(value);
 	} else {
-		(void)printf("%s by %.*s%s%s%s%.*s\n", word,
+		(void)printf("%s%s%.*s%s%s%s%.*s\n", word,
+			     verdict->rule.len ? " by " : "",
 			     BYTES_ARGS(verdict->rule), says_why ? ": " : "",
 			     says_why ? constraint_name(verdict->constraint)
 				      : "",

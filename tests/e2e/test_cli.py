@@ -70,7 +70,59 @@ def test_exit_codes_without_a_gateway(tmp_path, words, code):
         assert "start sallyport-gateway" in done.stderr
 
 
+@pytest.mark.parametrize("words", [
+    ["--help"], ["run", "--help"], ["policy", "explain"],
+    ["policy", "show", "p.yaml"], ["policy", "check", "p.yaml"],
+    ["completion", "bash"], ["sandbox", "diff", "-o", "json"]])
+def test_what_can_not_be_written_is_no_success(tmp_path, words):
+    (tmp_path / "p.yaml").write_text("version: 1\nname: p\n")
+    assert plain(tmp_path, *words).returncode == 0
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [CLI, *words], stdout=full, stderr=subprocess.PIPE, text=True,
+            stdin=subprocess.DEVNULL, check=False, timeout=30, cwd=tmp_path,
+            env={"PATH": os.environ["PATH"], "HOME": str(tmp_path),
+                 "SALLYPORT_RUN": str(tmp_path / "none"),
+                 "SALLYPORT_STATE": str(tmp_path / "state")})
+    assert done.returncode == 1 and done.stderr.startswith("sallyport: ")
+
+
+@pytest.mark.parametrize("words, says", [
+    (["audit", "tail", "-n", "many"], "audit tail: 'many' is no value"),
+    (["sandbox", "renew", "sb-x", "--timeout", "-5"], "renew: '-5' is no value"),
+    (["session", "create", "--ttl", "x"], "create: 'x' is no value"),
+    (["run", "-e", "NAME", "true"], "run: -e NAME: NAME=VALUE\nUsage"),
+    (["run", "--policy", "p", "--settings", "s", "true"],
+     "--policy and --settings")])
+def test_a_wrong_value_is_named(tmp_path, words, says):
+    done = plain(tmp_path, *words)
+    assert done.returncode == 2 and says in done.stderr, done.stderr
+    assert "Usage: sallyport" in done.stderr
+    # Words that lack are no value of an option.
+    assert "is no value" not in plain(tmp_path, *words[:2]).stderr
+
+
+@pytest.mark.parametrize("env", [{}, {"SALLYPORT_HOST": "/nonexistent/s"}])
+@pytest.mark.parametrize("words", [
+    ["sandbox", "list"], ["image", "list"], ["config", "dump", "--host"]])
+def test_without_the_service_it_is_said_what_to_start(tmp_path, words, env):
+    done = plain(tmp_path, *words, **env,
+                 XDG_RUNTIME_DIR=str(tmp_path / "none"))
+    assert done.returncode == 4
+    assert "sallyport-host" in done.stderr and "start it" in done.stderr
+
+
 # ---- policies ----
+
+def test_a_policy_that_wants_values_says_which_options_give_them(tmp_path):
+    (tmp_path / "p.yaml").write_text(
+        'version: 1\ngit: [{repo: "${session.repo}", read: true}]\n')
+    test = ["policy", "test", "--policy", "p.yaml", "GET", "https://a.example/"]
+    done = plain(tmp_path, *test)
+    assert done.returncode == 3 and "--repo URL" in done.stderr, done.stderr
+    done = plain(tmp_path, *test, "--repo", "https://a.example/x")
+    assert done.returncode == 10 and "--repo URL" not in done.stderr
+
 
 def test_policy_check_and_test_without_a_gateway(tmp_path):
     (tmp_path / "p.yaml").write_text(
