@@ -124,6 +124,26 @@ def test_a_policy_that_wants_values_says_which_options_give_them(tmp_path):
     assert done.returncode == 10 and "--repo URL" not in done.stderr
 
 
+@pytest.mark.parametrize("hosts, places, says", [
+    ("http://a.example", "body", "is a URL: write its host alone"),
+    ("10.2.0.0/x", "body", "is not a range like"),
+    ("a.example", "bdy", 'did you mean "body"'),
+    ("a.example", "", "an empty list"),
+    ("a.example", "body", None)])
+def test_a_mistake_is_told_once_in_words_that_fit(tmp_path, hosts, places,
+                                                  says):
+    (tmp_path / "p.yaml").write_text(f"""version: 1
+network: {{rules: [{{hosts: ["{hosts}"], action: allow}}]}}
+credentials:
+  - {{name: c, secret: s, attach: bearer, hosts: [a.example],
+     placeholder: {{text: MY_API_KEY, in: [{places}]}}}}
+""")
+    done = plain(tmp_path, "policy", "check", "-o", "json", "p.yaml")
+    checked, = json.loads(done.stdout)
+    assert checked["errors"] == (1 if says else 0), checked["report"]
+    assert (says or "") in checked["report"]
+
+
 def test_policy_check_and_test_without_a_gateway(tmp_path):
     (tmp_path / "p.yaml").write_text(
         "version: 1\nname: p\nnetwork: {rules: [{hosts: [a.example], "
