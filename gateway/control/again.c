@@ -24,17 +24,59 @@ void policy_hash(struct bytes text, char out[POLICY_HASH_SIZE])
 
 /* ---- rows ---- */
 
+static void forget_change(struct again *again, size_t at)
+{
+	struct again_change *change = &again->changes[at];
+
+	again->changes_count--;
+	memmove(change, change + 1,
+		(again->changes_count - at) * sizeof(*change));
+}
+
+static void add_change(struct again *again, const struct again_change *change)
+{
+	if (again->changes_count == AGAIN_CHANGES_MAX) {
+		memcpy(again->policy, again->changes[0].after,
+		       sizeof(again->policy));
+		forget_change(again, 0);
+	}
+	again->changes[again->changes_count++] = *change;
+}
+
+/* Others may have been tried, and made, meanwhile: it alone was not. */
+static void take_back(struct again *again, const struct again_change *change)
+{
+	size_t at = again->changes_count;
+
+	while (at > 0)
+		if (!memcmp(&again->changes[--at], change, sizeof(*change))) {
+			forget_change(again, at);
+			return;
+		}
+	again->was_ended = true;
+}
+
 /* What was tried is on record, and once more when it was not done. */
 static void take_change(struct again *again, const char *detail, bool is_done)
 {
-	char before[POLICY_HASH_SIZE], after[POLICY_HASH_SIZE];
+	struct again_change change = {0};
 	unsigned uid;
 
-	if (sscanf(detail, CHANGE_FORMAT, &uid, before, after) != 3)
+	if (sscanf(detail, CHANGE_FORMAT, &uid, change.before, change.after) !=
+	    3)
 		again->was_ended = true;
+	else if (is_done)
+		add_change(again, &change);
 	else
-		(void)snprintf(again->policy, sizeof(again->policy), "%s",
-			       is_done ? after : before);
+		take_back(again, &change);
+}
+
+/* The one that held last. */
+static const char *policy_of(const struct again *again)
+{
+	return again->changes_count
+		       ? again->changes[again->changes_count - 1].after
+		       : again->policy;
 }
 
 static void take_create(struct again *again, const char *detail)
@@ -101,7 +143,7 @@ const char *again_judge(const struct again *again, const char *policy,
 	if (strcmp(again->lease, again->given) != 0)
 		return "again: that session had another lease";
 	*status = 409;
-	if (strcmp(again->policy, policy) != 0)
+	if (strcmp(policy_of(again), policy) != 0)
 		return "again: that session had another policy at last";
 	return NULL;
 }

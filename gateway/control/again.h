@@ -10,18 +10,26 @@
 #include "gateway/control/conn.h"
 
 #define POLICY_HASH_SIZE (sizeof("sha256:") + 2 * DIGEST_LEN)
+/* Changes of a policy of which it may still be told that they were not made. */
+#define AGAIN_CHANGES_MAX 16
 
 /* "sha256:" and digits of a policy's text. */
 void policy_hash(struct bytes text, char out[POLICY_HASH_SIZE]);
+
+struct again_change {
+	char before[POLICY_HASH_SIZE], after[POLICY_HASH_SIZE];
+};
 
 /* What the rows of one session say so far. */
 struct again {
 	char id[SESSION_ID_MAX + 1]; /* of the one before */
 	uid_t uid;		     /* who asks */
 	bool was_made, was_ended, was_over;
-	char policy[POLICY_HASH_SIZE]; /* the last one */
-	char lease[POLICY_HASH_SIZE];  /* its digest */
-	char given[POLICY_HASH_SIZE];  /* of the lease that is given now */
+	char policy[POLICY_HASH_SIZE]; /* the one before the changes */
+	struct again_change changes[AGAIN_CHANGES_MAX]; /* in their order */
+	size_t changes_count;
+	char lease[POLICY_HASH_SIZE]; /* its digest */
+	char given[POLICY_HASH_SIZE]; /* of the lease that is given now */
 };
 
 /* Take a row of the ledger, in their order. */

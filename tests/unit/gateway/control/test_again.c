@@ -17,6 +17,10 @@
 	"sha256:"                                                              \
 	"bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 
+#define C                                                                      \
+	"sha256:"                                                              \
+	"cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd"
+
 #define ROW(activity, method, allowed, detail)                                 \
 	"{\"sequence\":1,\"activity\":\"" activity "\",\"allowed\":" allowed   \
 	",\"session\":\"s-1\",\"host\":\"control\",\"method\":\"" method       \
@@ -31,10 +35,16 @@
 #define NOT_CHANGED                                                            \
 	ROW("admin", "session.policy", "false", "uid 0: " A " to " B ": no")
 
+#define CHANGED_TO_C                                                           \
+	ROW("admin", "session.policy", "true", "uid 7: " A " to " C)
+#define NOT_TO_C                                                               \
+	ROW("admin", "session.policy", "false",                                \
+	    "uid 7: " A " to " C ": another one came before")
+
 static void again_is_allowed_by_what_is_on_record_alone(void **state)
 {
 	static const struct {
-		const char *rows[4];
+		const char *rows[5];
 		const char *policy;
 		unsigned status; /* 0: it may be made */
 	} table[] = {
@@ -64,6 +74,15 @@ static void again_is_allowed_by_what_is_on_record_alone(void **state)
 		{{MADE, CHANGED}, B, 0},
 		{{MADE, CHANGED, NOT_CHANGED}, A, 0},
 		{{MADE, CHANGED, NOT_CHANGED}, B, 409},
+		/* Two at a time: the one that came too late is undone, and
+		 * the other holds. */
+		{{MADE, CHANGED, CHANGED_TO_C, NOT_TO_C}, B, 0},
+		{{MADE, CHANGED, CHANGED_TO_C, NOT_TO_C}, A, 409},
+		{{MADE, CHANGED, CHANGED_TO_C, NOT_TO_C}, C, 409},
+		{{MADE, CHANGED_TO_C, CHANGED, NOT_TO_C}, B, 0},
+		{{MADE, CHANGED, CHANGED_TO_C, NOT_CHANGED}, C, 0},
+		{{MADE, CHANGED, CHANGED_TO_C, NOT_CHANGED, NOT_TO_C}, A, 0},
+		{{MADE, NOT_CHANGED}, A, 403},
 		/* What can not be read speaks against it. */
 		{{MADE, "{"}, A, 403},
 		{{MADE, ROW("admin", "session.policy", "true", "uid 0: x")},
@@ -78,7 +97,7 @@ static void again_is_allowed_by_what_is_on_record_alone(void **state)
 		unsigned status;
 		const char *why;
 
-		for (size_t j = 0; j < 4 && table[i].rows[j]; j++)
+		for (size_t j = 0; j < 5 && table[i].rows[j]; j++)
 			again_take(&again, bytes_str(table[i].rows[j]));
 		why = again_judge(&again, table[i].policy, &status);
 		if (table[i].status != (why ? status : 0))
@@ -94,6 +113,25 @@ static void again_takes_no_row_of_another_session(void **state)
 	(void)state;
 	again_take(&again, bytes_str(MADE));
 	assert_non_null(again_judge(&again, A, &status));
+}
+
+static void again_looks_back_at_many_changes_and_no_further(void **state)
+{
+	struct again again = {.id = "s-1", .uid = OWNER, .given = LEASE};
+	unsigned status;
+
+	(void)state;
+	again_take(&again, bytes_str(MADE));
+	for (int i = 0; i < AGAIN_CHANGES_MAX; i++)
+		again_take(&again, bytes_str(CHANGED));
+	again_take(&again, bytes_str(CHANGED_TO_C));
+	for (int i = 1; i < AGAIN_CHANGES_MAX; i++)
+		again_take(&again, bytes_str(NOT_CHANGED));
+	again_take(&again, bytes_str(NOT_TO_C));
+	assert_null(again_judge(&again, B, &status));
+	again_take(&again, bytes_str(NOT_CHANGED));
+	assert_non_null(again_judge(&again, B, &status));
+	assert_int_equal(status, 403);
 }
 
 static void a_policy_has_the_hash_that_is_on_record(void **state)
@@ -113,6 +151,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(again_is_allowed_by_what_is_on_record_alone),
 		cmocka_unit_test(again_takes_no_row_of_another_session),
+		cmocka_unit_test(
+			again_looks_back_at_many_changes_and_no_further),
 		cmocka_unit_test(a_policy_has_the_hash_that_is_on_record),
 	};
 
