@@ -133,7 +133,9 @@ static int encode(const struct rpc_header *header,
 	(void)buf_add(&out, bytes_from(bytes, sizeof(bytes)));
 	if (wire_encode(schema, message, &out, err) == 0)
 		return 0;
-	wipe_out();
+	/* Of what did not fit, out does not say how far it came. */
+	secret_wipe(out_bytes, sizeof(out_bytes));
+	buf_clear(&out);
 	return -1;
 }
 
