@@ -2,8 +2,10 @@
  * sallyport-mcp PROGRAM [OPTION]...: `sallyport mcp`; PROGRAM is sallyport.
  * With --listen it runs itself, without that, for each session.
  */
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -163,10 +165,35 @@ static int listen_for(const struct server_config *config,
 	return result < 0 ? cli_fail_err(&err) : EXIT_OK;
 }
 
+/* What getopt did not say itself. */
+static void tell_wrong(int argc, char **argv)
+{
+	if (optarg)
+		(void)fprintf(stderr,
+			      "sallyport mcp: '%s' is no value for that "
+			      "option\n",
+			      optarg);
+	else if (optind < argc)
+		(void)fprintf(stderr, "sallyport mcp: what is '%s'?\n",
+			      argv[optind]);
+	(void)fputs("See sallyport mcp --help.\n", stderr);
+}
+
+/* Told now, not when a client makes its first sandbox. */
+static int check_path(const char *option, const char *path, int mode,
+		      struct err *err)
+{
+	if (!path || !strcmp(path, "-") || access(path, mode) == 0)
+		return 0;
+	return err_set(err, ERR_INVALID, "%s %s: %s", option, path,
+		       strerror(errno));
+}
+
 int main(int argc, char **argv)
 {
 	struct server_config config = {.life_s = SERVER_LIFE_DEFAULT_S};
 	struct web_config web = {0};
+	struct err err;
 
 	log_open("mcp", NULL);
 	if (argc < 2)
@@ -174,8 +201,11 @@ int main(int argc, char **argv)
 	config.program = argv[1];
 	argv[1] = argv[0];
 	if (parse(argc - 1, argv + 1, &config, &web) < 0) {
-		(void)fputs("See sallyport mcp --help.\n", stderr);
+		tell_wrong(argc - 1, argv + 1);
 		return EXIT_USAGE;
 	}
+	if (check_path("--policy", config.policy, R_OK, &err) < 0 ||
+	    check_path("--workspace", config.workspace, X_OK, &err) < 0)
+		return cli_fail_err(&err);
 	return web.address ? listen_for(&config, &web) : serve(&config);
 }

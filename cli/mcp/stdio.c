@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -76,12 +77,25 @@ static void on_in(struct io *io, enum io_event event, void *owner)
 		io_loop_stop(stdio->server->loop);
 }
 
+/* Of a file, and of /dev/null, no loop can tell when there is more. */
+static bool is_waited_for(int fd)
+{
+	struct stat info;
+
+	return fstat(fd, &info) == 0 &&
+	       (S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode) || isatty(fd));
+}
+
 int stdio_serve(struct server *server, struct err *err)
 {
 	struct io_loop *loop = server->loop;
 	struct stdio stdio = {.server = server};
 	int result;
 
+	if (!is_waited_for(STDIN_FILENO))
+		return err_set(err, ERR_SYSTEM,
+			       "the standard input is a file: a client's pipe "
+			       "belongs there");
 	stdio.in = io_new(loop, STDIN_FILENO, &in_limits, on_in, &stdio);
 	stdio.out = io_new(loop, STDOUT_FILENO, &out_limits, on_out, &stdio);
 	if (!stdio.in || !stdio.out ||

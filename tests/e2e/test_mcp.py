@@ -444,3 +444,18 @@ def test_wrong_options_are_told(host, options):
                           stdin=subprocess.DEVNULL, capture_output=True,
                           text=True, timeout=60)
     assert done.returncode == 2 and "--help" in done.stderr
+
+
+@pytest.mark.parametrize("words, code, says", [
+    (["--timeout", "long"], 2, "'long' is no value for that option"),
+    (["more"], 2, "what is 'more'?"),
+    (["--policy", "nowhere.yaml"], 3, "--policy nowhere.yaml: No such file"),
+    (["--workspace", "/nowhere"], 3, "--workspace /nowhere: No such file"),
+    (["--workspace", "-"], 1, "the standard input is a file")])
+def test_what_is_wrong_is_said_at_the_start(host, words, code, says):
+    with open(__file__) as source:
+        done = subprocess.run([CLI, "mcp", *words], env=host.env(), text=True,
+                              cwd=host.workspace, stdin=source, timeout=30,
+                              capture_output=True, check=False)
+    assert done.returncode == code and says in done.stderr, done.stderr
+    assert "[warn]" not in done.stderr
