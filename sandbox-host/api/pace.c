@@ -25,12 +25,17 @@ unsigned pace_box(struct bytes sandbox)
 
 bool pace_take(struct pace *pace, unsigned client, uint64_t now_ms)
 {
+	bool has_token = client >= API_KEYS_MAX;
+
 	assert(client < PACE_CLIENTS_MAX);
 	if (now_ms - pace->begun_ms >= PACE_MS)
 		*pace = (struct pace){.begun_ms = now_ms};
-	if (!share_allows(pace->own[client], PACE_MAX, pace->total, PACE_MAX))
+	if (!share_allows(pace->own[client], PACE_MAX, pace->total, PACE_MAX) ||
+	    (has_token && !share_allows(pace->own[client], PACE_TOKENS_MAX,
+					pace->tokens, PACE_TOKENS_MAX)))
 		return false;
 	pace->own[client]++;
 	pace->total++;
+	pace->tokens += has_token;
 	return true;
 }

@@ -3,7 +3,9 @@
  * this whole process, and each request is about one. Who has a key, and who
  * has tokens of one sandbox, is a client. It has no more requests in a second
  * than are left for all others (share.h), so that nobody who asks rarely is
- * turned away for those who ask all the time.
+ * turned away for those who ask all the time. Many who take turns can leave
+ * nothing all the same: so tokens never have what is kept for keys, by which
+ * sandboxes are ended.
  */
 #ifndef SANDBOX_HOST_API_PACE_H
 #define SANDBOX_HOST_API_PACE_H
@@ -14,14 +16,15 @@
 #include "sandbox-host/flow/api_config.h"
 
 #define PACE_MS		 1000
-#define PACE_MAX	 HOST_ASKS_MAX /* requests of all in that time */
-#define PACE_BOXES_MAX	 4096	       /* told apart; a power of two */
+#define PACE_MAX	 HOST_ASKS_MAX	    /* requests of all in that time */
+#define PACE_TOKENS_MAX	 (PACE_MAX / 4 * 3) /* those with tokens */
+#define PACE_BOXES_MAX	 4096		    /* told apart; a power of two */
 #define PACE_CLIENTS_MAX (API_KEYS_MAX + PACE_BOXES_MAX)
 
 /* Zeroed: nobody asked yet. */
 struct pace {
 	uint64_t begun_ms;
-	size_t total;
+	size_t total, tokens;
 	uint16_t own[PACE_CLIENTS_MAX];
 };
 

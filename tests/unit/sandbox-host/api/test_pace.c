@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -41,6 +42,24 @@ static void who_asks_all_the_time_leaves_something_for_the_next(void **state)
 	assert_int_equal(take(&pace, pace_box(bytes_str("sb-rare")), 1, 1), 1);
 }
 
+static void however_many_sandboxes_ask_who_has_a_key_is_served(void **state)
+{
+	static struct pace pace;
+	char name[16];
+	size_t got = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 100; i++) {
+		(void)snprintf(name, sizeof(name), "sb-%u", i);
+		got += take(&pace, pace_box(bytes_str(name)), 1, PACE_MAX);
+	}
+	assert_int_equal(got, PACE_TOKENS_MAX);
+	assert_true(take(&pace, pace_key(1), 1, PACE_MAX) > PACE_MAX / 10);
+	/* A second later they have theirs again. */
+	assert_true(take(&pace, pace_box(bytes_str("sb-0")), 1 + PACE_MS,
+			 PACE_MAX) > PACE_MAX / 4);
+}
+
 static void keys_and_sandboxes_are_clients_of_their_own(void **state)
 {
 	static const char *const names[] = {"sb-a", "sb-b", "sb-c", ""};
@@ -65,6 +84,8 @@ int main(void)
 		cmocka_unit_test(one_client_has_half_of_a_second),
 		cmocka_unit_test(
 			who_asks_all_the_time_leaves_something_for_the_next),
+		cmocka_unit_test(
+			however_many_sandboxes_ask_who_has_a_key_is_served),
 		cmocka_unit_test(keys_and_sandboxes_are_clients_of_their_own),
 	};
 
