@@ -123,7 +123,7 @@ static int set_option(struct wanted *wanted, int option)
 		return 0;
 	case 'n':
 		wanted->request.name = bytes_str(optarg);
-		return 0;
+		return wanted->request.name.len <= REQUEST_NAME_MAX ? 0 : -1;
 	case 't':
 		return set_timeout(wanted, optarg);
 	case 'm':

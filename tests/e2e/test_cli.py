@@ -91,6 +91,7 @@ def test_what_can_not_be_written_is_no_success(tmp_path, words):
     (["audit", "tail", "-n", "many"], "audit tail: 'many' is no value"),
     (["sandbox", "renew", "sb-x", "--timeout", "-5"], "renew: '-5' is no value"),
     (["session", "create", "--ttl", "x"], "create: 'x' is no value"),
+    (["sandbox", "create", "--name", "n" * 64], "nnn' is no value"),
     (["run", "-e", "NAME", "true"], "run: -e NAME: NAME=VALUE\nUsage"),
     (["run", "--policy", "p", "--settings", "s", "true"],
      "--policy and --settings")])

@@ -25,6 +25,18 @@ def test_a_workspace_of_another_owner_stays_that_owners(box):
     assert (box.workspace / "new").stat().st_uid == owner
 
 
+@pytest.mark.parametrize("mode, code", [(0o600, 125), (0o700, 0)])
+def test_a_workspace_that_can_not_be_entered_is_none(box, mode, code):
+    if box.user == "root":  # which enters whatever its mode
+        code = 0
+    box.workspace.chmod(mode)
+    result = box.run("true")
+    box.workspace.chmod(0o700)
+    assert result.returncode == code, result.stderr
+    if code:
+        assert f"{box.workspace}: Permission denied" in result.stderr
+
+
 def test_workspace_may_be_read_only(box):
     box.write("kept", "text")
     result = box.sh("cat kept; echo x > kept; echo x > new",
