@@ -370,7 +370,9 @@ static int leave_files(const struct outside_place *places, size_t count,
 /* ---- the reporter ---- */
 
 #ifndef SP_UNCONFINED
-/* No write but to its channel: what it opens it can only look at. */
+/* No write but to its channel: what it opens it can only look at. No signal,
+ * to itself neither: who it is when this is compiled nobody knows, and abort()
+ * ends it without one. */
 static const char *const reporter_calls[] = {
 	"poll",
 	"ppoll",
@@ -403,7 +405,6 @@ static const char *const reporter_calls[] = {
 	"getrandom",
 	"getpid",
 	"gettid",
-	"tgkill",
 	"rt_sigprocmask",
 	"rt_sigreturn",
 	"restart_syscall",

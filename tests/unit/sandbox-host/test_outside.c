@@ -191,6 +191,11 @@ static int signal_parent(void)
 	return kill(parent, 0) == 0 ? 0 : errno;
 }
 
+static int signal_a_thread_of_it(void)
+{
+	return syscall(SYS_tgkill, parent, parent, 0) == 0 ? 0 : errno;
+}
+
 static int make_map_of_file(void)
 {
 	return (int)syscall(SYS_memfd_create, "x", 0) >= 0 ? 0 : errno;
@@ -237,7 +242,8 @@ static const struct {
 	{list_other, EACCES, 0},	 {read_memory, EPERM, -1},
 	{connect_by_tcp, EACCES, EPERM}, {make_socket, 0, EPERM},
 	{make_process, 0, EPERM},	 {make_map_of_file, 0, EPERM},
-	{signal_parent, 0, EPERM},	 {run_program, EPERM, EPERM},
+	{signal_parent, 0, EPERM},	 {signal_a_thread_of_it, 0, EPERM},
+	{run_program, EPERM, EPERM},
 };
 
 static void nobody_is_refused_what_is_tried_here(void **state)
