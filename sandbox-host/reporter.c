@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "policies/remedy.h"
 #include "sandbox-host/control.h"
 #include "sandbox-host/notify.h"
@@ -219,6 +220,9 @@ bool reporter_hear(struct reporter *reporter, struct report *report)
 		return true;
 	(void)close(reporter->fd);
 	reporter->fd = -1;
+	/* It ends, or has closed its end and would be waited for: one that
+	 * ends by itself does so as it did. */
+	(void)kill(reporter->pid, SIGKILL);
 	if (wait_for(reporter->pid) != 0)
 		report_say(report, "the reporter has ended before its time: "
 				   "calls that it judges fail");
@@ -228,8 +232,10 @@ bool reporter_hear(struct reporter *reporter, struct report *report)
 void reporter_finish(struct reporter *reporter, struct report *report)
 {
 	struct pollfd more = {.fd = reporter->fd, .events = POLLIN};
+	uint64_t last = clock_monotonic_ms() + FINISH_MS;
 
-	while (reporter->fd >= 0 && poll(&more, 1, FINISH_MS) > 0)
+	while (reporter->fd >= 0 && clock_monotonic_ms() < last &&
+	       poll(&more, 1, FINISH_MS) > 0)
 		(void)reporter_hear(reporter, report);
 }
 
