@@ -273,13 +273,15 @@ static int plan_places(struct plan *plan, const struct sandbox_spec *spec,
 		return failed ? -1
 			      : err_system(err, "workspace %s",
 					   spec->workspace);
-	if (stat(plan->workspace, &st) < 0 || access(plan->workspace, X_OK) < 0)
+	if (stat(plan->workspace, &st) < 0)
 		return err_system(err, "workspace %s", plan->workspace);
 	if (!S_ISDIR(st.st_mode) || is_reserved(plan->workspace))
 		return err_set(err, ERR_INVALID,
 			       "workspace %s: not a directory to work in: "
 			       "name one below it",
 			       plan->workspace);
+	if (access(plan->workspace, X_OK) < 0)
+		return err_system(err, "workspace %s", plan->workspace);
 	identity_choose(&plan->identity, &st);
 	plan->cwd = spec->cwd ? plan_format(plan, err, "%s", spec->cwd)
 			      : plan->workspace;
