@@ -278,7 +278,7 @@ static int plan_places(struct plan *plan, const struct sandbox_spec *spec,
 	if (!S_ISDIR(st.st_mode) || is_reserved(plan->workspace))
 		return err_set(err, ERR_INVALID,
 			       "workspace %s: not a directory to work in: "
-			       "name one below it",
+			       "name another",
 			       plan->workspace);
 	if (access(plan->workspace, X_OK) < 0)
 		return err_system(err, "workspace %s", plan->workspace);

@@ -187,8 +187,9 @@ static int child_start(struct child *child, struct err *err)
 {
 	if (child_fork(child, err) < 0)
 		return -1;
-	log_info("started %s pid %d %s", role_name(child->role),
-		 (int)child->pid, child->session ? child->session->id : "");
+	log_info("started %s pid %d%s%s", role_name(child->role),
+		 (int)child->pid, child->session ? " " : "",
+		 child->session ? child->session->id : "");
 	return wire_child(child, err);
 }
 
