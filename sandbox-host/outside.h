@@ -1,7 +1,7 @@
 /*
- * The process that serves a sandbox from outside, once it is built: it reads
- * paths and memory of the programs inside, and answers the daemon. What it
- * needed to build (mounts, namespaces, programs of ours) it gives up.
+ * The process that serves a sandbox from outside, once it is built: it asks
+ * process 1 for what is wanted, and answers the daemon. What it needed to build
+ * (mounts, namespaces, programs of ours) it gives up.
  *
  * What stays, and why:
  * - the files that it is given, by Landlock: at the end the workspace and an
