@@ -11,8 +11,6 @@ static void add(struct placeholders *all,
 		.part = part,
 		.text = text,
 	};
-	if (all->texts_count < SECRET_EXEMPT_MAX)
-		all->texts[all->texts_count++] = all->items[all->count].text;
 	all->count++;
 }
 
@@ -29,6 +27,9 @@ static int add_made(struct placeholders *all,
 	len = placeholder_make(lease_hash, credential->name, credential->shape,
 			       part, text);
 	add(all, credential, part, bytes_from(text, len));
+	/* One that a policy chose may be somebody's secret. */
+	if (all->texts_count < SECRET_EXEMPT_MAX)
+		all->texts[all->texts_count++] = bytes_from(text, len);
 	return 0;
 }
 

@@ -17,7 +17,7 @@ struct placeholder {
 struct placeholders {
 	struct placeholder *items;
 	size_t count;
-	struct bytes *texts; /* of the first items */
+	struct bytes *texts; /* of those that were made: no secrets */
 	size_t texts_count;  /* at most SECRET_EXEMPT_MAX */
 };
 

@@ -4,7 +4,7 @@ import json
 import subprocess
 
 import pytest
-from gateway import PROGRAM
+from gateway import PROGRAM, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +59,44 @@ def test_without_the_guardrail_the_same_passes(web, origin):
     session = web()
     assert session.curl(origin.url("/echo"), "-d", "x").status == 200
     answer = session.curl(origin.plain_url("/echo", "plain.example"))
+    assert answer.status == 200
+
+
+KEY = "AKIA" + "QYLPMN5HFIQR7XYA"  # of an account, by its looks
+
+
+@pytest.fixture(scope="module")
+def keeping(make_gateway, tmp_path_factory, policies):
+    path = tmp_path_factory.mktemp("keeping") / "guardrail.yaml"
+    path.write_text(json.dumps({
+        "version": 1,
+        "network": {"rules": [policies.rule("good.example",
+                                            body={"secrets": "deny"})],
+                    "addresses": policies.addresses}}))
+    gateway = make_gateway("keeping", config={"guardrail": str(path)})
+    yield gateway
+    gateway.stop()
+    gateway.check()
+
+
+@pytest.mark.parametrize("text", ["MY_API_KEY", f"{KEY}x"])
+def test_a_placeholder_of_a_policys_own_excuses_no_secret(
+        make_session, policies, keeping, gateway, origin, text):
+    policy = policies.make([policies.rule("good.example", paths=["/c/**"],
+                                          credential="c"),
+                            policies.rule("good.example")])
+    policy["credentials"] = [{
+        "name": "c", "secret": "forge", "attach": "placeholder",
+        "hosts": ["good.example"], "placeholder": {"text": text}}]
+    session = make_session(policy, on=keeping)
+    wait_until(lambda: session.curl(
+        origin.url("/echo"), "-d", "key=").status == 200)
+    answer = session.curl(origin.url("/echo"), "-d", f"key={KEY}")
+    assert answer.status == 403
+    assert answer.json["constraint"] == "secret_in_body"
+    # Without the guardrail it is a text like any other.
+    answer = make_session(policy, on=gateway).curl(
+        origin.url("/echo"), "-d", f"key={KEY}")
     assert answer.status == 200
 
 
