@@ -42,7 +42,11 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
-    """The longest files first: none is begun when all others are done."""
+    """The longest files first: none is begun when all others are done. An
+    address in a name is another one in each process of pytest-xdist."""
+    for item in items:
+        if " at 0x" in item.nodeid:
+            raise pytest.UsageError(f"{item.nodeid} has an address in it")
     rank = {name: at for at, name in enumerate(LONGEST)}
     items.sort(key=lambda item: rank.get(item.path.name, len(rank)))
 
