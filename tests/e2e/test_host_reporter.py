@@ -38,10 +38,13 @@ def descriptors(pid):
 
 
 def reporter_of(supervisor):
-    """Its child that system calls are shown to."""
-    found, = [pid for pid in children_of(supervisor)
-              if NOTIFY in descriptors(pid).values()]
-    return found
+    """Its child that system calls are shown to, once it took them: nobody
+    waits for that."""
+    def look():
+        found = [pid for pid in children_of(supervisor)
+                 if NOTIFY in descriptors(pid).values()]
+        return len(found) == 1 and found[0]
+    return wait_until(look)
 
 
 def test_a_reporter_holds_what_it_looks_with_and_nothing_else(daemon, boxes):

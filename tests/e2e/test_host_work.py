@@ -111,8 +111,8 @@ def test_npm_installs_what_a_lock_names_and_runs_its_tests(
 
 def test_a_c_program_is_built_checked_and_built_again(work):
     (work.place / "common").mkdir()
-    for name in ("arena", "base64", "buf", "bytes", "clock", "err", "pktline",
-                 "utf8"):
+    for name in ("arena", "arena_spare", "base64", "buf", "bytes", "clock",
+                 "err", "pktline", "utf8"):
         for path in (SOURCE / "common").glob(f"{name}.[ch]"):
             shutil.copy(path, work.place / "common")
     for name in ("banned", "cleanup"):

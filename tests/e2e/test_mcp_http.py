@@ -5,9 +5,11 @@ import http.client
 import json
 import os
 import pathlib
+import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import threading
 import urllib.parse
 
@@ -33,9 +35,13 @@ class Server:
     """A server of the tests' own, and requests to it."""
 
     def __init__(self, host, *options, address="127.0.0.1:0", told=True):
+        # Who is killed leaves what it had there.
+        self.temporary = tempfile.mkdtemp(prefix="sp.", dir="/tmp")
+        os.chmod(self.temporary, 0o777)
         self.process = subprocess.Popen(
             [CLI, "mcp", "--listen", address, "--workspace", "-",
-             *map(str, options)], env=host.env(), cwd=host.workspace,
+             *map(str, options)], cwd=host.workspace,
+            env={**host.env(), "TMPDIR": self.temporary},
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True, start_new_session=True,
             **host.gateway.as_user)
@@ -82,6 +88,7 @@ class Server:
         if self.process.poll() is None:
             self.process.send_signal(number)
         rest, errors = self.process.communicate(timeout=120)
+        shutil.rmtree(self.temporary)
         assert (self.process.returncode, rest, errors) == (0, "", "")
 
 
