@@ -90,10 +90,14 @@ def cpu_s(pids):
 
 
 def memory_kib(pid, *kinds):
-    """Of smaps_rollup: Private_Clean, Private_Dirty, Pss..."""
+    """Of smaps_rollup: Private_Clean, Private_Dirty, Pss... One that has
+    ended meanwhile has none."""
     total = 0
-    for line in pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text() \
-            .splitlines():
+    try:
+        text = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    for line in text.splitlines():
         name, _, value = line.partition(":")
         if name in kinds:
             total += int(value.split()[0])
