@@ -41,8 +41,11 @@ def reporter_of(supervisor):
     """Its child that system calls are shown to, once it took them: nobody
     waits for that."""
     def look():
-        found = [pid for pid in children_of(supervisor)
-                 if NOTIFY in descriptors(pid).values()]
+        try:
+            found = [pid for pid in children_of(supervisor)
+                     if NOTIFY in descriptors(pid).values()]
+        except FileNotFoundError:
+            return None  # one closed or ended in this moment
         return len(found) == 1 and found[0]
     return wait_until(look)
 
@@ -131,7 +134,7 @@ def test_without_its_reporter_what_it_judges_fails_and_is_said(daemon):
     assert sorted(os.listdir(host.show(box)["workspace"])) == ["before"]
     assert host.state(box) == "Running"
     host.ok("kill", box)
-    assert box not in host.supervisors()
+    wait_until(lambda: box not in host.supervisors())
 
 
 def test_a_supervisor_and_its_reporter_end_together(daemon):
