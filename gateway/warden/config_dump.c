@@ -4,29 +4,20 @@
 #include <inttypes.h>
 
 #include "common/cleanup.h"
+#include "policies/dump_text.h"
 
 #define MAPPED_PREFIX 96 /* bits of an IPv4-mapped address before IPv4's */
 
-/* A text that is written: once anything did not fit, nothing follows. */
 struct dump {
-	struct buf *out;
+	struct dump_text text;
 	const struct warden_config *config;
-	bool is_full;
 };
 
-#define add(dump, ...)                                                         \
-	((dump)->is_full = (dump)->is_full ||                                  \
-			   buf_add_format((dump)->out, __VA_ARGS__) < 0)
+#define add(dump, ...) dump_text_add(&(dump)->text, __VA_ARGS__)
 
-/* Control characters are not in it: the reader takes none. */
 static void add_quoted(struct dump *dump, struct bytes text)
 {
-	add(dump, "\"");
-	for (size_t i = 0; i < text.len; i++)
-		add(dump,
-		    text.data[i] == '"' || text.data[i] == '\\' ? "\\%c" : "%c",
-		    text.data[i]);
-	add(dump, "\"");
+	dump_text_quoted(&dump->text, text);
 }
 
 /* "  # gateway.yaml:12" and the end of the line. */
@@ -34,10 +25,7 @@ static void add_from(struct dump *dump, enum config_key key)
 {
 	const struct config_from *from = &dump->config->from[key];
 
-	if (from->line > 0)
-		add(dump, "  # %s:%u\n", from->where, from->line);
-	else
-		add(dump, "  # %s\n", from->where ? from->where : "default");
+	dump_text_from(&dump->text, from->where, from->line);
 }
 
 /* ---- lists ---- */
@@ -314,7 +302,7 @@ static void add_path(struct dump *dump, const char *name, const char *path,
 
 int config_dump(const struct warden_config *config, struct buf *out)
 {
-	struct dump dump = {.out = out, .config = config};
+	struct dump dump = {.text = {.out = out}, .config = config};
 
 	add_path(&dump, "state", config->state, CONFIG_STATE);
 	add_path(&dump, "run", config->run, CONFIG_RUN);
@@ -330,5 +318,5 @@ int config_dump(const struct warden_config *config, struct buf *out)
 		add(&dump, "# guardrail: none  # default\n");
 	add_audit(&dump, &config->gateway);
 	add_limits(&dump, config);
-	return dump.is_full ? -1 : 0;
+	return dump.text.is_full ? -1 : 0;
 }

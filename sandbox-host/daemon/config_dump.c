@@ -3,27 +3,18 @@
 #include <inttypes.h>
 
 #include "common/cleanup.h"
+#include "policies/dump_text.h"
 
-/* A text that is written: once anything did not fit, nothing follows. */
 struct dump {
-	struct buf *out;
+	struct dump_text text;
 	const struct host_config *config;
-	bool is_full;
 };
 
-#define add(dump, ...)                                                         \
-	((dump)->is_full = (dump)->is_full ||                                  \
-			   buf_add_format((dump)->out, __VA_ARGS__) < 0)
+#define add(dump, ...) dump_text_add(&(dump)->text, __VA_ARGS__)
 
-/* Control characters are not in it: the reader takes none. */
 static void add_quoted(struct dump *dump, struct bytes text)
 {
-	add(dump, "\"");
-	for (size_t i = 0; i < text.len; i++)
-		add(dump,
-		    text.data[i] == '"' || text.data[i] == '\\' ? "\\%c" : "%c",
-		    text.data[i]);
-	add(dump, "\"");
+	dump_text_quoted(&dump->text, text);
 }
 
 /* "  # host.yaml:12" and the end of the line. */
@@ -31,10 +22,7 @@ static void add_from(struct dump *dump, enum host_key key)
 {
 	const struct host_from *from = &dump->config->from[key];
 
-	if (from->line > 0)
-		add(dump, "  # %s:%u\n", from->where, from->line);
-	else
-		add(dump, "  # %s\n", from->where ? from->where : "default");
+	dump_text_from(&dump->text, from->where, from->line);
 }
 
 static void add_path(struct dump *dump, const char *name, const char *path,
@@ -207,7 +195,7 @@ static void add_limits(struct dump *dump, const struct host_config *config)
 
 int config_dump(const struct host_config *config, struct buf *out)
 {
-	struct dump dump = {.out = out, .config = config};
+	struct dump dump = {.text = {.out = out}, .config = config};
 
 	add_path(&dump, "run", config->run, HOST_KEY_RUN);
 	add_path(&dump, "workspaces", config->workspaces, HOST_KEY_WORKSPACES);
@@ -221,5 +209,5 @@ int config_dump(const struct host_config *config, struct buf *out)
 	add_store(&dump, &config->store);
 	add_api(&dump, &config->api);
 	add_limits(&dump, config);
-	return dump.is_full ? -1 : 0;
+	return dump.text.is_full ? -1 : 0;
 }

@@ -9,6 +9,7 @@
 
 #include "common/cleanup.h"
 #include "sandbox-host/commands/kept.h"
+#include "sandbox-host/supervisor/channel.h"
 
 #define CHANNELS_MAX 64 /* at once */
 #define PERMIT_RATE  200
@@ -289,24 +290,20 @@ int background_open(struct supervisor *supervisor, struct err *err)
 		.rate_code = HOST_REFUSED_FULL,
 		.on_closed = on_closed,
 	};
-	int ends[2];
+	int theirs;
 
 	if (!background || !channel ||
 	    background->channel_count >= CHANNELS_MAX)
 		return err_set(err, ERR_TOO_LARGE,
 			       "too many look at commands in the background");
-	if (io_message_pair(ends, err) < 0)
-		return -1;
 	channel->supervisor = supervisor;
-	channel->rpc = rpc_new(supervisor->loop, ends[0], &config, err);
-	if (!channel->rpc) {
-		(void)close(ends[1]);
+	theirs = channel_open(supervisor->loop, &config, &channel->rpc, err);
+	if (theirs < 0)
 		return -1;
-	}
 	DL_APPEND(background->channels, channel);
 	background->channel_count++;
 	(void)take_ptr(&channel);
-	return ends[1];
+	return theirs;
 }
 
 void background_close_all(struct supervisor *supervisor)

@@ -10,6 +10,7 @@
 
 #include "common/cleanup.h"
 #include "sandbox-host/overlay.h"
+#include "sandbox-host/supervisor/channel.h"
 #include "sandbox-host/supervisor/parts.h"
 
 #define PERMIT_RATE 50 /* a second */
@@ -299,21 +300,17 @@ int changes_open(struct supervisor *supervisor, struct err *err)
 		.owner = channel,
 		.on_closed = on_closed,
 	};
-	int ends[2];
+	int theirs;
 
 	if (!channel || supervisor->changes_channel)
 		return err_set(err, ERR_TOO_LARGE,
 			       "somebody looks at its changes already");
-	if (io_message_pair(ends, err) < 0)
-		return -1;
 	channel->supervisor = supervisor;
-	channel->rpc = rpc_new(supervisor->loop, ends[0], &config, err);
-	if (!channel->rpc) {
-		(void)close(ends[1]);
+	theirs = channel_open(supervisor->loop, &config, &channel->rpc, err);
+	if (theirs < 0)
 		return -1;
-	}
 	supervisor->changes_channel = take_ptr(&channel);
-	return ends[1];
+	return theirs;
 }
 
 void changes_close(struct supervisor *supervisor)

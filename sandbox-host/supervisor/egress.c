@@ -12,6 +12,7 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "sandbox-host/supervisor/again.h"
+#include "sandbox-host/supervisor/channel.h"
 #include "sandbox-host/supervisor/parts.h"
 
 #define EGRESSES_MAX	16 /* channels at once */
@@ -215,23 +216,19 @@ int egress_open(struct supervisor *supervisor, struct err *err)
 		.owner = egress,
 		.on_closed = on_closed,
 	};
-	int ends[2];
+	int theirs;
 
 	if (!egress || supervisor->egress_count >= EGRESSES_MAX)
 		return err_set(err, ERR_TOO_LARGE,
 			       "too many changes of what may be reached");
-	if (io_message_pair(ends, err) < 0)
-		return -1;
 	egress->supervisor = supervisor;
-	egress->rpc = rpc_new(supervisor->loop, ends[0], &config, err);
-	if (!egress->rpc) {
-		(void)close(ends[1]);
+	theirs = channel_open(supervisor->loop, &config, &egress->rpc, err);
+	if (theirs < 0)
 		return -1;
-	}
 	DL_APPEND(supervisor->egresses, egress);
 	supervisor->egress_count++;
 	(void)take_ptr(&egress);
-	return ends[1];
+	return theirs;
 }
 
 void egress_close_all(struct supervisor *supervisor)

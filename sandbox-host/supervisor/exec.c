@@ -8,6 +8,7 @@
 
 #include "common/cleanup.h"
 #include "sandbox-host/supervisor/background.h"
+#include "sandbox-host/supervisor/channel.h"
 
 #define TIMEOUT_MAX_MS UINT32_MAX
 #define PERMIT_RATE    200 /* a second: signals */
@@ -529,20 +530,14 @@ int exec_open(struct supervisor *supervisor, struct err *err)
 		.rate_code = HOST_REFUSED_FULL,
 		.on_closed = on_closed,
 	};
-	int ends[2];
+	int theirs;
 
 	if (!exec)
 		return -1;
-	if (io_message_pair(ends, err) < 0) {
+	theirs = channel_open(supervisor->loop, &config, &exec->rpc, err);
+	if (theirs < 0)
 		free_exec(exec);
-		return -1;
-	}
-	exec->rpc = rpc_new(supervisor->loop, ends[0], &config, err);
-	if (exec->rpc)
-		return ends[1];
-	(void)close(ends[1]);
-	free_exec(exec);
-	return -1;
+	return theirs;
 }
 
 static int give_output(struct exec *exec, struct err *err)

@@ -8,6 +8,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/digest.h"
+#include "sandbox-host/supervisor/channel.h"
 
 #define SHELLS_MAX	32
 #define SHELLS_BYTES	(8 * 1024 * 1024) /* of all states */
@@ -115,6 +116,11 @@ static void answer_make(struct rpc_ticket ticket, const void *message, int *fd,
 		return;
 	}
 	shell->cwd = wish->cwd.len > 0 ? bytes_dup(wish->cwd) : NULL;
+	if (wish->cwd.len > 0 && !shell->cwd) {
+		free(shell);
+		rpc_refuse(ticket, HOST_REFUSED, "no memory");
+		return;
+	}
 	shell->used_ms = clock_monotonic_ms();
 	random_id(random);
 	(void)snprintf(shell->id, sizeof(shell->id), SHELL_ID_PREFIX "%s",
@@ -238,23 +244,19 @@ int shells_open(struct supervisor *supervisor, struct err *err)
 		.rate_code = HOST_REFUSED_FULL,
 		.on_closed = on_closed,
 	};
-	int ends[2];
+	int theirs;
 
 	if (!shells || !channel || shells->channel_count >= CHANNELS_MAX)
 		return err_set(err, ERR_TOO_LARGE,
 			       "too many use sessions at once");
-	if (io_message_pair(ends, err) < 0)
-		return -1;
 	channel->supervisor = supervisor;
-	channel->rpc = rpc_new(supervisor->loop, ends[0], &config, err);
-	if (!channel->rpc) {
-		(void)close(ends[1]);
+	theirs = channel_open(supervisor->loop, &config, &channel->rpc, err);
+	if (theirs < 0)
 		return -1;
-	}
 	DL_APPEND(shells->channels, channel);
 	shells->channel_count++;
 	(void)take_ptr(&channel);
-	return ends[1];
+	return theirs;
 }
 
 void shells_close_all(struct supervisor *supervisor)
