@@ -7,8 +7,6 @@
 
 #include "gateway/warden/warden.h"
 
-#define CONFIG_DEFAULT "/etc/sallyport/gateway.yaml"
-
 /* Read all of it; errors of the file are appended to report. 0, or -1. */
 int configure_load(struct config_options *options, struct warden_config *config,
 		   struct buf *report, struct err *err);

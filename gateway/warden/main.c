@@ -22,6 +22,7 @@
 #include "common/directories.h"
 #include "common/log.h"
 #include "common/secret.h"
+#include "gateway/flow/run_config.h"
 #include "gateway/warden/config_dump.h"
 #include "gateway/warden/configure.h"
 #include "gateway/warden/packchecks.h"
@@ -31,6 +32,10 @@
 #define DRAIN_FIRST_MS 200
 #define DRAIN_MORE_MS  20
 #define DRAIN_VAULT_MS (VAULT_STOP_MS + 500)
+#define LOCK_TRY_MS    10
+/* All that one which stops may wait for. */
+static_assert(GATEWAY_STOP_MAX_MS >
+	      DRAIN_VAULT_MS + 2 * DRAIN_FIRST_MS + DRAIN_MS);
 
 static const char usage_text[] =
 	"Usage: sallyport-gateway [-c FILE] [-t | --dump]\n"
@@ -141,21 +146,38 @@ static int listen_unix(const char *dir, const char *name, int type,
 	return take_fd(&fd);
 }
 
-/* One gateway a run directory: the lock is held as long as we live. */
-static int lock_run(const char *dir, struct err *err)
+/* Does the gateway that holds the lock still answer? One that stops gives up
+ * its sockets first. */
+static bool is_served(const char *dir)
 {
 	char path[PATH_MAX];
+
+	(void)snprintf(path, sizeof(path), "%s/control.sock", dir);
+	return access(path, F_OK) == 0;
+}
+
+/* One gateway a run directory: the lock is held as long as we live. One that
+ * stops is waited for. */
+static int lock_run(const char *dir, struct err *err)
+{
+	const struct timespec pause = {.tv_nsec = LOCK_TRY_MS * 1000000L};
+	uint64_t until_ms = clock_monotonic_ms() + GATEWAY_STOP_MAX_MS;
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	char path[PATH_MAX];
 	int fd;
 
 	(void)snprintf(path, sizeof(path), "%s/lock", dir);
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return err_system(err, "open %s", path);
-	if (fcntl(fd, F_SETLK, &lock) < 0) {
-		(void)close(fd);
-		return err_set(err, ERR_INVALID,
-			       "a gateway is running already in %s", dir);
+	while (fcntl(fd, F_SETLK, &lock) < 0) {
+		if (is_served(dir) || clock_monotonic_ms() >= until_ms) {
+			(void)close(fd);
+			return err_set(err, ERR_INVALID,
+				       "a gateway is running already in %s",
+				       dir);
+		}
+		(void)nanosleep(&pause, NULL);
 	}
 	return 0;
 }
@@ -202,7 +224,9 @@ static int open_all(struct warden *warden, struct err *err)
 		return -1;
 	warden->attach_fd =
 		listen_unix(config->run, "attach.sock", SOCK_SEQPACKET, err);
-	return warden->attach_fd < 0 ? -1 : warden_listen_proxy(warden, err);
+	if (warden->attach_fd < 0 || warden_listen_proxy(warden, err) < 0)
+		return -1;
+	return run_config_leave(config->run, warden->options.file, err);
 }
 
 /* ---- life ---- */
@@ -250,6 +274,18 @@ static void drain(struct warden *warden, bool (*is_meant)(enum role role))
 			       &empty, -1, &err);
 }
 
+/* By who holds the lock of the directory. */
+static void remove_sockets(const struct warden *warden)
+{
+	static const char *const names[] = {"control.sock", "attach.sock"};
+	int dir = open(warden->config.run, O_DIRECTORY | O_CLOEXEC);
+
+	for (size_t i = 0; dir >= 0 && i < ARRAY_SIZE(names); i++)
+		(void)unlinkat(dir, names[i], 0);
+	if (dir >= 0)
+		(void)close(dir);
+}
+
 /* By whom the vault has tokens revoked, as its last work. */
 static bool revokes(enum role role)
 {
@@ -271,6 +307,8 @@ static void on_stop(void *owner)
 		return;
 	}
 	warden->is_draining = true;
+	/* Who comes now is the next gateway's. */
+	remove_sockets(warden);
 	drain(warden, goes_first);
 	if (child_of(warden, ROLE_EXCHANGE))
 		warden->revoke_until_ms =
@@ -370,17 +408,6 @@ static void end_children(struct warden *warden)
 			break;
 		children_reap(warden);
 	}
-}
-
-static void remove_sockets(const struct warden *warden)
-{
-	static const char *const names[] = {"control.sock", "attach.sock"};
-	int dir = open(warden->config.run, O_DIRECTORY | O_CLOEXEC);
-
-	for (size_t i = 0; dir >= 0 && i < ARRAY_SIZE(names); i++)
-		(void)unlinkat(dir, names[i], 0);
-	if (dir >= 0)
-		(void)close(dir);
 }
 
 /* 0, or the exit code. */

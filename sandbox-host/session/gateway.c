@@ -10,15 +10,18 @@
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "gateway/flow/messages.h"
+#include "gateway/flow/run_config.h"
 #include "sandbox-host/session/dirs.h"
 
 #define POLL_MS		  10
+#define OTHER_START_MS	  2000
 #define ATTACH_TIMEOUT_MS 30000 /* 200 at once on a busy machine */
 #define TERMS_TIMEOUT_MS  2000
 #define ATTACH_CONNECT_S  10
@@ -59,12 +62,32 @@ static int find_gateway(char path[PATH_MAX], struct err *err)
 	return 0;
 }
 
-static void exec_gateway(const char *path, const char *run, const char *state,
-			 const char *log)
+struct start {
+	char path[PATH_MAX];
+	char run[PATH_MAX];
+	char config[PATH_MAX]; /* "": the default, if it is there */
+	char state[PATH_MAX];  /* "": the one that config names */
+	char log[PATH_MAX + 16];
+};
+
+static void exec_gateway(const struct start *start)
 {
-	int out = open(log, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600);
+	const char *words[9] = {"sallyport-gateway", "--exit-when-idle",
+				"--run", start->run};
+	int out = open(start->log, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW,
+		       0600);
 	int null = open("/dev/null", O_RDWR);
+	size_t count = 4;
 	int done;
+
+	if (start->config[0]) {
+		words[count++] = "--config";
+		words[count++] = start->config;
+	}
+	if (start->state[0]) {
+		words[count++] = "--state";
+		words[count++] = start->state;
+	}
 
 	/* Its own session: a Ctrl-C here is for the command inside. */
 	if (out < 0 || null < 0 || setsid() < 0)
@@ -72,8 +95,7 @@ static void exec_gateway(const char *path, const char *run, const char *state,
 	done = dup2(null, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 ||
 	       dup2(out, STDERR_FILENO) < 0 || close_range(3, ~0U, 0) < 0;
 	if (!done)
-		(void)execl(path, "sallyport-gateway", "--run", run, "--state",
-			    state, "--exit-when-idle", (char *)NULL);
+		(void)execv(start->path, (char *const *)(uintptr_t)words);
 	_exit(127);
 }
 
@@ -91,40 +113,63 @@ static int make_run_dir(const char *run, struct err *err)
 	return 0;
 }
 
-static int start_gateway(struct err *err)
+/* A file that was named for the gateway before says where its state is, unless
+ * this environment does. */
+static bool names_state(const char *config)
 {
-	char path[PATH_MAX], run[PATH_MAX], state[PATH_MAX], log[PATH_MAX + 16];
+	return config[0] && strcmp(config, CONFIG_DEFAULT) != 0 &&
+	       !getenv("SALLYPORT_STATE");
+}
+
+/* Its pid, or -1. */
+static pid_t start_gateway(struct err *err)
+{
+	struct start start;
 	pid_t child;
 
-	if (find_gateway(path, err) < 0)
+	if (find_gateway(start.path, err) < 0)
 		return -1;
-	if (session_run_dir(run, sizeof(run)) < 0 ||
-	    session_state_dir(state, sizeof(state)) < 0)
+	if (session_run_dir(start.run, sizeof(start.run)) < 0 ||
+	    session_state_dir(start.state, sizeof(start.state)) < 0)
 		return err_set(err, ERR_TOO_LARGE, "a path is too long");
-	if (make_run_dir(run, err) < 0)
+	if (make_run_dir(start.run, err) < 0 ||
+	    run_config_find(start.run, start.config, err) < 0)
 		return -1;
-	(void)snprintf(log, sizeof(log), "%s/gateway.log", run);
+	if (names_state(start.config))
+		start.state[0] = '\0';
+	(void)snprintf(start.log, sizeof(start.log), "%s/gateway.log",
+		       start.run);
 	child = fork();
 	if (child < 0)
 		return err_system(err, "start the gateway");
 	if (child == 0)
-		exec_gateway(path, run, state, log);
-	return 0;
+		exec_gateway(&start);
+	return child;
 }
 
 int gateway_open(struct client *client, struct err *err)
 {
 	const struct timespec wait = {.tv_nsec = POLL_MS * 1000000};
-	uint64_t until = clock_monotonic_ms() + GATEWAY_START_MS;
+	uint64_t until =
+		clock_monotonic_ms() + GATEWAY_STOP_MAX_MS + GATEWAY_START_MS;
+	pid_t child;
 
 	if (client_open(client, err) == 0)
 		return 0;
-	if (err->code != ERR_CLOSED || start_gateway(err) < 0)
+	if (err->code != ERR_CLOSED)
+		return -1;
+	child = start_gateway(err);
+	if (child < 0)
 		return -1;
 	while (clock_monotonic_ms() < until) {
 		(void)nanosleep(&wait, NULL);
 		if (client_open(client, err) == 0)
 			return 0;
+		/* Somebody else's may have been there first. */
+		if (child > 0 && waitpid(child, NULL, WNOHANG) == child) {
+			until = clock_monotonic_ms() + OTHER_START_MS;
+			child = 0;
+		}
 	}
 	return err_set(err, ERR_CLOSED,
 		       "the gateway that was started does not answer: see "

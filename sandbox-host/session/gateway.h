@@ -13,6 +13,7 @@
 #include "sandbox-host/sandbox.h"
 #include "sandbox-host/session/client.h"
 
+/* Beyond the time in which one that was there stops. */
 #define GATEWAY_START_MS 10000
 
 /* Where a program of ours that is not on PATH stands: ../libexec/sallyport,
@@ -21,7 +22,8 @@ int gateway_find_program(const char *name, char path[PATH_MAX],
 			 struct err *err);
 
 /* Connect to the gateway; when none runs, start one that ends two seconds
- * after its last session. 0, or -1. */
+ * after its last session, with the configuration of the one that ran there
+ * before (gateway/flow/run_config.h). 0, or -1. */
 int gateway_open(struct client *client, struct err *err);
 
 /* What a session is created from. */
