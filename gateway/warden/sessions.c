@@ -283,6 +283,21 @@ static bool has_room_for(const struct warden *warden, uid_t owner)
 	return own < (warden->config.sessions_max + 1) / 2;
 }
 
+/* A lease is one session's: one that is made anew has that of the one before,
+ * which must not be there any more. */
+static bool is_known(const struct warden *warden,
+		     const struct session_package *created)
+{
+	const struct warden_session *session;
+
+	DL_FOREACH(warden->sessions, session)
+	if (bytes_equal(session->package->session.id, created->id) ||
+	    bytes_equal(session->package->session.lease_hash,
+			created->lease_hash))
+		return true;
+	return false;
+}
+
 static bool lives_too_long(const struct session_package *of,
 			   uint64_t expires_ms)
 {
@@ -309,9 +324,11 @@ int warden_session_create(struct warden *warden, int package_fd,
 			err, ERR_TOO_LARGE,
 			"create session: half of the limit is one user's");
 	}
-	if (warden_session_find(warden, package->session.id)) {
+	if (is_known(warden, &package->session)) {
 		package_free(package);
-		return err_set(err, ERR_INVALID, "create session: id in use");
+		return err_set(err, ERR_TOO_LARGE,
+			       "create session: one of that id or lease is "
+			       "still there");
 	}
 	package_fd = fcntl(package_fd, F_DUPFD_CLOEXEC, 0);
 	session = package_fd < 0 ? NULL

@@ -153,6 +153,30 @@ def test_a_policy_that_was_narrowed_is_still_that_afterwards(gateway, make):
     assert box.curl() == "403"
 
 
+def made_again(gateway, session, policy, **more):
+    body = {"policy": json.dumps(policy, indent=1), "hold": True,
+            "again": session["id"], "lease": session["lease"], **more}
+    return json.loads(gateway.call("POST", "/v1/sessions", json.dumps(body)))
+
+
+def test_one_that_is_there_is_not_made_a_second_time(gateway, policies):
+    policy = policies.make()
+    made = gateway.create(policy)
+    wait_until(lambda: gateway.audit(session=made["id"], kind="admin"))
+
+    def is_refused():
+        with pytest.raises(ApiError, match="still there") as caught:
+            made_again(gateway, made, policy)
+        return caught.value.status == 429
+    assert is_refused()
+    crash(gateway)
+    gateway.start()
+    second = made_again(gateway, made, policy, hold=False)
+    assert is_refused()
+    gateway.end(second["id"], "ended")
+    assert made_again(gateway, made, policy)["lease"] == made["lease"]
+
+
 def test_the_record_decides_what_is_made_anew(gateway, policies):
     policy, other = policies.make(), policies.make(name="other")
     made = gateway.create(policy)
@@ -173,13 +197,11 @@ def test_the_record_decides_what_is_made_anew(gateway, policies):
     gateway.start()
 
     def again(session, text=policy, **more):
-        body = {"policy": json.dumps(text, indent=1), "hold": True,
-                "again": session["id"], "lease": session["lease"], **more}
         try:
-            got = gateway.call("POST", "/v1/sessions", json.dumps(body))
+            got = made_again(gateway, session, text, **more)
         except ApiError as error:
             return error.status
-        return json.loads(got)["lease"] == session["lease"]
+        return got["lease"] == session["lease"]
     assert again(made) is True
     assert again(revoked) == 403
     assert again(changed) == 409

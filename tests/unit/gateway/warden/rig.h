@@ -45,13 +45,13 @@ static inline struct process *rig_start(enum role role)
 	return process_of(child);
 }
 
-/* A session of that id, and its edge, which is ready. */
-static struct warden_session *rig_session_named(const char *id,
-						bool has_credential)
+/* What warden_session_create() says of a session of that id and lease. */
+static int rig_create(const char *id, const char *lease_text,
+		      bool has_credential, struct err *err)
 {
 	static const struct scope_binding binding = {
 		.name = BYTES_LITERAL("b"), .secret = BYTES_LITERAL("s")};
-	static const uint8_t lease[DIGEST_LEN] = {1};
+	uint8_t lease[DIGEST_LEN];
 	const struct session_package package = {
 		.id = bytes_str(id),
 		.created_ms = clock_wall_ms(),
@@ -60,13 +60,24 @@ static struct warden_session *rig_session_named(const char *id,
 		.scope = {.bindings = &binding,
 			  .bindings_count = has_credential},
 	};
+	int fd, result;
+
+	digest_sha256(bytes_str(lease_text), bytes_from(NULL, 0), lease);
+	fd = package_seal(&package, err);
+	assert_true(fd >= 0);
+	result = warden_session_create(&rig.warden, fd, err);
+	(void)close(fd);
+	return result;
+}
+
+/* A session of that id, and its edge, which is ready. */
+static struct warden_session *rig_session_named(const char *id,
+						bool has_credential)
+{
 	struct warden_session *session;
 	struct err err;
-	int fd = package_seal(&package, &err);
 
-	assert_true(fd >= 0);
-	assert_int_equal(warden_session_create(&rig.warden, fd, &err), 0);
-	(void)close(fd);
+	assert_int_equal(rig_create(id, id, has_credential, &err), 0);
 	session = warden_session_find(&rig.warden, bytes_str(id));
 	assert_non_null(session);
 	session->edge->is_ready = true;

@@ -190,6 +190,30 @@ static void a_silent_courier_stays_for_a_session_without_one(void **state)
 	rig_release();
 }
 
+/* ---- made anew ---- */
+
+static void
+a_session_whose_lease_is_there_is_not_made_a_second_time(void **state)
+{
+	struct process *edge;
+	struct err err;
+
+	(void)state;
+	rig_init();
+	edge = process_of(rig_session(false)->edge);
+	assert_int_equal(rig_create("s-2", RIG_ID, false, &err), -1);
+	assert_non_null(strstr(err.text, "lease is still there"));
+	assert_int_equal(rig_create("s-2", "another", false, &err), 0);
+	/* It is, once the other has ended. */
+	warden_session_end(warden_session_find(&rig.warden, bytes_str(RIG_ID)),
+			   bytes_str("ended"), NULL);
+	fake_run(rig.warden.loop);
+	rig_answers(edge);
+	fake_run(rig.warden.loop);
+	assert_int_equal(rig_create("s-3", RIG_ID, false, &err), 0);
+	rig_release();
+}
+
 /* ---- renewal ---- */
 
 static void a_session_is_renewed_for_thirty_days_in_all(void **state)
@@ -307,6 +331,8 @@ int main(void)
 			a_silent_courier_is_ended_for_a_session_with_a_credential),
 		cmocka_unit_test(
 			a_silent_courier_stays_for_a_session_without_one),
+		cmocka_unit_test(
+			a_session_whose_lease_is_there_is_not_made_a_second_time),
 		cmocka_unit_test(a_session_is_renewed_for_thirty_days_in_all),
 		cmocka_unit_test(a_stop_goes_on_while_sessions_end),
 	};
