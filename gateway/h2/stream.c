@@ -283,9 +283,21 @@ static void end_chunks(struct h2_stream *stream)
 		(void)io_write(stream->io, buf_view(&out));
 }
 
+/* curl 7.88 does not look whether its own end closed a stream that was
+ * answered already, until a frame comes: so one does. */
+static void wake_client(struct h2_stream *stream)
+{
+	nghttp2_session *ng = stream->session->ng;
+
+	if (stream->session->is_server &&
+	    nghttp2_session_get_stream_local_close(ng, stream->id) == 1)
+		(void)nghttp2_submit_ping(ng, NGHTTP2_FLAG_NONE, NULL);
+}
+
 void h2_stream_take_end(struct h2_stream *stream)
 {
 	stream->in_ended = true;
+	wake_client(stream);
 	if (stream->io && stream->in_began &&
 	    stream->in_framing == FRAMING_CHUNKED)
 		end_chunks(stream);

@@ -5,7 +5,9 @@ import contextlib
 import socket
 import ssl
 import struct
+import subprocess
 import threading
+import time
 
 import hpack
 import pytest
@@ -191,6 +193,11 @@ def ask(session, server, path, body="x"):
     return answer
 
 
+def check_answer(answer):
+    assert (answer.exit, answer.status, answer.body) == (0, 200, b"well"), \
+        vars(answer)
+
+
 def check_request(server, path):
     """Of ours there is one request, whose fields are never indexed; it says
     so before it names one."""
@@ -210,8 +217,28 @@ def check_request(server, path):
 def test_an_upstream_that_behaves_is_served(session, server):
     """The twin of all others."""
     answer = ask(session, server, "well")
-    assert answer.status == 200 and answer.body == b"well", vars(answer)
+    check_answer(answer)
     check_request(server, "well")
+
+
+def test_a_request_that_ends_after_its_answer_is_whole(session, server):
+    """curl 7.88 then reads on only if something comes."""
+    body = session.dir / "early"
+    with subprocess.Popen(
+            ["curl", "-sSN", "-x", session.proxy, "--cacert", session.ca,
+             "--http2", "--max-time", "30", "-o", body, "-X", "POST", "-T",
+             "-", "-H", "TE: trailers", "-H",
+             "Content-Type: application/grpc",
+             f"https://{HOST}:{server.port}/well"],
+            stdin=subprocess.PIPE, stderr=subprocess.PIPE) as curl:
+        session.row("request", path="/well")
+        # It reads something each time that it could send.
+        for _ in range(20):
+            curl.stdin.write(b"x")
+            curl.stdin.flush()
+            time.sleep(0.02)
+        _, error = curl.communicate()
+    assert (curl.returncode, body.read_bytes()) == (0, b"well"), error
 
 
 def test_a_body_goes_as_fast_as_upstream_allows(make, server):
@@ -237,7 +264,7 @@ def test_an_attack_is_a_502(session, server, attack):
                                          "response_malformed")
     check_request(server, attack)
     # What is left over is nobody's: the next request goes as ever.
-    assert ask(session, server, "well").status == 200
+    check_answer(ask(session, server, "well"))
 
 
 def test_what_begins_well_and_breaks_is_cut(session, server):
@@ -247,4 +274,4 @@ def test_what_begins_well_and_breaks_is_cut(session, server):
     for attack, answer in answers.items():
         assert answer.exit != 0 or answer.status == 502, (attack, answer.head)
         check_request(server, attack)
-    assert ask(session, server, "well").status == 200
+    check_answer(ask(session, server, "well"))
