@@ -21,4 +21,10 @@ foreach(type IN ITEMS RELEASE RELWITHDEBINFO MINSIZEREL)
 	string(REPLACE "-DNDEBUG" "" CMAKE_C_FLAGS_${type}
 		"${CMAKE_C_FLAGS_${type}}")
 endforeach()
-set(CMAKE_C_FLAGS_RELEASE "-O2 -g1")
+# What a program does not use is neither in it nor, as a library, loaded by it:
+# of the linkers only lld asks --as-needed of what --gc-sections left.
+set(CMAKE_C_FLAGS_RELEASE "-O2 -g1 -ffunction-sections -fdata-sections")
+set(CMAKE_EXE_LINKER_FLAGS_RELEASE "-fuse-ld=lld -Wl,--gc-sections")
+if(CMAKE_BUILD_TYPE STREQUAL Release)
+	find_program(LLD ld.lld REQUIRED)
+endif()

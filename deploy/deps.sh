@@ -11,7 +11,7 @@
 set -euo pipefail
 
 build_packages() {
-	echo build-essential cmake ninja-build pkg-config ca-certificates \
+	echo build-essential lld cmake ninja-build pkg-config ca-certificates \
 		libssl-dev libevent-dev libc-ares-dev libgit2-dev \
 		libsqlite3-dev libfyaml-dev libjansson-dev libseccomp-dev \
 		libcap-ng-dev libnftnl-dev libmnl-dev zlib1g-dev \

@@ -80,7 +80,7 @@ static void wait_for_go(int go)
 		_exit(SANDBOX_EXIT_FAILED);
 }
 
-_Noreturn void command_run(const struct init *init, int master, int go)
+_Noreturn void command_exec(const struct init *init, int master, int go)
 {
 	const char *const *argv = init->spec->argv;
 	struct err err = {0};

@@ -175,7 +175,7 @@ static int start_command(const struct init *init, int master,
 		return err_system(err, "init: fork");
 	if (command->pid == 0) {
 		(void)close(ends[1]);
-		command_run(init, master, ends[0]);
+		command_exec(init, master, ends[0]);
 	}
 	(void)close(ends[0]);
 	return 0;

@@ -45,7 +45,7 @@ _Noreturn void init_run(const struct init *init);
  * master: the pty's, or -1. go: a pipe; it execs when INIT_GO comes out of
  * it. Does not return. */
 #define INIT_GO "go"
-_Noreturn void command_run(const struct init *init, int master, int go);
+_Noreturn void command_exec(const struct init *init, int master, int go);
 
 /* The life of init in a sandbox that serves, once it is built and said so.
  * children: a signalfd. score: its own oom_score_adj, or -1. Does not return.
