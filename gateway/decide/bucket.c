@@ -1,7 +1,5 @@
 #include "gateway/decide/bucket.h"
 
-#include <stdbool.h>
-
 /* Tokens times milliseconds: two 64-bit numbers multiplied. */
 __extension__ typedef unsigned __int128 product;
 
@@ -49,6 +47,27 @@ uint64_t bucket_left(struct bucket *bucket, uint64_t now_ms)
 		return UINT64_MAX;
 	refill(bucket, now_ms);
 	return bucket->level;
+}
+
+void bucket_follow(struct bucket *bucket, const struct bucket *before)
+{
+	struct bucket left = *before;
+
+	if (!has_limit(bucket) || !has_limit(before))
+		return;
+	refill(&left, bucket->at_ms);
+	if (left.quota.count == bucket->quota.count &&
+	    left.quota.period_ms == bucket->quota.period_ms)
+		*bucket = left;
+	else
+		bucket->level = (uint64_t)((product)bucket->quota.count *
+					   left.level / left.quota.count);
+}
+
+bool bucket_is_full(struct bucket *bucket, uint64_t now_ms)
+{
+	return !has_limit(bucket) ||
+	       bucket_left(bucket, now_ms) == bucket->quota.count;
 }
 
 void bucket_take(struct bucket *bucket, uint64_t now_ms, uint64_t tokens)

@@ -22,6 +22,13 @@ struct bucket {
 void bucket_init(struct bucket *bucket, struct policy_quota quota,
 		 uint64_t now_ms);
 
+/* As large a part of a full bucket is left as of before, at its time. One of
+ * them without a limit: all of it. */
+void bucket_follow(struct bucket *bucket, const struct bucket *before);
+
+/* Is all of it there? Also of one without a limit. */
+bool bucket_is_full(struct bucket *bucket, uint64_t now_ms);
+
 /* Tokens that are left; UINT64_MAX when there is no limit. */
 uint64_t bucket_left(struct bucket *bucket, uint64_t now_ms);
 

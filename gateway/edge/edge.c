@@ -163,7 +163,7 @@ static int begin_session(struct edge *edge, const struct session_package *of,
 	log_open("edge", edge->session_id);
 	edge->expires_ms = of->expires_ms;
 	memcpy(edge->lease_hash, of->lease_hash.data, DIGEST_LEN);
-	edge->law = law_new(of, io_loop_now_ms(edge->keeper->loop), err);
+	edge->law = law_new(of, NULL, io_loop_now_ms(edge->keeper->loop), err);
 	if (!edge->law)
 		return -1;
 	if (denials_init(&edge->denials, edge->keeper->loop, write_record,
@@ -212,8 +212,8 @@ static int on_session_change(struct keeper *keeper, struct session *session,
 
 	if (!edge->law || strcmp(edge->session_id, session->id) != 0)
 		return err_set(err, ERR_INVALID, "it is not this edge's");
-	law = law_new(&session->package->session, io_loop_now_ms(keeper->loop),
-		      err);
+	law = law_new(&session->package->session, edge->law,
+		      io_loop_now_ms(keeper->loop), err);
 	if (!law)
 		return -1;
 	edge->expires_ms = session->package->session.expires_ms;

@@ -32,8 +32,8 @@ static int compile(struct law *law, const struct session_package *of,
 	return scope_from_policy(law->policy, &law->arena, &law->scope, err);
 }
 
-struct law *law_new(const struct session_package *of, uint64_t now_ms,
-		    struct err *err)
+struct law *law_new(const struct session_package *of, struct law *before,
+		    uint64_t now_ms, struct err *err)
 {
 	struct law *law = calloc(1, sizeof(*law));
 
@@ -47,7 +47,12 @@ struct law *law_new(const struct session_package *of, uint64_t now_ms,
 		law_drop(law);
 		return NULL;
 	}
-	rates_init(&law->rates, law->policy, now_ms);
+	if (rates_init(&law->rates, law->policy, before ? &before->rates : NULL,
+		       now_ms) < 0) {
+		(void)err_set(err, ERR_TOO_LARGE, "rates: no memory");
+		law_drop(law);
+		return NULL;
+	}
 	return law;
 }
 

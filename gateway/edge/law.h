@@ -20,9 +20,10 @@ struct law {
 	struct scope scope; /* as the keepers have it */
 };
 
-/* The law of a package, with one user. NULL with *err. */
-struct law *law_new(const struct session_package *of, uint64_t now_ms,
-		    struct err *err);
+/* The law of a package, with one user, that comes after before (or NULL): what
+ * was used of its rates is used. NULL with *err. */
+struct law *law_new(const struct session_package *of, struct law *before,
+		    uint64_t now_ms, struct err *err);
 struct law *law_use(struct law *law);
 /* The law may be NULL. */
 void law_drop(struct law *law);

@@ -1,88 +1,16 @@
-/* What found no room has no hh.tbl then. */
-#define HASH_NONFATAL_OOM 1
-
 #include "gateway/edge/rate.h"
-
-#include <stdlib.h>
-#include <uthash.h>
 
 #include "common/cleanup.h"
 #include "gateway/decide/name_check.h"
 #include "gateway/edge/conn.h"
 
-/* uthash's hash function falls through its cases and says so to gcc only. */
-#pragma GCC diagnostic ignored "-Wimplicit-fallthrough"
-
 /* What the other processes bound they bound by the second. */
 #define RETRY_AFTER_DEFAULT_S 1
-#define MINUTE_MS	      60000
-
-/* The cases of uthash's function fall through on purpose. */
-#pragma GCC diagnostic ignored "-Wimplicit-fallthrough"
-
-/* Of one rule, of this policy or of the guardrail: they outlive it. */
-struct rate_rule {
-	const struct policy_rule *rule;
-	struct rate_buckets buckets;
-	UT_hash_handle hh;
-};
-
-/* ---- of a session ---- */
-
-static void buckets_init(struct rate_buckets *buckets,
-			 const struct policy_rate *rate, uint64_t now_ms)
-{
-	bucket_init(&buckets->requests, rate->requests, now_ms);
-	bucket_init(&buckets->upload, rate->upload, now_ms);
-	bucket_init(&buckets->download, rate->download, now_ms);
-}
-
-void rates_init(struct rates *rates, const struct policy *policy,
-		uint64_t now_ms)
-{
-	buckets_init(&rates->session, &policy->rate, now_ms);
-	bucket_init(&rates->mints,
-		    (struct policy_quota){policy->network_limits.minted_names,
-					  MINUTE_MS},
-		    now_ms);
-}
-
-void rates_release(struct rates *rates)
-{
-	struct rate_rule *rule, *next;
-
-	HASH_ITER (hh, rates->rules, rule, next) {
-		HASH_DEL(rates->rules, rule);
-		free(rule);
-	}
-}
 
 static bool has_rate(const struct policy_rate *rate)
 {
 	return rate->requests.count || rate->upload.count ||
 	       rate->download.count;
-}
-
-/* The buckets of a rule that has a rate; NULL when memory is out. */
-static struct rate_buckets *
-buckets_of(struct rates *rates, const struct policy_rule *rule, uint64_t now_ms)
-{
-	struct rate_rule *known;
-
-	HASH_FIND_PTR(rates->rules, &rule, known);
-	if (known)
-		return &known->buckets;
-	known = calloc(1, sizeof(*known));
-	if (!known)
-		return NULL;
-	known->rule = rule;
-	buckets_init(&known->buckets, &rule->rate, now_ms);
-	HASH_ADD_PTR(rates->rules, rule, known);
-	if (!known->hh.tbl) {
-		free(known);
-		return NULL;
-	}
-	return &known->buckets;
 }
 
 /* ---- of a request ---- */
@@ -122,13 +50,14 @@ static int find_sets(struct conn *conn, struct rate_charge *charge)
 	struct rates *rates = &conn->law->rates;
 
 	*charge = (struct rate_charge){
-		.is_open = true, .sets = {&rates->session}, .count = 1};
+		.is_open = true, .sets = {rates->session}, .count = 1};
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
 		struct rate_buckets *set;
 
 		if (!rules[i] || !has_rate(&rules[i]->rate))
 			continue;
-		set = buckets_of(rates, rules[i], now_of(conn));
+		set = rates_of_rule(rates, conn->law->policy, rules[i],
+				    now_of(conn));
 		if (!set) {
 			conn_refuse(conn, CONSTRAINT_internal, "memory is out");
 			return -1;

@@ -7,21 +7,9 @@
 #ifndef GATEWAY_EDGE_RATE_H
 #define GATEWAY_EDGE_RATE_H
 
-#include "gateway/decide/bucket.h"
-#include "policies/policy.h"
+#include "gateway/edge/rates.h"
 
 struct conn;
-
-struct rate_buckets {
-	struct bucket requests, upload, download;
-};
-
-/* Of an edge. */
-struct rates {
-	struct rate_buckets session;
-	struct rate_rule *rules; /* by rule, made when one is first met */
-	struct bucket mints;	 /* new names a minute that get a certificate */
-};
 
 /* The session's, the rule's, the guardrail's rule's. */
 #define RATE_SETS_MAX 3
@@ -35,12 +23,6 @@ struct rate_charge {
 	/* After a refusal: when it would pass; 0: not known, BUCKET_NEVER. */
 	uint64_t retry_ms;
 };
-
-/* Full buckets for a session's policy. */
-void rates_init(struct rates *rates, const struct policy *policy,
-		uint64_t now_ms);
-
-void rates_release(struct rates *rates);
 
 /* A request or tunnel that conn->verdict allows is about to leave, with a
  * body of upload bytes (0: none, or not known). 0, or -1 with nothing taken:

@@ -1,4 +1,5 @@
 """How much a session, or a rule, may do in a time."""
+import json
 import os
 
 import pytest
@@ -96,3 +97,46 @@ def test_git_counts_as_well(rated, repo):
     assert repo.tip("agent/1") != work.out("rev-parse", "HEAD")
     wait_until(lambda: any(row.get("constraint") == "limit_rate"
                            for row in session.audit()))
+
+
+def change(session, policy):
+    session.gateway.call("PUT", f"/v1/sessions/{session.id}/policy",
+                         json.dumps({"policy": json.dumps(policy, indent=1)}))
+
+
+@pytest.mark.parametrize("used", [3, 0], ids=["used up", "not used"])
+@pytest.mark.parametrize("where", ["rate", "of_rule"])
+def test_a_change_of_the_policy_is_no_new_budget(make_session, policies,
+                                                 origin, where, used):
+    """Nor are two, one of which takes the rule away."""
+    rate = {"rate": {"requests": "3/1h"}}
+    of_rule = rate if where == "of_rule" else {}
+    policy = policies.make([policies.rule("good.example", name="counted",
+                                          paths=["/**"], **of_rule)])
+    other = policies.make([policies.rule("plain.example")])
+    if where == "rate":
+        policy["network"].update(rate)
+        other["network"].update(rate)
+    session = make_session(policy)
+    for _ in range(used):
+        assert session.curl(origin.url("/echo")).status == 200
+    change(session, policy | {"name": "next"})
+    change(session, other)
+    change(session, policy)
+    for _ in range(3 - used):
+        assert session.curl(origin.url("/echo")).status == 200
+    limited(session.curl(origin.url("/echo")))
+
+
+def test_a_larger_budget_is_as_empty_as_the_one_before(make_session, policies,
+                                                       origin):
+    def of(count):
+        return policies.make([policies.rule(
+            "good.example", name="counted", paths=["/**"],
+            rate={"requests": f"{count}/1h"})])
+    session = make_session(of(2))
+    assert session.curl(origin.url("/echo")).status == 200
+    change(session, of(4))
+    for _ in range(2):
+        assert session.curl(origin.url("/echo")).status == 200
+    limited(session.curl(origin.url("/echo")))

@@ -141,6 +141,64 @@ static void bucket_does_not_run_backwards(void **state)
 	assert_int_equal(bucket_left(&bucket, START + 500), 5);
 }
 
+static void bucket_follows_another_with_the_part_that_was_left(void **state)
+{
+	static const struct {
+		struct policy_quota before;
+		uint64_t taken, after_ms;
+		struct policy_quota quota;
+		uint64_t left;
+	} rows[] = {
+		{{10, 1000}, 4, 0, {10, 1000}, 6},
+		{{10, 1000}, 4, 0, {100, 1000}, 60},
+		{{10, 1000}, 10, 0, {100, 1000}, 0},
+		{{10, 1000}, 1, 0, {3, 1000}, 2},
+		{{10, 1000}, 10, 500, {100, 5000}, 50},
+		{{10, 1000}, 10, 5000, {100, 5000}, 100},
+		{{UINT64_MAX, 1000}, UINT64_MAX / 2 + 1, 0, {100, 1000}, 49},
+		/* One of them has no limit. */
+		{{0, 0}, 5, 0, {10, 1000}, 10},
+		{{10, 1000}, 10, 0, {0, 0}, UINT64_MAX},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		uint64_t now = START + rows[i].after_ms;
+		struct bucket before, bucket;
+
+		bucket_init(&before, rows[i].before, START);
+		bucket_take(&before, START, rows[i].taken);
+		bucket_init(&bucket, rows[i].quota, now);
+		bucket_follow(&bucket, &before);
+		assert_true(bucket_left(&bucket, now) == rows[i].left);
+	}
+}
+
+static void bucket_keeps_parts_of_a_token_for_the_same_quota(void **state)
+{
+	struct bucket before = made(10, 1000), bucket;
+
+	(void)state;
+	bucket_take(&before, START, 10);
+	assert_int_equal(bucket_left(&before, START + 50), 0);
+	bucket_init(&bucket, before.quota, START + 50);
+	bucket_follow(&bucket, &before);
+	assert_int_equal(bucket_left(&bucket, START + 100), 1);
+}
+
+static void bucket_says_whether_it_is_full(void **state)
+{
+	struct bucket bucket = made(10, 1000), free = made(0, 0);
+
+	(void)state;
+	assert_true(bucket_is_full(&bucket, START));
+	bucket_take(&bucket, START, 1);
+	assert_false(bucket_is_full(&bucket, START + 99));
+	assert_true(bucket_is_full(&bucket, START + 100));
+	bucket_take(&free, START, 1);
+	assert_true(bucket_is_full(&free, START));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -154,6 +212,11 @@ int main(void)
 		cmocka_unit_test(bucket_never_passes_more_than_it_holds),
 		cmocka_unit_test(bucket_takes_what_is_left_when_more_is_asked),
 		cmocka_unit_test(bucket_does_not_run_backwards),
+		cmocka_unit_test(
+			bucket_follows_another_with_the_part_that_was_left),
+		cmocka_unit_test(
+			bucket_keeps_parts_of_a_token_for_the_same_quota),
+		cmocka_unit_test(bucket_says_whether_it_is_full),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
