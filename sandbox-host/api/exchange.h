@@ -164,10 +164,10 @@ void exchange_break(struct exchange *exchange);
  * (which sends first what is queued) ours. No timeout of ours holds any more
  * but for a client that does not read. 0, or -1: the client is gone. */
 int exchange_upgrade(struct exchange *exchange);
-/* exchange_upgrade() to a WebSocket (RFC 6455 4.2.2): checks the request,
- * answers 400 where it is none (and returns -1), adds Sec-WebSocket-Accept.
- * protocol: the subprotocol that was chosen, or NULL. */
-int exchange_websocket(struct exchange *exchange, const char *protocol);
+/* Does the request open a WebSocket (RFC 6455 4.2.2)? *accept is what
+ * Sec-WebSocket-Accept must say before exchange_upgrade() then, in the arena.
+ * False: the request is answered. */
+bool exchange_websocket(struct exchange *exchange, struct bytes *accept);
 
 /* ---- the daemon ---- */
 

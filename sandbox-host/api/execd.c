@@ -16,8 +16,6 @@ static void on_sweep(void *owner)
 	struct execd *execd = owner;
 	uint64_t now = clock_monotonic_ms();
 
-	pty_sweep(execd, now);
-	kernel_sweep(execd, now);
 	isolated_sweep(execd, now);
 	io_timer_set(execd->sweep, EXECD_SWEEP_MS);
 }

@@ -9,13 +9,14 @@
  *	background -> one that its sandbox keeps
  *	command	 -> /command
  *	session	 -> a bash that keeps its state; shell: /session
+ *	resident -> programs that their sandbox keeps; guest: who holds one
  *	pty	 -> /pty: a terminal over a WebSocket
  *	code	 -> /code: Python that keeps its variables
  *	isolated -> /v1/isolated: sandboxes beside one, in its workspace
  *
- * A foreground command dies with its client. What runs in the background, and
- * what a session keeps, is the sandbox's; everything else dies with this
- * process, as its channels do.
+ * A foreground command dies with its client. What runs in the background,
+ * terminals, contexts and what a session keeps are the sandbox's; everything
+ * else dies with this process, as its channels do.
  */
 #ifndef SANDBOX_HOST_API_EXECD_H
 #define SANDBOX_HOST_API_EXECD_H
@@ -32,18 +33,12 @@
 #define EXECD_TIMEOUT_MAX (31536000ull * 1000) /* ms: a year */
 
 struct isolated;
-struct kernel;
-struct pty;
 
 /* What is kept between requests; it ends with the process. */
 struct execd {
 	struct api *api;
 	struct table *commands;
 	uint64_t began_ms; /* wall clock */
-	struct pty *ptys;
-	size_t pty_count;
-	struct kernel *kernels;
-	size_t kernel_count;
 	struct isolated *isolated;
 	uint64_t reach_changes; /* of what sandboxes may reach, ever */
 	struct io_timer *sweep;
@@ -166,8 +161,6 @@ void command_reply(struct exchange *exchange,
 /* ---- the areas (their routes: areas.h) ---- */
 
 /* End those that nobody used for long; now is monotonic. */
-void pty_sweep(struct execd *execd, uint64_t now_ms);
-void kernel_sweep(struct execd *execd, uint64_t now_ms);
 void isolated_sweep(struct execd *execd, uint64_t now_ms);
 
 #endif

@@ -1,101 +1,27 @@
 #include "sandbox-host/api/execd_code.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <utlist.h>
+#include <signal.h>
 
-#include "common/cleanup.h"
-#include "common/clock.h"
-#include "common/digest.h"
-#include "sandbox-host/api/share.h"
-
-/* ---- contexts ---- */
-
-static bool is_of(const struct kernel *kernel, const struct exchange *exchange)
+json_t *context_json(struct bytes id)
 {
-	return bytes_is(exchange->sandbox, kernel->sandbox);
+	return json_pack("{s:s%,s:s}", "id", (const char *)id.data, id.len,
+			 "language", "python");
 }
 
-/* NULL: answered. */
-static struct kernel *find(struct exchange *exchange, struct bytes id)
+/* An id that can be none is as unknown as any. */
+static struct resident_ref ref_of(struct bytes id)
 {
-	struct execd *execd = execd_of(exchange);
-	struct kernel *kernel;
-
-	if (!execd)
-		return NULL;
-	DL_FOREACH(execd->kernels, kernel)
-	if (is_of(kernel, exchange) && bytes_is(id, kernel->id))
-		return kernel;
-	execd_fail_missing(exchange, "context");
-	return NULL;
+	return (struct resident_ref){RESIDENT_CONTEXT,
+				     bytes_slice(id, 0, RESIDENT_ID_MAX)};
 }
 
-void kernel_sweep(struct execd *execd, uint64_t now_ms)
+/* A language that there is not has no contexts. */
+static bool asks_for_python(struct exchange *exchange)
 {
-	struct kernel *kernel, *next;
+	struct bytes language = {0};
 
-	DL_FOREACH_SAFE(execd->kernels, kernel, next)
-	if (!kernel->cell && !kernel->is_busy &&
-	    kernel->used_ms + KERNEL_IDLE_MS <= now_ms)
-		kernel_free(kernel);
-}
-
-static bool has_room(struct exchange *exchange, const struct execd *execd)
-{
-	const struct kernel *kernel;
-	size_t count = 0;
-
-	DL_FOREACH(execd->kernels, kernel)
-	count += is_of(kernel, exchange);
-	if (share_allows(count, KERNELS_SANDBOX_MAX, execd->kernel_count,
-			 KERNELS_MAX))
-		return true;
-	exchange_fail(exchange, 429, "RUNTIME_ERROR",
-		      "a sandbox may have %d contexts, and no more "
-		      "than are left for all others, of %d",
-		      KERNELS_SANDBOX_MAX, KERNELS_MAX);
-	return false;
-}
-
-/* A new one; NULL: answered. */
-static struct kernel *add(struct exchange *exchange, bool is_default)
-{
-	struct execd *execd = execd_of(exchange);
-	struct kernel *kernel;
-	char random[27];
-
-	if (!execd || !has_room(exchange, execd))
-		return NULL;
-	kernel = calloc(1, sizeof(*kernel));
-	if (!kernel) {
-		exchange_fail_memory(exchange);
-		return NULL;
-	}
-	random_id(random);
-	kernel->execd = execd;
-	kernel->is_default = is_default;
-	kernel->used_ms = clock_monotonic_ms();
-	buf_init(&kernel->lines, KERNEL_EVENT_MAX);
-	(void)snprintf(kernel->id, sizeof(kernel->id), "py-%s", random);
-	(void)snprintf(kernel->sandbox, sizeof(kernel->sandbox), "%.*s",
-		       BYTES_ARGS(exchange->sandbox));
-	DL_APPEND(execd->kernels, kernel);
-	execd->kernel_count++;
-	return kernel;
-}
-
-static struct kernel *default_of(struct exchange *exchange)
-{
-	struct execd *execd = execd_of(exchange);
-	struct kernel *kernel;
-
-	if (!execd)
-		return NULL;
-	DL_FOREACH(execd->kernels, kernel)
-	if (is_of(kernel, exchange) && kernel->is_default)
-		return kernel;
-	return add(exchange, true);
+	(void)exchange_query(exchange, "language", &language);
+	return language.len == 0 || bytes_is(language, "python");
 }
 
 /* False: answered. */
@@ -112,8 +38,8 @@ static bool check_language(struct exchange *exchange, struct bytes language)
 
 static void post_context(struct exchange *exchange)
 {
+	static const struct cell_wish wish = {.is_default = false};
 	struct bytes language = {0};
-	struct kernel *kernel;
 	json_t *body;
 	bool is_good;
 
@@ -122,9 +48,8 @@ static void post_context(struct exchange *exchange)
 	is_good = execd_text(exchange, body, "language", false, &language) &&
 		  check_language(exchange, language);
 	json_decref(body);
-	kernel = is_good ? add(exchange, false) : NULL;
-	if (kernel)
-		cell_begin(exchange, kernel, (struct bytes){0});
+	if (is_good)
+		cell_begin(exchange, &wish);
 }
 
 static bool take_code(struct exchange *exchange, const json_t *body,
@@ -157,28 +82,38 @@ static bool take_code(struct exchange *exchange, const json_t *body,
 
 static void post_code(struct exchange *exchange)
 {
-	struct bytes code = {0}, id = {0};
-	struct kernel *kernel;
+	struct cell_wish wish = {0};
 	json_t *body;
 	bool is_good;
 
 	if (!execd_body(exchange, true, &body))
 		return;
-	is_good = take_code(exchange, body, &code, &id);
+	is_good = take_code(exchange, body, &wish.code, &wish.id);
 	json_decref(body);
 	if (!is_good)
 		return;
-	kernel = id.len > 0 ? find(exchange, id) : default_of(exchange);
-	if (kernel && (kernel->cell || kernel->is_busy))
-		exchange_fail(exchange, 409, "RUNTIME_ERROR",
-			      "this context runs something already");
-	else if (kernel)
-		cell_begin(exchange, kernel, code);
+	wish.id = ref_of(wish.id).id;
+	wish.is_default = wish.id.len == 0;
+	cell_begin(exchange, &wish);
+}
+
+static void on_done(struct exchange *exchange, const void *message, int *fd)
+{
+	(void)message;
+	(void)fd;
+	exchange_reply_empty(exchange, 200);
 }
 
 static void delete_code(struct exchange *exchange)
 {
-	struct kernel *kernel;
+	struct resident_signal wanted = {RESIDENT_CONTEXT, .number = SIGINT};
+	const struct exchange_question question = {
+		.type = MSG_RESIDENT_SIGNAL,
+		.schema = &resident_signal_schema,
+		.message = &wanted,
+		.fd = -1,
+		.reply_schema = &wire_empty_schema,
+	};
 	struct bytes id;
 
 	if (!exchange_query(exchange, "id", &id) || id.len == 0) {
@@ -186,78 +121,85 @@ static void delete_code(struct exchange *exchange)
 			      "the query needs id");
 		return;
 	}
-	kernel = find(exchange, id);
-	if (!kernel)
-		return;
-	kernel_interrupt(kernel);
-	exchange_reply_empty(exchange, 200);
+	wanted.id = ref_of(id).id;
+	resident_ask(exchange, RESIDENT_CONTEXT, &question, on_done);
+}
+
+static void on_list(struct exchange *exchange, const void *message, int *fd)
+{
+	const struct resident_list *list = message;
+	json_t *all = json_array();
+
+	(void)fd;
+	for (size_t i = 0; i < list->residents_count; i++)
+		(void)json_array_append_new(
+			all, context_json(list->residents[i].id));
+	exchange_reply_json(exchange, 200, all);
 }
 
 static void get_contexts(struct exchange *exchange)
 {
-	const struct execd *execd = execd_of(exchange);
-	const struct kernel *kernel;
-	struct bytes language = {0};
-	json_t *list;
+	const struct resident_ref all = ref_of((struct bytes){0});
+	const struct exchange_question question = {
+		.type = MSG_RESIDENT_LIST,
+		.schema = &resident_ref_schema,
+		.message = &all,
+		.fd = -1,
+		.reply_schema = &resident_list_schema,
+	};
 
-	if (!execd)
-		return;
-	(void)exchange_query(exchange, "language", &language);
-	list = json_array();
-	DL_FOREACH(execd->kernels, kernel)
-	if (is_of(kernel, exchange) &&
-	    (language.len == 0 || bytes_is(language, "python")))
-		(void)json_array_append_new(list, kernel_json(kernel));
-	exchange_reply_json(exchange, 200, list);
+	if (asks_for_python(exchange))
+		resident_ask(exchange, RESIDENT_CONTEXT, &question, on_list);
+	else
+		exchange_reply_json(exchange, 200, json_array());
 }
 
-static struct kernel *first_of(const struct execd *execd,
-			       const struct exchange *exchange)
+static void drop(struct exchange *exchange, struct bytes id)
 {
-	struct kernel *kernel;
+	const struct resident_ref ref = ref_of(id);
+	const struct exchange_question question = {
+		.type = MSG_RESIDENT_DROP,
+		.schema = &resident_ref_schema,
+		.message = &ref,
+		.fd = -1,
+		.reply_schema = &wire_empty_schema,
+	};
 
-	DL_FOREACH(execd->kernels, kernel)
-	if (is_of(kernel, exchange))
-		return kernel;
-	return NULL;
+	resident_ask(exchange, RESIDENT_CONTEXT, &question, on_done);
 }
 
 static void delete_contexts(struct exchange *exchange)
 {
-	struct execd *execd = execd_of(exchange);
-	struct bytes language = {0};
-	struct kernel *kernel;
+	if (asks_for_python(exchange))
+		drop(exchange, (struct bytes){0});
+	else
+		exchange_reply_empty(exchange, 200);
+}
 
-	if (!execd)
-		return;
-	(void)exchange_query(exchange, "language", &language);
-	/* Who waited for one may ask for something else at once: whatever was
-	 * known of the others may not be so any more. */
-	while (language.len == 0 || bytes_is(language, "python")) {
-		kernel = first_of(execd, exchange);
-		if (!kernel)
-			break;
-		kernel_free(kernel);
-	}
-	exchange_reply_empty(exchange, 200);
+static void on_shown(struct exchange *exchange, const void *message, int *fd)
+{
+	(void)message;
+	(void)fd;
+	exchange_reply_json(exchange, 200, context_json(exchange->pieces[0]));
 }
 
 static void get_context(struct exchange *exchange)
 {
-	const struct kernel *kernel = find(exchange, exchange->pieces[0]);
+	const struct resident_ref ref = ref_of(exchange->pieces[0]);
+	const struct exchange_question question = {
+		.type = MSG_RESIDENT_SHOW,
+		.schema = &resident_ref_schema,
+		.message = &ref,
+		.fd = -1,
+		.reply_schema = &resident_state_schema,
+	};
 
-	if (kernel)
-		exchange_reply_json(exchange, 200, kernel_json(kernel));
+	resident_ask(exchange, RESIDENT_CONTEXT, &question, on_shown);
 }
 
 static void delete_context(struct exchange *exchange)
 {
-	struct kernel *kernel = find(exchange, exchange->pieces[0]);
-
-	if (!kernel)
-		return;
-	kernel_free(kernel);
-	exchange_reply_empty(exchange, 200);
+	drop(exchange, exchange->pieces[0]);
 }
 
 const struct route execd_code_routes[] = {

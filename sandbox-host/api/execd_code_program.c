@@ -1,10 +1,10 @@
 #include "sandbox-host/api/execd_code.h"
 
-/* Cells come as {"code": ...}, one a line; a line without any ends it. What
- * it says: ready | missing, then for each cell any of stdout, stderr, result,
- * and at last done. SIGINT interrupts a cell, and is nothing otherwise.
- * Modules of the workspace are a cell's, never ours. */
-const char kernel_program[] =
+/* Cells come as {"code": ...}, one a line; {"sync": ...} is said again as
+ * synced. What it says: ready | missing, then for each cell any of stdout,
+ * stderr, result, and at last done. SIGINT interrupts a cell, and is nothing
+ * otherwise. Modules of the workspace are a cell's, never ours. */
+const char code_program[] =
 	"import sys\n"
 	"sys.path[:] = [place for place in sys.path if place]\n"
 	"import codecs, json, os, signal, tempfile, threading\n"
@@ -115,10 +115,14 @@ const char kernel_program[] =
 	"shell = Shell.instance(config=config)\n"
 	"say(type='ready')\n"
 	"for line in cells:\n"
+	"    asked = json.loads(line)\n"
+	"    if 'sync' in asked:\n"
+	"        say(type='synced', sync=asked['sync'])\n"
+	"        continue\n"
 	"    shell.failure = None\n"
 	"    try:\n"
 	"        signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-	"        shell.run_cell(json.loads(line)['code'], store_history=True)\n"
+	"        shell.run_cell(asked['code'], store_history=True)\n"
 	"        signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
 	"    except KeyboardInterrupt:\n"
 	"        signal.signal(signal.SIGINT, signal.SIG_IGN)\n"

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "common/cleanup.h"
-#include "common/clock.h"
+#include "gateway/websocket/frames.h"
 #include "sandbox-host/api/execd_pty.h"
 
 #define OUT_MAX	   (512 * 1024) /* frames of one event */
@@ -11,10 +11,10 @@
 /* The client of a terminal; of the exchange, freed in its on_end. */
 struct view {
 	struct exchange *exchange;
-	struct pty *pty; /* NULL: it is not its any more */
+	struct guest *guest; /* NULL: it is not its any more */
+	struct bytes accept;
 	struct websocket_end end;
-	bool has_end, is_open;
-	uint64_t since;
+	bool has_end, is_open, is_pipe, has_asked;
 	struct io_timer *ping;
 	unsigned silent_pings;
 	struct buf out;
@@ -44,7 +44,7 @@ static void send_binary(struct view *view, enum pty_byte kind,
 {
 	auto_type(buf_release) struct buf payload;
 
-	buf_init(&payload, 1 + OFFSET_LEN + PTY_REPLAY_MAX);
+	buf_init(&payload, 1 + OFFSET_LEN + RESIDENT_REPLAY_MAX);
 	if (buf_add_byte(&payload, (uint8_t)kind) == 0 &&
 	    buf_add(&payload, head) == 0 && buf_add(&payload, bytes) == 0)
 		send_frame(view, WEBSOCKET_BINARY, buf_view(&payload));
@@ -70,24 +70,12 @@ static void send_error(struct view *view, const char *code, const char *words)
 
 static void leave(struct view *view)
 {
-	struct pty *pty = view->pty;
-
-	view->pty = NULL;
-	if (!pty || pty->view != view)
-		return;
-	pty->view = NULL;
-	pty->used_ms = clock_monotonic_ms();
-	/* What was held back for it. */
-	pty_pump(pty);
-}
-
-bool view_is_open(const struct view *view)
-{
-	return view->is_open;
+	guest_free(view->guest);
+	view->guest = NULL;
 }
 
 /* The view must not be touched afterwards. */
-void view_close(struct view *view, uint16_t code, const char *reason)
+static void close_view(struct view *view, uint16_t code, const char *reason)
 {
 	struct exchange *exchange = view->exchange;
 
@@ -103,21 +91,25 @@ void view_close(struct view *view, uint16_t code, const char *reason)
 	exchange_stream_end(exchange);
 }
 
-void view_ended(struct view *view, int exit_code)
+static void on_ended(struct view *view)
 {
 	send_json(view, json_pack("{s:s,s:i}", "type", "exit", "exit_code",
-				  exit_code));
-	view_close(view, WEBSOCKET_NORMAL, "process exited");
+				  guest_exit_code(view->guest)));
+	close_view(view, WEBSOCKET_NORMAL, "process exited");
+}
+
+static void on_lost(struct view *view)
+{
+	if (guest_is_taken_over(view->guest))
+		close_view(view, PTY_CLOSE_TAKEN_OVER, "taken over");
+	else
+		close_view(view, WEBSOCKET_NORMAL, "deleted");
 }
 
 static void on_end(struct exchange *exchange)
 {
 	struct view *view = exchange->task;
-	struct pty *pty = view->pty;
 
-	/* Nobody waits for the shell that was to be started for it. */
-	if (pty && pty->view == view && !view->is_open)
-		pty_stop(pty);
 	view->is_open = false;
 	leave(view);
 	if (view->has_end)
@@ -145,7 +137,7 @@ static void on_signal(struct view *view, const char *name)
 
 	for (size_t i = 0; name && i < ARRAY_SIZE(signals); i++)
 		if (!strcmp(name, signals[i].name)) {
-			exec_client_signal(view->pty->exec, signals[i].number);
+			guest_signal(view->guest, signals[i].number);
 			return;
 		}
 	send_error(view, "INVALID_FRAME", "there is no such signal");
@@ -158,19 +150,30 @@ static void on_resize(struct view *view, const json_t *frame)
 
 	if (rows > 0 && rows <= UINT16_MAX && columns > 0 &&
 	    columns <= UINT16_MAX)
-		exec_client_resize(view->pty->exec, (uint16_t)rows,
-				   (uint16_t)columns);
+		guest_resize(view->guest, (uint16_t)rows, (uint16_t)columns);
 	else
 		send_error(view, "INVALID_FRAME", "rows and cols: 1 to 65535");
 }
 
+static void send_no_input(struct view *view)
+{
+	send_error(view, "STDIN_WRITE_FAILED",
+		   "the input has ended, or is full");
+}
+
 static void on_stdin(struct view *view, struct bytes bytes)
 {
-	if (exec_client_write(view->pty->exec, bytes) < 0)
-		send_error(view, "STDIN_WRITE_FAILED",
-			   "the input has ended, or is full");
-	else if (exec_client_is_full(view->pty->exec))
+	if (guest_write(view->guest, bytes) < 0)
+		send_no_input(view);
+	else if (guest_is_waiting(view->guest))
 		exchange_body_pause(view->exchange, true);
+}
+
+static void on_heard(struct view *view)
+{
+	if (guest_is_deaf(view->guest))
+		send_no_input(view);
+	exchange_body_pause(view->exchange, false);
 }
 
 static void on_control(struct view *view, struct bytes text)
@@ -213,7 +216,7 @@ static void on_piece(struct exchange *exchange, struct bytes piece)
 	enum websocket_result result = WEBSOCKET_MESSAGE;
 
 	view->silent_pings = 0;
-	while (view->is_open && view->pty && result != WEBSOCKET_MORE) {
+	while (view->is_open && view->guest && result != WEBSOCKET_MORE) {
 		result = websocket_take(&view->end, &piece);
 		switch (result) {
 		case WEBSOCKET_MESSAGE:
@@ -223,10 +226,10 @@ static void on_piece(struct exchange *exchange, struct bytes piece)
 			send_frame(view, WEBSOCKET_OP_PONG, view->end.control);
 			break;
 		case WEBSOCKET_CLOSE:
-			view_close(view, WEBSOCKET_NORMAL, "");
+			close_view(view, WEBSOCKET_NORMAL, "");
 			return;
 		case WEBSOCKET_INVALID:
-			view_close(view, view->end.code, view->end.reason);
+			close_view(view, view->end.code, view->end.reason);
 			return;
 		case WEBSOCKET_MORE:
 		case WEBSOCKET_PONG:
@@ -241,46 +244,45 @@ static void on_complete(struct exchange *exchange)
 	exchange_break(exchange);
 }
 
-static void on_room(struct exchange *exchange)
-{
-	const struct view *view = exchange->task;
-
-	if (view->pty)
-		pty_pump(view->pty);
-}
-
-void view_drained(struct view *view)
-{
-	exchange_body_pause(view->exchange, false);
-}
-
 /* ---- what it gets ---- */
 
-bool view_is_full(const struct view *view)
+/* One piece at a time, as long as its client reads. */
+static void read_on(struct view *view)
 {
-	return !view->is_open || exchange_stream_is_full(view->exchange);
+	if (!view->guest || !view->is_open || view->has_asked ||
+	    exchange_stream_is_full(view->exchange))
+		return;
+	view->has_asked = true;
+	guest_read(view->guest);
 }
 
-void view_output(struct view *view, enum pty_byte kind, struct bytes bytes)
+static void on_room(struct exchange *exchange)
 {
-	send_binary(view, kind, (struct bytes){0}, bytes);
+	read_on(exchange->task);
+}
+
+static void on_output(struct view *view)
+{
+	struct resident_output piece = guest_view(view->guest)->piece;
+
+	view->has_asked = false;
+	send_binary(view, piece.stream == 1 ? PTY_STDOUT : PTY_STDERR,
+		    (struct bytes){0}, piece.bytes);
+	read_on(view);
 }
 
 static void send_replay(struct view *view)
 {
-	const struct pty *pty = view->pty;
-	struct bytes kept = buf_view(&pty->replay);
-	uint64_t from = view->since > pty->replay_start ? view->since
-							: pty->replay_start;
+	const struct guest_view *seen = guest_view(view->guest);
+	uint64_t from = seen->taken.start;
 	uint8_t offset[OFFSET_LEN];
 
-	if (from >= pty->replay_start + kept.len)
+	if (seen->replay.len == 0)
 		return;
 	for (int i = 0; i < OFFSET_LEN; i++)
 		offset[i] = (uint8_t)(from >> (8 * (OFFSET_LEN - 1 - i)));
 	send_binary(view, PTY_REPLAY, bytes_from(offset, sizeof(offset)),
-		    bytes_slice(kept, (size_t)(from - pty->replay_start),
-				kept.len));
+		    seen->replay);
 }
 
 static void on_ping(void *owner)
@@ -297,86 +299,115 @@ static void on_ping(void *owner)
 
 /* ---- its beginning ---- */
 
-/* The handshake comes before anybody is sent away for it. */
-void view_started(struct view *view)
+static void on_runs(struct view *view)
 {
 	struct exchange *exchange = view->exchange;
-	struct pty *pty = view->pty;
+	bool is_pipe = guest_view(view->guest)->taken.is_pipe;
 
-	if (exchange_websocket(exchange, NULL) < 0)
+	exchange_add_field(exchange, "Sec-WebSocket-Accept", view->accept);
+	if (exchange_upgrade(exchange) < 0)
 		return;
 	view->is_open = true;
 	exchange->on_piece = on_piece;
 	exchange->on_complete = on_complete;
 	exchange->on_room = on_room;
-	if (pty->view && pty->view != view)
-		view_close(pty->view, PTY_CLOSE_TAKEN_OVER, "taken over");
-	pty->view = view;
 	io_timer_set(view->ping, PTY_PING_MS);
 	send_replay(view);
-	send_json(view,
-		  json_pack("{s:s,s:s,s:s}", "type", "connected", "session_id",
-			    pty->id, "mode", pty->is_pipe ? "pipe" : "pty"));
-	pty_pump(pty);
+	send_json(view, json_pack("{s:s,s:s,s:s}", "type", "connected",
+				  "session_id", guest_id(view->guest), "mode",
+				  is_pipe ? "pipe" : "pty"));
+	read_on(view);
 }
 
-void view_refused(struct view *view, const struct exec_client *client)
+static void on_event(struct guest *guest, enum guest_event event, void *owner)
 {
-	execd_fail(view->exchange, client);
+	struct view *view = owner;
+
+	switch (event) {
+	case GUEST_TAKEN:
+		if (!guest_view(guest)->taken.is_running)
+			guest_start(guest, view->is_pipe);
+		break;
+	case GUEST_RUNS:
+		on_runs(view);
+		break;
+	case GUEST_OUTPUT:
+		on_output(view);
+		break;
+	case GUEST_HEARD:
+		on_heard(view);
+		break;
+	case GUEST_ENDED:
+		on_ended(view);
+		break;
+	case GUEST_LOST:
+	default:
+		on_lost(view);
+		break;
+	}
 }
 
 static void on_channel(struct exchange *exchange, const void *message, int *fd)
 {
-	struct view *view = exchange->task;
-	struct err err;
+	const struct view *view = exchange->task;
 
 	(void)message;
-	if (pty_start(view->pty, take_fd(fd), &err) < 0)
-		execd_fail_err(exchange, &err);
+	guest_channel(view->guest, fd);
 }
 
-static struct view *new_view(struct exchange *exchange, struct pty *pty)
+static bool prepare(struct view *view)
+{
+	view->ping = io_timer_new(exchange_loop(view->exchange), on_ping, view);
+	view->has_end = websocket_end_init(&view->end, WEBSOCKET_CLIENT,
+					   PTY_MESSAGE_MAX) == 0;
+	if (view->ping && view->has_end)
+		return true;
+	exchange_fail_memory(view->exchange);
+	return false;
+}
+
+/* NULL: answered. */
+static struct view *new_view(struct exchange *exchange, struct bytes accept)
 {
 	struct view *view = calloc(1, sizeof(*view));
 
-	if (!view)
+	if (!view) {
+		exchange_fail_memory(exchange);
 		return NULL;
+	}
 	view->exchange = exchange;
-	view->pty = pty;
+	view->accept = accept;
 	buf_init(&view->out, OUT_MAX);
-	view->ping = io_timer_new(exchange_loop(exchange), on_ping, view);
-	view->has_end = websocket_end_init(&view->end, WEBSOCKET_CLIENT,
-					   PTY_MESSAGE_MAX) == 0;
 	exchange->task = view;
 	exchange->on_end = on_end;
-	return view;
+	return prepare(view) ? view : NULL;
 }
 
-void view_begin(struct exchange *exchange, struct pty *pty)
+/* The handshake is judged before anybody is sent away for it. */
+void view_begin(struct exchange *exchange)
 {
-	uint64_t since = 0;
+	struct guest_wish wish = {
+		.take = {.kind = RESIDENT_TERMINAL,
+			 .id = bytes_slice(exchange->pieces[0], 0,
+					   RESIDENT_ID_MAX)}};
 	bool has_terminal = true;
+	struct bytes accept;
+	struct guest *guest;
 	struct view *view;
 
-	if (!exchange_query_number(exchange, "since", INT64_MAX, &since) ||
-	    !exchange_query_flag(exchange, "pty", &has_terminal))
+	if (!exchange_query_number(exchange, "since", INT64_MAX,
+				   &wish.take.since) ||
+	    !exchange_query_flag(exchange, "takeover", &wish.take.takes_over) ||
+	    !exchange_query_flag(exchange, "pty", &has_terminal) ||
+	    !exchange_websocket(exchange, &accept))
 		return;
-	if (!exchange->is_websocket) {
-		exchange_fail(exchange, 426, "INVALID_REQUEST",
-			      "this is a WebSocket");
+	view = new_view(exchange, accept);
+	if (!view)
 		return;
-	}
-	view = new_view(exchange, pty);
-	if (!view || !view->ping || !view->has_end) {
-		exchange_fail_memory(exchange);
+	view->is_pipe = !has_terminal;
+	guest = guest_new(exchange, &wish, on_event, view);
+	if (!guest)
 		return;
-	}
-	view->since = since;
-	if (pty->exec) {
-		view_started(view);
-		return;
-	}
-	pty->view = view;
-	pty->is_pipe = !has_terminal;
-	exchange_channel(exchange, HOST_CHANNEL_EXEC, on_channel);
+	view->guest = guest;
+	exchange_channel(exchange, HOST_CHANNEL_RESIDENT, on_channel);
 }

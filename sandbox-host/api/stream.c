@@ -183,7 +183,7 @@ int exchange_upgrade(struct exchange *exchange)
 	return switch_protocol(exchange, "websocket");
 }
 
-int exchange_websocket(struct exchange *exchange, const char *protocol)
+bool exchange_websocket(struct exchange *exchange, struct bytes *accept)
 {
 	struct conn *conn = conn_of(exchange);
 	struct websocket_handshake handshake;
@@ -194,14 +194,13 @@ int exchange_websocket(struct exchange *exchange, const char *protocol)
 		    0) {
 		exchange_fail(exchange, exchange->is_websocket ? 400 : 426,
 			      "INVALID_REQUEST", "%s", fault.reason);
-		return -1;
+		return false;
 	}
-	exchange_add_field(exchange, "Sec-WebSocket-Accept",
-			   bytes_str(handshake.client_accept));
-	if (protocol)
-		exchange_add_field(exchange, "Sec-WebSocket-Protocol",
-				   bytes_str(protocol));
-	return switch_protocol(exchange, "websocket");
+	*accept = bytes_str(
+		arena_str(exchange->arena, bytes_str(handshake.client_accept)));
+	if (!accept->data)
+		exchange_fail_memory(exchange);
+	return accept->data != NULL;
 }
 
 struct io_loop *exchange_loop(const struct exchange *exchange)

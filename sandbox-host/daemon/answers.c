@@ -398,7 +398,8 @@ static void answer_channel(struct rpc_ticket ticket, const void *message,
 {
 	const struct host_channel *wanted = message;
 	bool is_look = wanted->kind == HOST_CHANNEL_BACKGROUND ||
-		       wanted->kind == HOST_CHANNEL_SESSION;
+		       wanted->kind == HOST_CHANNEL_SESSION ||
+		       wanted->kind == HOST_CHANNEL_RESIDENT;
 	struct entry *entry = find_for(
 		owner, wanted->id, is_look ? STATE_LOOK : STATE_USE, ticket);
 	const struct rpc_call call = {

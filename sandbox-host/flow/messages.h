@@ -22,6 +22,7 @@
 #include "sandbox-host/flow/messages_files.h"
 #include "sandbox-host/flow/messages_host.h"
 #include "sandbox-host/flow/messages_isolated.h"
+#include "sandbox-host/flow/messages_resident.h"
 #include "sandbox-host/flow/messages_session.h"
 #include "sandbox-host/flow/messages_store.h"
 #include "sandbox-host/flow/messages_supervisor.h"
@@ -140,6 +141,29 @@ enum host_msg_type {
 	MSG_SESSION_GIVE, /* empty + fd, notification: the state of the one that
 			     was taken, from now on */
 	MSG_SESSION_DROP, /* session_ref -> empty */
+
+	/* the API -> a supervisor, on a channel for it, requests */
+	MSG_RESIDENT_MAKE = 420, /* resident_wish + fd: exec_request, that it
+				    runs -> resident_ref */
+	MSG_RESIDENT_LIST,	 /* resident_ref (its kind) -> resident_list */
+	MSG_RESIDENT_SHOW,	 /* resident_ref -> resident_state */
+	MSG_RESIDENT_DROP,	 /* resident_ref, or all of a kind -> empty */
+	MSG_RESIDENT_SIGNAL,	 /* resident_signal, for its group -> empty; to
+				    a context only while something runs in it */
+	MSG_RESIDENT_TAKE, /* resident_take -> resident_taken + fd: what is
+			      kept, sealed, where there is any. Nobody else has
+			      it before the channel closes, or takes it over */
+	/* of the one that was taken; the last four notifications */
+	MSG_RESIDENT_START,  /* resident_start -> empty, once it runs */
+	MSG_RESIDENT_LEAVE,  /* empty: nothing runs in it that is not wanted */
+	MSG_RESIDENT_RESIZE, /* resident_size */
+	MSG_RESIDENT_WRITE,  /* resident_input: one, until it was heard */
+	MSG_RESIDENT_READ,   /* empty: a piece of output may come */
+	/* a supervisor -> the API, notifications about it */
+	MSG_RESIDENT_HEARD,  /* resident_heard: another one may be written */
+	MSG_RESIDENT_OUTPUT, /* resident_output: the piece */
+	MSG_RESIDENT_ENDED,  /* resident_ended, after all that it wrote */
+	MSG_RESIDENT_LOST,   /* resident_lost: it is not this channel's */
 };
 
 enum host_refusal {

@@ -105,6 +105,7 @@ enum host_channel_kind {
 	HOST_CHANNEL_CHANGES,	 /* MSG_CHANGES_*: of an isolated session */
 	HOST_CHANNEL_BACKGROUND, /* MSG_BACKGROUND_*: commands in it */
 	HOST_CHANNEL_SESSION,	 /* MSG_SESSION_*: states of shells */
+	HOST_CHANNEL_RESIDENT,	 /* MSG_RESIDENT_*: terminals, contexts */
 	HOST_CHANNEL_KIND_MAX
 };
 struct host_channel {

@@ -7,6 +7,7 @@
 #include "common/log.h"
 #include "sandbox-host/supervisor/ahead.h"
 #include "sandbox-host/supervisor/background.h"
+#include "sandbox-host/supervisor/residents.h"
 #include "sandbox-host/supervisor/shells.h"
 
 #define PERMIT_RATE 500 /* a second */
@@ -107,7 +108,8 @@ static bool is_open(const struct supervisor *supervisor, uint8_t kind)
 
 	return (kind == HOST_CHANNEL_EGRESS && state == HOST_PAUSED) ||
 	       ((kind == HOST_CHANNEL_BACKGROUND ||
-		 kind == HOST_CHANNEL_SESSION) &&
+		 kind == HOST_CHANNEL_SESSION ||
+		 kind == HOST_CHANNEL_RESIDENT) &&
 		(state == HOST_PAUSING || state == HOST_PAUSED ||
 		 state == HOST_RESUMING));
 }
@@ -124,6 +126,8 @@ static int open_channel(struct supervisor *supervisor, uint8_t kind,
 		return background_open(supervisor, err);
 	case HOST_CHANNEL_SESSION:
 		return shells_open(supervisor, err);
+	case HOST_CHANNEL_RESIDENT:
+		return residents_open(supervisor, err);
 	default:
 		return exec_open(supervisor, err);
 	}

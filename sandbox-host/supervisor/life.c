@@ -8,9 +8,13 @@
 #include "common/log.h"
 #include "sandbox-host/supervisor/ahead.h"
 #include "sandbox-host/supervisor/background.h"
+#include "sandbox-host/supervisor/residents.h"
 #include "sandbox-host/supervisor/shells.h"
 
-#define TIMER_MAX_MS (24u * 3600 * 1000)
+#define TIMER_MAX_MS  (24u * 3600 * 1000)
+#define REST_TRY_MS   1
+#define REST_AGAIN_MS 4 /* then twice as long, and so on */
+#define REST_WAIT_MS  3000
 
 /* ---- state ---- */
 
@@ -283,6 +287,7 @@ static void end_sandbox(struct supervisor *supervisor, const char *reason)
 	exec_end_all(supervisor, reason);
 	background_close_all(supervisor);
 	shells_close_all(supervisor);
+	residents_close_all(supervisor);
 	ports_close(supervisor);
 	egress_close_all(supervisor);
 	output_close(supervisor);

@@ -12,6 +12,7 @@
  *	exec    -> commands, each with a channel to who asked for it
  *	background -> those that go on without who asked, and what they write
  *	shells  -> what sessions of a shell keep from run to run
+ *	residents -> terminals and contexts, which stay when who looks goes
  *	admit   -> those that the policy lets run
  *	ask     -> a person, about those that it leaves to one
  *	isolate -> another sandbox beside this one, in its workspace
@@ -50,9 +51,6 @@
 #define PORT_CONNECTIONS_MAX 128  /* of all ports */
 #define WAITING_MAX	     1024 /* for words of process 1 */
 #define ASKS_MAX	     16	  /* commands that wait for a person */
-#define REST_TRY_MS	     1
-#define REST_AGAIN_MS	     4 /* then twice as long, and so on */
-#define REST_WAIT_MS	     3000
 #define LINK_RETRY_MS	     500
 #define SESSION_TTL_S	     (7 * 24 * 3600) /* the longest there is */
 #define SESSION_RENEW_MS     (24 * 3600 * 1000)
@@ -84,6 +82,7 @@ struct egress;
 struct exec;
 struct port;
 struct relay;
+struct residents;
 struct shells;
 
 /* How it was started; strings live as long as the process. */
@@ -163,6 +162,7 @@ struct supervisor {
 	size_t exec_count, ask_count;
 	struct background *background; /* NULL: nothing was kept yet */
 	struct shells *shells;	       /* likewise */
+	struct residents *residents;   /* likewise */
 	char ask_key[27]; /* of what is not shown (admit.c); empty yet */
 	struct port *ports;
 	struct relay *relays;

@@ -1,12 +1,11 @@
 """What runs in the background is its sandbox's: it outlives the process that
 serves the API, and the daemon, with all that is known of it."""
 import json
-import os
 import pathlib
-import signal
 
 import pytest
 from api import Api
+from api_ends import ENDS, come_back, kill_api
 from execd import Execd
 from waiting import wait_until
 
@@ -47,30 +46,6 @@ def logs(execd, name, cursor=0):
 def wait_ended(execd, name):
     wait_until(lambda: not status(execd, name)["running"])
     return status(execd, name)
-
-
-def kill_api(host):
-    old, = host.api_pids()
-    os.kill(old, signal.SIGKILL)
-    wait_until(lambda: old not in host.api_pids())
-
-
-def stop_daemon(host):
-    host.process.send_signal(signal.SIGTERM)
-    assert host.process.wait(60) == 0
-
-
-ENDS = {
-    "the API is killed": kill_api,
-    "the daemon is killed": Api.kill,
-    "the daemon is stopped": stop_daemon,
-}
-
-
-def come_back(host):
-    if host.process.poll() is not None:
-        host.start()
-    wait_until(host.is_healthy)
 
 
 @pytest.mark.parametrize("end", ENDS)
@@ -331,13 +306,10 @@ def test_states_of_one_sandbox_are_bounded_together(host):
     assert execd.run("echo ${#B}", f"/session/{one}/run")[1] == ["400000"]
 
 
-@pytest.mark.parametrize("path,what", [
-    ("/pty/pty-{}", "terminal"), ("/code/contexts/{}", "context"),
-    ("/v1/isolated/session/{}", "isolated session")])
-def test_what_ended_with_the_api_says_so(host, path, what):
+def test_what_ended_with_the_api_says_so(host):
     execd = Execd(host, host.create("--workspace", "-"))
-    got, _, text = execd.ask("GET", path.format("a" * 26))
+    got, _, text = execd.ask("GET", f"/v1/isolated/session/{'a' * 26}")
     said = json.loads(text)
     assert (got, said["code"]) == (404, "CONTEXT_NOT_FOUND")
-    assert said["message"].startswith(f"there is no such {what}: those of "
-                                      "before 20")
+    assert said["message"].startswith("there is no such isolated session: "
+                                      "those of before 20")
