@@ -1,5 +1,6 @@
 /* POST /sandboxes, and every other start of a sandbox: one that begins to
- * start is ended again when nobody is left who would ever hear its id. */
+ * start is ended again when nobody is left who would ever hear its id. So the
+ * daemon's answer is waited for longer than any client waits. */
 #include <stdlib.h>
 
 #include "common/cleanup.h"
@@ -10,9 +11,14 @@
 #include "sandbox-host/api/shown.h"
 #include "sandbox-host/api/spec.h"
 
+#define CLIENT_WAITS_MS 120000
+#define OWNER_WAITS_MS	(60u * 60 * 1000)
+
 struct creation {
 	struct api *api;
-	struct exchange *exchange; /* NULL: the client is gone */
+	struct exchange *exchange; /* NULL: the client is gone, or was told
+				      that it took too long */
+	struct io_timer *patience;
 	exchange_answer_fn *on_started;
 	void *task; /* the exchange's, before */
 };
@@ -49,6 +55,26 @@ static void on_end(struct exchange *exchange)
 		creation->exchange = NULL;
 }
 
+static void on_patience(void *owner)
+{
+	struct creation *creation = owner;
+	struct exchange *exchange = creation->exchange;
+
+	if (!exchange)
+		return;
+	creation->exchange = NULL;
+	exchange->task = NULL;
+	exchange->on_end = NULL;
+	exchange_fail(exchange, 504, "TIMEOUT", "it took too long");
+}
+
+static void free_creation(struct creation *creation)
+{
+	if (creation->patience)
+		io_timer_free(creation->patience);
+	free(creation);
+}
+
 /* There was somebody, so it is ended. */
 static void drop(struct api *api, const struct host_sandbox *sandbox)
 {
@@ -61,7 +87,7 @@ static void on_outcome(struct rpc_outcome *outcome, void *owner)
 	struct creation *creation = owner;
 	const struct creation it = *creation;
 
-	free(creation);
+	free_creation(creation);
 	if (it.exchange) {
 		it.exchange->task = it.task;
 		it.exchange->on_end = NULL;
@@ -85,20 +111,27 @@ void lifecycle_start(struct exchange *exchange,
 		.message = question->message,
 		.fd = question->fd,
 		.reply_schema = &host_sandbox_schema,
-		.timeout_ms = EXCHANGE_ASK_START_MS,
+		.timeout_ms = OWNER_WAITS_MS,
 		.on_outcome = on_outcome,
 		.owner = creation,
 	};
 	struct err err;
 
-	if (!creation) {
+	if (creation)
+		creation->patience = io_timer_new(exchange_loop(exchange),
+						  on_patience, creation);
+	if (!creation || !creation->patience) {
+		free(creation);
 		exchange_fail_memory(exchange);
 		return;
 	}
-	*creation = (struct creation){exchange->api, exchange, on_started,
-				      exchange->task};
+	creation->api = exchange->api;
+	creation->exchange = exchange;
+	creation->on_started = on_started;
+	creation->task = exchange->task;
+	io_timer_set(creation->patience, CLIENT_WAITS_MS);
 	if (rpc_ask(exchange->api->daemon, &call, NULL, &err) < 0) {
-		free(creation);
+		free_creation(creation);
 		exchange_fail(exchange, 503, "UNAVAILABLE", "%s", err.text);
 		return;
 	}
