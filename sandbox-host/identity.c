@@ -39,11 +39,11 @@ void identity_choose(struct plan_identity *identity,
 }
 
 /* Lock an id: its byte of the file. -1: somebody has it (errno EAGAIN) or it
- * failed. The lock is the open file's, so it ends with its holder. */
-static int lock_id(int file, uid_t uid)
+ * failed. The lock is the open file's, so it ends with its last holder. */
+static int lock_id(int file, short type, uid_t uid)
 {
 	struct flock lock = {
-		.l_type = F_WRLCK,
+		.l_type = type,
 		.l_whence = SEEK_SET,
 		.l_start = uid,
 		.l_len = 1,
@@ -52,17 +52,29 @@ static int lock_id(int file, uid_t uid)
 	return fcntl(file, F_OFD_SETLK, &lock);
 }
 
-static int open_locks(struct err *err)
+static int open_locks(int flags, struct err *err)
 {
 	int file;
 
 	if (mkdir("/run/sallyport", 0755) < 0 && errno != EEXIST)
 		return err_system(err, "identity: make /run/sallyport");
-	file = open(IDENTITY_LOCKS, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
-		    0600);
+	file = open(IDENTITY_LOCKS, flags | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (file < 0)
 		return err_system(err, "identity: open " IDENTITY_LOCKS);
 	return file;
+}
+
+/* The id that is ours, by an open file that process 1 may have: it can not be
+ * written. -1. */
+static int hold_id(int file, uid_t uid, struct err *err)
+{
+	auto_fd int held = open_locks(O_RDONLY, err);
+
+	if (held < 0)
+		return -1;
+	if (lock_id(file, F_RDLCK, uid) < 0 || lock_id(held, F_RDLCK, uid) < 0)
+		return err_system(err, "identity: hold a user id");
+	return take_fd(&held);
 }
 
 int identity_take(struct identity *identity, const struct plan_identity *inside,
@@ -76,7 +88,7 @@ int identity_take(struct identity *identity, const struct plan_identity *inside,
 		return 0;
 	if (range.count == 0)
 		range = (struct sandbox_uids){IDENTITY_FIRST, IDENTITY_COUNT};
-	file = open_locks(err);
+	file = open_locks(O_RDWR | O_CREAT, err);
 	if (file < 0)
 		return -1;
 	/* Start somewhere else each time: not to try all those in use. */
@@ -84,11 +96,11 @@ int identity_take(struct identity *identity, const struct plan_identity *inside,
 	for (unsigned i = 0; i < range.count; i++) {
 		uid_t uid = range.first + (first + i) % range.count;
 
-		if (lock_id(file, uid) == 0) {
-			identity->lock = take_fd(&file);
+		if (lock_id(file, F_WRLCK, uid) == 0) {
+			identity->lock = hold_id(file, uid, err);
 			identity->host_uid = uid;
 			identity->host_gid = uid;
-			return 0;
+			return identity->lock < 0 ? -1 : 0;
 		}
 		if (errno != EAGAIN && errno != EACCES)
 			return err_system(err, "identity: lock a user id");

@@ -18,7 +18,9 @@
 struct identity {
 	uid_t host_uid;
 	gid_t host_gid;
-	int lock; /* while it is held nobody else has host_uid; or -1 */
+	/* While it is held, by us or by process 1, nobody else has host_uid;
+	 * or -1. */
+	int lock;
 };
 
 /* Decide by the calling process and the workspace's owner. */

@@ -25,12 +25,23 @@ _Noreturn static void fail(const struct init *init, const struct err *err)
 	_exit(SANDBOX_EXIT_FAILED);
 }
 
-/* Nothing of the caller's but the standard descriptors and the channel. */
-static void close_others(int keep)
+static void close_between(int first, int last)
 {
-	if (keep > STDERR_FILENO + 1)
-		(void)close_range(STDERR_FILENO + 1, (unsigned)keep - 1, 0);
-	(void)close_range((unsigned)keep + 1, ~0u, 0);
+	if (first <= last)
+		(void)close_range((unsigned)first, (unsigned)last, 0);
+}
+
+/* Nothing of the caller's but the standard descriptors, the channel and the
+ * lock (or -1). */
+static void close_others(const struct init *init)
+{
+	int low = init->lock < init->control ? init->lock : init->control;
+	int high = init->lock < init->control ? init->control : init->lock;
+
+	close_between(STDERR_FILENO + 1, low - 1);
+	close_between(low > STDERR_FILENO ? low + 1 : STDERR_FILENO + 1,
+		      high - 1);
+	(void)close_range((unsigned)high + 1, ~0u, 0);
 }
 
 static int build(const struct init *init, struct steps *steps, struct err *err)
@@ -202,7 +213,7 @@ _Noreturn void init_run(const struct init *init)
 	int signals, score;
 	struct started command = {-1, -1};
 
-	close_others(init->control);
+	close_others(init);
 	/* What is mounted later can not be written. */
 	score = init->spec->is_service
 			? open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC)

@@ -2,7 +2,7 @@
  * Process 1 inside: builds root and network, forks the command, reaps,
  * passes signals on, and ends everything when the command or the caller's
  * process ends. It holds no capability and no descriptor but its channel
- * while the command runs.
+ * and the lock of its user while the command runs.
  *
  * In a sandbox that serves many commands (spec->is_service) it takes the
  * command's own confinement upon itself before the first of them, so that
@@ -36,6 +36,9 @@ struct init {
 	const struct limits *limits;
 	sigset_t mask; /* the caller's, for the command */
 	int control;
+	/* struct identity's, or -1: ours as well, since a frozen sandbox
+	 * outlives its caller. */
+	int lock;
 };
 
 /* The life of the new process. Does not return. */

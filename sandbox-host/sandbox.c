@@ -213,6 +213,7 @@ static int start(struct sandbox *sandbox, const struct sandbox_spec *spec,
 		return -1;
 	(void)sigprocmask(SIG_SETMASK, NULL, &init.mask);
 	init.control = ends[1];
+	init.lock = sandbox->identity.lock;
 	sandbox->control = ends[0];
 	sandbox->pid = namespaces_fork(&sandbox->pidfd, err);
 	if (sandbox->pid == 0)

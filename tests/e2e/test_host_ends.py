@@ -1,9 +1,12 @@
 """Ends of commands and sandboxes of the service that come at a bad moment, and
 who is believed to be the service."""
+import fcntl
 import os
 import pathlib
+import re
 import shutil
 import signal
+import struct
 import subprocess
 import tempfile
 import time
@@ -154,3 +157,53 @@ def test_nobody_else_is_taken_for_the_service(host, owner, is_believed):
     assert child.returncode == (4 if is_believed else 5)
     other.communicate()
     shutil.rmtree(root)
+
+
+def is_taken(uid):
+    """Would a sandbox that begins now not get that user?"""
+    lock = struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, uid, 1, 0)
+    with open("/run/sallyport/uids.lock", "r+b") as file:
+        try:
+            fcntl.fcntl(file, fcntl.F_OFD_SETLK, lock)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def is_gone(pid):
+    return (fields_of(pid) or "X")[0] in "ZX"
+
+
+def uid_of(pid):
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(r"Uid:\s+(\d+)", status)[1])
+
+
+@pytest.mark.parametrize("is_paused", [True, False],
+                         ids=["paused", "running"])
+def test_the_user_of_a_sandbox_is_its_own_as_long_as_it_lives(
+        gateway, tmp_path, is_paused):
+    """A frozen one outlives its supervisor, where the kernel's freezer keeps
+    the dead, until somebody lets it go on."""
+    host = Host(gateway, tmp_path).start()
+    box = host.create("--workspace", "-")
+    inside, supervisor = host.show(box)["pid"], host.supervisors()[box]
+    uid = uid_of(inside)
+    # A command has no lock, nor has whatever it leaves.
+    assert "uids.lock" not in host.exec(box, "ls", "-l", "/proc/self/fd").stdout
+    assert is_taken(uid)
+    if is_paused:
+        host.ok("pause", box)
+    os.kill(host.process.pid, signal.SIGSTOP)
+    try:
+        os.kill(supervisor, signal.SIGKILL)
+        wait_until(lambda: is_gone(supervisor))
+        if is_paused:
+            assert is_taken(uid) or is_gone(inside)
+        else:
+            wait_until(lambda: not is_taken(uid))
+    finally:
+        os.kill(host.process.pid, signal.SIGCONT)
+    wait_until(lambda: not is_taken(uid))
+    host.stop()
+    host.check()
