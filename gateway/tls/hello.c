@@ -10,7 +10,6 @@
 
 struct tls_hello {
 	SSL *ssl;
-	BIO *in; /* ssl's */
 	enum tls_hello_result result;
 	uint8_t name[NAME_MAX_SENT];
 	size_t name_len;
@@ -41,7 +40,9 @@ static int on_client_hello(SSL *ssl, int *alert, void *unused)
 		break;
 	}
 	*alert = SSL_AD_INTERNAL_ERROR;
-	return SSL_CLIENT_HELLO_RETRY; /* stop here */
+	/* Stop here. After a RETRY OpenSSL would hold the ClientHello, and
+	 * SSL_clear() of 3.0 would lose it. */
+	return SSL_CLIENT_HELLO_ERROR;
 }
 
 /* Nothing is ever chosen from these: a new SSL copies them all, so one of
@@ -82,27 +83,62 @@ static SSL_CTX *shared_context(void)
 	return context;
 }
 
-struct tls_hello *tls_hello_new(void)
+/* One that waits for the next ClientHello: to make and to free it costs more
+ * than to read with it. */
+static SSL *spare;
+
+static SSL *ssl_make(void)
 {
 	SSL_CTX *context = shared_context();
-	struct tls_hello *hello = context ? calloc(1, sizeof(*hello)) : NULL;
-	BIO *out;
+	SSL *ssl = context ? SSL_new(context) : NULL;
+	BIO *in = BIO_new(BIO_s_mem());
+	BIO *out = BIO_new(BIO_s_null());
 
-	if (!hello)
-		return NULL;
-	hello->ssl = SSL_new(context);
-	hello->in = BIO_new(BIO_s_mem());
-	out = BIO_new(BIO_s_null());
-	if (!hello->ssl || !hello->in || !out) {
-		BIO_free(hello->in);
+	if (!ssl || !in || !out) {
+		BIO_free(in);
 		BIO_free(out);
-		SSL_free(hello->ssl);
+		SSL_free(ssl);
+		return NULL;
+	}
+	SSL_set_bio(ssl, in, out);
+	SSL_set_accept_state(ssl);
+	return ssl;
+}
+
+static SSL *ssl_take(void)
+{
+	SSL *ssl = spare ? spare : ssl_make();
+
+	spare = NULL;
+	return ssl;
+}
+
+static bool is_whole(const struct tls_hello *hello)
+{
+	return hello->result == TLS_HELLO_NAMED ||
+	       hello->result == TLS_HELLO_UNNAMED;
+}
+
+static void ssl_give(SSL *ssl, bool is_clean)
+{
+	if (is_clean && !spare && SSL_clear(ssl) == 1 &&
+	    BIO_reset(SSL_get_rbio(ssl)) == 1)
+		spare = ssl;
+	else
+		SSL_free(ssl);
+}
+
+struct tls_hello *tls_hello_new(void)
+{
+	struct tls_hello *hello = calloc(1, sizeof(*hello));
+	SSL *ssl = hello ? ssl_take() : NULL;
+
+	if (!ssl) {
 		free(hello);
 		return NULL;
 	}
-	SSL_set_bio(hello->ssl, hello->in, out);
-	SSL_set_app_data(hello->ssl, hello);
-	SSL_set_accept_state(hello->ssl);
+	hello->ssl = ssl;
+	SSL_set_app_data(ssl, hello);
 	return hello;
 }
 
@@ -110,7 +146,8 @@ void tls_hello_free(struct tls_hello *hello)
 {
 	if (!hello)
 		return;
-	SSL_free(hello->ssl);
+	/* Of bytes that were none, or no end, nothing is kept. */
+	ssl_give(hello->ssl, is_whole(hello));
 	free(hello);
 }
 
@@ -121,7 +158,8 @@ enum tls_hello_result tls_hello_feed(struct tls_hello *hello,
 
 	if (bytes.len == 0)
 		return TLS_HELLO_MORE;
-	if (BIO_write(hello->in, bytes.data, (int)bytes.len) != (int)bytes.len)
+	if (BIO_write(SSL_get_rbio(hello->ssl), bytes.data, (int)bytes.len) !=
+	    (int)bytes.len)
 		return TLS_HELLO_INVALID;
 	done = SSL_do_handshake(hello->ssl);
 	if (hello->result == TLS_HELLO_MORE &&

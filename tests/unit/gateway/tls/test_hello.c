@@ -189,6 +189,73 @@ static void bytes_that_are_no_hello_are_invalid(void **state)
 	}
 }
 
+/* What is looked at with may have looked at another before. */
+static void hello_is_read_as_if_it_were_the_first(void **state)
+{
+	static const struct {
+		const char *name;
+		unsigned extension;
+		size_t left_out, more; /* bytes at the end */
+		enum tls_hello_result expected;
+	} rows[] = {
+		{"a.example", 0xfe0d, 0, 0, TLS_HELLO_NAMED},
+		{"longer.a.example", 0, 0, 0, TLS_HELLO_NAMED},
+		{"a.example", 0, 0, 99, TLS_HELLO_NAMED},
+		{NULL, 0, 0, 0, TLS_HELLO_UNNAMED},
+		{"a.example", 0xfe0d, 9, 0, TLS_HELLO_MORE},
+		{"-", 0, 0, 0, TLS_HELLO_NAMED},
+	};
+	const size_t count = ARRAY_SIZE(rows);
+
+	(void)state;
+	for (size_t i = 0; i < 2 * count * count; i++) {
+		/* The even ones go before, each before each. */
+		size_t row = i % 2 ? i / 2 / count : i / 2 % count;
+		struct tls_hello *hello = tls_hello_new();
+		uint8_t bytes[HELLO_MAX] = {0};
+		size_t len =
+			hello_with(rows[row].name, rows[row].extension, bytes);
+
+		len += rows[row].more - rows[row].left_out;
+		assert_int_equal(tls_hello_feed(hello, bytes_from(bytes, len)),
+				 rows[row].expected);
+		if (rows[row].expected != TLS_HELLO_MORE) {
+			assert_true(
+				bytes_is(tls_hello_name(hello),
+					 rows[row].name ? rows[row].name : ""));
+			assert_int_equal(tls_hello_has_ech(hello),
+					 rows[row].extension == 0xfe0d);
+		}
+		tls_hello_free(hello);
+	}
+}
+
+/* Who waits for the rest of one does so while others are read. */
+static void hellos_are_read_beside_each_other(void **state)
+{
+	uint8_t first[HELLO_MAX], second[HELLO_MAX];
+	size_t len = client_hello("first.example", first);
+	struct tls_hello *slow = tls_hello_new();
+
+	(void)state;
+	assert_int_equal(tls_hello_feed(slow, bytes_from(first, len / 2)),
+			 TLS_HELLO_MORE);
+	for (int i = 0; i < 3; i++) {
+		struct tls_hello *hello = tls_hello_new();
+		size_t all = client_hello("second.example", second);
+
+		assert_int_equal(tls_hello_feed(hello, bytes_from(second, all)),
+				 TLS_HELLO_NAMED);
+		assert_true(bytes_is(tls_hello_name(hello), "second.example"));
+		tls_hello_free(hello);
+	}
+	assert_int_equal(tls_hello_feed(slow, bytes_from(first + len / 2,
+							 len - len / 2)),
+			 TLS_HELLO_NAMED);
+	assert_true(bytes_is(tls_hello_name(slow), "first.example"));
+	tls_hello_free(slow);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -198,6 +265,8 @@ int main(void)
 		cmocka_unit_test(hello_with_another_inside_says_so),
 		cmocka_unit_test(hello_with_a_malformed_name_is_invalid),
 		cmocka_unit_test(bytes_that_are_no_hello_are_invalid),
+		cmocka_unit_test(hello_is_read_as_if_it_were_the_first),
+		cmocka_unit_test(hellos_are_read_beside_each_other),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
