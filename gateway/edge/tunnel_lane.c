@@ -30,10 +30,12 @@ bool tunnel_may_wait(const struct conn *conn)
 		.host = bytes_str(conn->opening->wanted.host),
 		.port = conn->opening->wanted.port,
 	};
-	struct verdict verdict = decide_target(conn->law->policy, &facts, NULL);
+	struct verdict verdict;
 
-	return !tunnel_is_web_port(facts.port) &&
-	       verdict.kind == VERDICT_ALLOW && !verdict.inspect;
+	if (tunnel_is_web_port(facts.port))
+		return false;
+	verdict = decide_target(conn->law->policy, &facts, NULL);
+	return verdict.kind == VERDICT_ALLOW && !verdict.inspect;
 }
 
 bool tunnel_hides_name(const struct conn *conn)

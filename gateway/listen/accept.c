@@ -39,7 +39,6 @@ int arrival_from(const struct sockaddr_storage *original, bool was_redirected,
 
 	*arrival = (struct arrival){
 		.kind = was_redirected ? ARRIVAL_REDIRECTED : ARRIVAL_PROXY,
-		.original = *original,
 	};
 	if (original->ss_family != AF_INET && original->ss_family != AF_INET6)
 		return -1;

@@ -23,7 +23,6 @@ struct arrival {
 	char host[HOST_NAME_MAX_LEN + 1]; /* address literal, canonical */
 	enum host_kind host_kind;
 	uint16_t port;
-	struct sockaddr_storage original;
 };
 
 /* Take what io_accept_fn was given. IPv4-mapped IPv6 counts as IPv4. 0, or
