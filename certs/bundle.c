@@ -5,6 +5,7 @@
 #include <openssl/pkcs12.h>
 
 #include "common/cleanup.h"
+#include "common/openssl_words.h"
 
 #define MAC_ITERATIONS 10000
 #define FRIENDLY_NAME  "sallyport"
@@ -16,10 +17,11 @@
 static int fail(struct err *err, const char *what)
 {
 	unsigned long code = ERR_peek_last_error();
+	const char *reason = code ? openssl_reason(code) : NULL;
 
 	ERR_clear_error();
 	return err_set(err, ERR_LIBRARY, "%s: %s", what,
-		       code ? ERR_reason_error_string(code) : "no reason");
+		       reason ? reason : "no reason");
 }
 
 static void bio_release(BIO **bio)

@@ -11,6 +11,7 @@
 
 #include "common/cleanup.h"
 #include "common/digest.h"
+#include "common/openssl_words.h"
 #include "common/secret.h"
 
 #define KEY_FILE	"ca.key"
@@ -26,10 +27,11 @@
 static int fail(struct err *err, const char *what)
 {
 	unsigned long code = ERR_peek_last_error();
+	const char *reason = code ? openssl_reason(code) : NULL;
 
 	ERR_clear_error();
 	return err_set(err, ERR_LIBRARY, "%s: %s", what,
-		       code ? ERR_reason_error_string(code) : "no reason");
+		       reason ? reason : "no reason");
 }
 
 static void bio_release(BIO **bio)

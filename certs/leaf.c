@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "common/digest.h"
+#include "common/openssl_words.h"
 #include "policies/host.h"
 
 #define COMMON_NAME_MAX 64 /* RFC 5280 ub-common-name */
@@ -23,10 +24,11 @@ static const uint8_t p256_prefix[] = {
 static int fail(struct err *err, const char *what)
 {
 	unsigned long code = ERR_peek_last_error();
+	const char *reason = code ? openssl_reason(code) : NULL;
 
 	ERR_clear_error();
 	return err_set(err, ERR_LIBRARY, "%s: %s", what,
-		       code ? ERR_reason_error_string(code) : "no reason");
+		       reason ? reason : "no reason");
 }
 
 /* ---- the template ---- */

@@ -16,6 +16,7 @@
 #include <sys/queue.h>
 
 #include "common/io_backend.h"
+#include "common/io_rest.h"
 #include "common/io_timers.h"
 
 /* Bytes read in one go, and the size of the memory that goes round. */
@@ -166,9 +167,6 @@ ssize_t io_raw_read(struct io *io, void *out, size_t size);
 ssize_t io_raw_write(struct io *io, struct bytes bytes, struct bytes then,
 		     bool has_more);
 
-/* Memory was freed that came in large pieces: when the loop rests, give back
- * to the kernel what nobody uses. */
-void io_rest_soon(struct io_loop *loop);
 /* 0, or -1 when memory is out. */
 int io_rest_init(struct io_loop *loop);
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "common/io_tls_core.h"
+#include "common/openssl_words.h"
 
 #define RECORD_MAX 16384 /* RFC 8446 5.1 */
 
@@ -107,7 +108,7 @@ struct io *io_tls_io(const SSL *ssl)
 
 int io_tls_library_err(struct err *err, const char *what)
 {
-	const char *reason = ERR_reason_error_string(ERR_peek_error());
+	const char *reason = openssl_reason(ERR_peek_error());
 
 	ERR_clear_error();
 	return err_set(err, ERR_LIBRARY, "%s: %s", what,

@@ -5,6 +5,7 @@
 #include "certs/minter/mint.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/openssl_words.h"
 #include "gateway/keeper/keeper.h"
 
 #define MINTS_PER_SECOND   200
@@ -101,8 +102,10 @@ static const struct keeper_spec spec = {
 int main(void)
 {
 	static struct minter minter;
-	int code = keeper_main(&spec, &minter);
+	int code;
 
+	openssl_words_wait();
+	code = keeper_main(&spec, &minter);
 	minter_release(&minter);
 	return code;
 }

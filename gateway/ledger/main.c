@@ -8,6 +8,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/io_rest.h"
 #include "common/log.h"
 #include "common/secret.h"
 #include "gateway/keeper/keeper.h"
@@ -21,6 +22,7 @@
 
 /* How often the head is logged, as an anchor outside the store. */
 #define ANCHOR_EVERY_MS	     (3600 * 1000)
+#define QUIET_MS	     1000 /* then the store keeps no pages */
 #define ANSWER_ARENA_MAX     (256 * 1024)
 #define RECORDS_PER_SECOND   100000
 #define QUERIES_PER_SECOND   200
@@ -37,6 +39,7 @@ struct ledger {
 	struct approvals approvals;
 	struct io_timer *anchor;
 	struct io_timer *retain;
+	struct io_timer *quiet;
 	uint64_t anchored; /* the sequence that was logged last */
 };
 
@@ -101,6 +104,15 @@ static void on_stored(void *owner)
 
 	follow_wake(&ledger->follow);
 	exports_wake(&ledger->exports);
+	io_timer_set(ledger->quiet, QUIET_MS);
+}
+
+static void on_quiet(void *owner)
+{
+	struct ledger *ledger = owner;
+
+	store_rest(&ledger->store);
+	io_rest_soon(ledger->rest.loop);
 }
 
 static void on_collected(void *owner)
@@ -367,6 +379,9 @@ static int start(struct keeper *keeper, struct err *err)
 	};
 	ledger->approvals =
 		(struct approvals){keeper, &ledger->store, &ledger->batch};
+	ledger->quiet = io_timer_new(keeper->loop, on_quiet, ledger);
+	if (!ledger->quiet)
+		return err_set(err, ERR_SYSTEM, "start: no memory");
 	if (batch_init(&ledger->batch, keeper->loop, &ledger->store,
 		       &ledger->hooks, err) < 0 ||
 	    rest_init(&ledger->rest, keeper->loop, on_collected, ledger) < 0 ||

@@ -231,6 +231,11 @@ void store_close(struct store *store)
 	*store = (struct store){0};
 }
 
+void store_rest(struct store *store)
+{
+	(void)sqlite3_db_release_memory(store->db);
+}
+
 /* ---- adding ---- */
 
 /* Run a statement that gives no row. */

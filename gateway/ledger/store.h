@@ -55,6 +55,8 @@ struct store {
 int store_open(struct store *store, int directory, uid_t uid, struct err *err);
 /* Close it. Rows that were not committed are lost. */
 void store_close(struct store *store);
+/* Nothing comes: give back the memory of pages that can be read again. */
+void store_rest(struct store *store);
 
 /* One transaction: begin, add..., commit. 0, or -1: then roll back, and
  * nothing of it is in the store. What is added is a record, whose session has

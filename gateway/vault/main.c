@@ -6,6 +6,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/openssl_words.h"
 #include "gateway/vault/lent.h"
 #include "gateway/vault/retire.h"
 #include "gateway/vault/signing.h"
@@ -117,8 +118,10 @@ int main(void)
 		.on_drain = on_drain,
 	};
 	static struct vault vault;
-	int code = keeper_main(&spec, &vault);
+	int code;
 
+	openssl_words_wait();
+	code = keeper_main(&spec, &vault);
 	signing_release(&vault);
 	supply_release(&vault);
 	former_release(&vault.former);

@@ -20,6 +20,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/directories.h"
+#include "common/io_rest.h"
 #include "common/log.h"
 #include "common/secret.h"
 #include "gateway/flow/run_config.h"
@@ -365,6 +366,7 @@ static void on_reload(void *owner)
 		return;
 	configure_again(warden, &configured);
 	configured_release(&configured);
+	io_rest_soon(warden->loop);
 }
 
 static int run(struct warden *warden, struct err *err)
@@ -385,6 +387,7 @@ static int run(struct warden *warden, struct err *err)
 	if (spare_begin(warden) < 0)
 		return err_system(err, "start the spare edge");
 	warden_idle_check(warden);
+	io_rest_soon(warden->loop); /* what read the configuration */
 	log_info("gateway ready: run %s state %s", warden->config.run,
 		 warden->config.state);
 	return io_loop_run(warden->loop, err);

@@ -60,6 +60,31 @@ static void store_keeps_every_row_however_many_go_in_together(void **state)
 	assert_int_equal(verify_all(fixture).checked_to, sum);
 }
 
+static int cached_bytes(const struct fixture *fixture)
+{
+	int now, highest;
+
+	assert_int_equal(sqlite3_db_status(fixture->store.db,
+					   SQLITE_DBSTATUS_CACHE_USED, &now,
+					   &highest, 0),
+			 SQLITE_OK);
+	return now;
+}
+
+static void store_at_rest_keeps_no_pages_and_goes_on(void **state)
+{
+	struct fixture *fixture = *state;
+	int busy;
+
+	for (int i = 0; i < 10; i++)
+		add_rows(fixture, 5 * (size_t)GROUP_ROWS);
+	busy = cached_bytes(fixture);
+	store_rest(&fixture->store);
+	assert_true(cached_bytes(fixture) < busy / 2);
+	add_rows(fixture, 3);
+	assert_true(verify_all(fixture).is_intact);
+}
+
 static void store_forgets_a_whole_group_that_was_not_committed(void **state)
 {
 	struct fixture *fixture = *state;
@@ -457,6 +482,7 @@ int main(void)
 		STORE_TEST(store_continues_its_chain_after_a_restart),
 		STORE_TEST(store_forgets_what_was_not_committed),
 		STORE_TEST(store_keeps_every_row_however_many_go_in_together),
+		STORE_TEST(store_at_rest_keeps_no_pages_and_goes_on),
 		STORE_TEST(store_forgets_a_whole_group_that_was_not_committed),
 		STORE_TEST(store_makes_a_file_that_its_owner_alone_can_read),
 		STORE_TEST(store_refuses_a_file_that_others_can_read),
