@@ -157,10 +157,10 @@ static void on_accept(int fd, const struct sockaddr_storage *peer,
 static void on_alive(void *owner)
 {
 	struct web *web = owner;
-	struct web_conn *conn, *next;
+	struct http_conn *conn, *next;
 
-	DL_FOREACH_SAFE(web->conns, conn, next)
-	web_conn_alive(conn);
+	DL_FOREACH_SAFE(web->server.conns, conn, next)
+	web_conn_alive(conn->owner);
 	io_timer_set(web->alive, WEB_ALIVE_MS);
 }
 
@@ -182,8 +182,7 @@ static int open_web(struct web *web, struct err *err)
 	fd = listen_on(config->address, &port, err);
 	if (fd < 0)
 		return -1;
-	web->listener = io_listen(web->loop, fd, on_accept, web, err);
-	if (!web->listener)
+	if (http_server_listen(&web->server, fd, on_accept, web, err) < 0)
 		return -1;
 	web->alive = io_timer_new(web->loop, on_alive, web);
 	if (!web->alive ||
@@ -199,7 +198,7 @@ static int open_web(struct web *web, struct err *err)
 
 static bool is_busy(const struct web *web)
 {
-	return web->session_count > 0 || web->conn_count > 0 ||
+	return web->session_count > 0 || web->server.conn_count > 0 ||
 	       web->io_count > 0;
 }
 
@@ -209,18 +208,14 @@ static void close_web(struct web *web)
 {
 	const uint64_t last = io_loop_now_ms(web->loop) + WEB_FAREWELL_MS;
 	struct web_session *session, *next_session;
-	struct web_conn *conn, *next;
 	struct err err;
 
-	if (web->listener)
-		io_listener_free(web->listener);
+	http_server_stop(&web->server);
 	if (web->alive)
 		io_timer_free(web->alive);
-	web->is_full = false;
 	DL_FOREACH_SAFE(web->sessions, session, next_session)
 	web_session_end(session);
-	DL_FOREACH_SAFE(web->conns, conn, next)
-	web_conn_close(conn);
+	http_server_close(&web->server);
 	while (is_busy(web) && io_loop_turn(web->loop, 100, &err) == 0)
 		if (io_loop_now_ms(web->loop) >= last)
 			web_starter_kill_all(web);
@@ -234,6 +229,7 @@ int web_serve(const struct web_config *config, struct io_loop *loop,
 	int result;
 
 	web = (struct web){.config = config, .loop = loop, .starter = -1};
+	web_conns_open(&web);
 	result = web_starter_open(&web, err);
 	if (result == 0)
 		result = open_web(&web, err);

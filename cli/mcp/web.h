@@ -5,7 +5,7 @@
  * hang up: so what one client does, or a flaw in serving it, is that
  * session's alone.
  *
- *	web_conn    -> one connection: heads, bodies, answers, streams
+ *	web_conn    -> one connection: answers, streams of events
  *	web_request -> what a request must be, and what it asks for
  *	web_rules   -> Host, Origin, Accept, the token
  *	web_session -> its process, and who waits for which answer

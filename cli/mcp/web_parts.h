@@ -8,30 +8,16 @@
 #include "cli/mcp/stdio.h"
 #include "cli/mcp/web.h"
 #include "cli/mcp/web_rules.h"
-#include "gateway/http/framing.h"
-#include "gateway/http/head.h"
+#include "gateway/server/http_conn.h"
 
 #define WEB_CONNS_MAX	 128
 #define WEB_SESSIONS_MAX 16
 #define WEB_WAITS_MAX	 32 /* requests of a session without an answer yet */
 #define WEB_BODY_MAX	 (STDIO_LINE_MAX - 2)
 #define WEB_ANSWER_MAX	 STDIO_OUT_MAX
-#define WEB_IDLE_MS	 75000 /* between requests */
-#define WEB_HEAD_MS	 10000 /* from its first byte */
-#define WEB_BODY_MS	 60000
-#define WEB_STALLED_MS	 60000 /* nobody reads an answer */
 #define WEB_ALIVE_MS	 15000 /* comments on a stream that has no news */
-#define WEB_LINGER_MS	 1000
 #define WEB_FAREWELL_MS	 60000 /* for the end of all sessions */
 #define WEB_SESSION_SIZE 27    /* of an id, terminated */
-
-enum web_state {
-	WEB_HEAD,      /* a request's head is to come */
-	WEB_BODY,      /* its body is collected */
-	WEB_WAITING,   /* for an answer, whole */
-	WEB_STREAMING, /* the answer is a stream of events */
-	WEB_CLOSED
-};
 
 struct web;
 struct web_session;
@@ -46,20 +32,9 @@ struct web_wait {
 
 struct web_conn {
 	struct web *web;
-	struct io *io;
-	enum web_state state;
-	bool is_turning; /* the loop over what came is running */
-	bool has_begun;	 /* bytes of this head came */
-	bool is_body_over;
-	struct guard guard;
-	struct arena arena;
-	struct request request;
-	struct body_decoder decoder;
-	struct buf body;
-	enum framing framing;	       /* of a stream */
+	struct http_conn http;
 	struct web_wait *wait;	       /* for what it waits; NULL */
 	struct web_session *listening; /* whose stream of GET it is; NULL */
-	struct web_conn *next, *prev;
 };
 
 struct web_session {
@@ -84,11 +59,8 @@ struct web {
 	pid_t starter_pid;
 	unsigned starter_serial; /* of the last wish */
 	char token[WEB_TOKEN_MAX + 1];
-	struct io_listener *listener;
+	struct http_server server;
 	struct io_timer *alive;
-	struct web_conn *conns; /* who waits longest for a head comes first */
-	size_t conn_count;
-	bool is_full; /* the listener pauses */
 	struct web_session *sessions;
 	size_t session_count;
 	size_t io_count; /* of sessions, that are not released yet */
@@ -96,8 +68,9 @@ struct web {
 
 /* ---- web_conn.c ---- */
 
+/* From here on there are connections to accept. */
+void web_conns_open(struct web *web);
 void web_accept(struct web *web, int fd);
-void web_conn_close(struct web_conn *conn);
 /* Answer it. type may be NULL: no body. session: the id to tell, or NULL. */
 void web_conn_reply(struct web_conn *conn, unsigned status, const char *type,
 		    struct bytes body, const char *session);
@@ -109,16 +82,15 @@ void web_conn_refuse(struct web_conn *conn, unsigned status, int code,
 int web_conn_stream(struct web_conn *conn);
 /* Send one message (a line of JSON) as an event. */
 void web_conn_event(struct web_conn *conn, struct bytes line);
-/* Say nothing, so that nobody in between takes it for dead. */
+/* Say nothing on a stream, so that nobody in between takes it for dead. */
 void web_conn_alive(struct web_conn *conn);
-void web_conn_stream_end(struct web_conn *conn);
 
 /* ---- web_request.c ---- */
 
 /* A head came whole: check it; its answer, or its body, comes next. */
-void web_begin(struct web_conn *conn);
+void web_begin(void *owner);
 /* The body came whole. */
-void web_post(struct web_conn *conn);
+void web_post(void *owner);
 
 /* ---- web_starter.c ---- */
 
@@ -150,7 +122,7 @@ void web_session_cancel(struct web_session *session, const json_t *id);
 /* The stream of GET: an older one ends. */
 void web_session_listen(struct web_session *session, struct web_conn *conn);
 /* The connection has gone. */
-void web_session_leave(struct web_conn *conn);
+void web_session_leave(void *owner);
 /* End it, and its sandboxes; who waits is told. */
 void web_session_end(struct web_session *session);
 

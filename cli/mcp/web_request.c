@@ -2,7 +2,6 @@
 
 #include "cli/mcp/server.h"
 #include "cli/mcp/web_parts.h"
-#include "gateway/http/write.h"
 
 #define TYPE_JSON   "application/json"
 #define TYPE_EVENTS "text/event-stream"
@@ -10,7 +9,8 @@
 
 static struct bytes field_of(const struct web_conn *conn, const char *name)
 {
-	const struct field *field = fields_find(&conn->request.fields, name);
+	const struct field *field =
+		fields_find(&conn->http.request.fields, name);
 
 	return field ? field->value : bytes_from(NULL, 0);
 }
@@ -24,13 +24,10 @@ static void refuse(struct web_conn *conn, unsigned status, const char *why)
 
 static bool is_admitted(struct web_conn *conn)
 {
-	const struct request *request = &conn->request;
+	const struct request *request = &conn->http.request;
 	const struct fields *fields = &request->fields;
 
-	if (request->form != FORM_ORIGIN) {
-		conn->request.keep_alive = false;
-		refuse(conn, 400, "this is no proxy");
-	} else if (!web_is_local(request->host)) {
+	if (!web_is_local(request->host)) {
 		refuse(conn, 403, "Host must be a name of this host");
 	} else if (!web_origin_is_local(fields)) {
 		refuse(conn, 403, "pages of other origins may not ask");
@@ -44,10 +41,10 @@ static bool is_admitted(struct web_conn *conn)
 
 static bool is_known(struct web_conn *conn)
 {
-	struct bytes method = conn->request.method;
+	struct bytes method = conn->http.request.method;
 	struct bytes revision = field_of(conn, "MCP-Protocol-Version");
 
-	if (!bytes_is(conn->request.path, PATH))
+	if (!bytes_is(conn->http.request.path, PATH))
 		refuse(conn, 404, "there is nothing here but " PATH);
 	else if (!bytes_is(method, "GET") && !bytes_is(method, "POST") &&
 		 !bytes_is(method, "DELETE"))
@@ -79,7 +76,7 @@ static void serve_get(struct web_conn *conn)
 {
 	struct web_session *session;
 
-	if (!web_accepts(&conn->request.fields, TYPE_EVENTS)) {
+	if (!web_accepts(&conn->http.request.fields, TYPE_EVENTS)) {
 		refuse(conn, 406, "Accept must name " TYPE_EVENTS);
 		return;
 	}
@@ -100,7 +97,7 @@ static void serve_delete(struct web_conn *conn)
 
 static void begin_post(struct web_conn *conn)
 {
-	const struct request *request = &conn->request;
+	const struct request *request = &conn->http.request;
 
 	if (!web_is_json(&request->fields)) {
 		refuse(conn, 415, "the body must be " TYPE_JSON);
@@ -108,27 +105,22 @@ static void begin_post(struct web_conn *conn)
 		   !web_accepts(&request->fields, TYPE_EVENTS)) {
 		refuse(conn, 406,
 		       "Accept must name " TYPE_JSON " and " TYPE_EVENTS);
-	} else if (request->framing == FRAMING_LENGTH &&
-		   request->body_len > WEB_BODY_MAX) {
-		refuse(conn, 413, "the body is larger than 4 MiB");
-	} else if (request->expects_continue && !conn->is_body_over &&
-		   io_write(conn->io, bytes_str(WRITE_CONTINUE)) < 0) {
-		web_conn_close(conn);
 	} else {
-		conn->state = WEB_BODY;
-		io_deadline(conn->io, WEB_BODY_MS);
+		http_conn_collect(&conn->http, WEB_BODY_MAX);
 	}
 }
 
-void web_begin(struct web_conn *conn)
+void web_begin(void *owner)
 {
+	struct web_conn *conn = owner;
+
 	if (!is_admitted(conn) || !is_known(conn))
 		return;
-	if (bytes_is(conn->request.method, "POST"))
+	if (bytes_is(conn->http.request.method, "POST"))
 		begin_post(conn);
-	else if (!conn->is_body_over)
+	else if (!conn->http.is_body_over)
 		refuse(conn, 400, "this method has no body");
-	else if (bytes_is(conn->request.method, "GET"))
+	else if (bytes_is(conn->http.request.method, "GET"))
 		serve_get(conn);
 	else
 		serve_delete(conn);
@@ -164,7 +156,6 @@ static void await(struct web_conn *conn, struct web_session *session,
 		refuse_err(conn, &err);
 		return;
 	}
-	conn->state = WEB_WAITING;
 	if (is_method(message, "tools/call"))
 		(void)web_conn_stream(conn);
 }
@@ -211,11 +202,12 @@ static void serve_message(struct web_conn *conn, const struct message *message)
 	web_conn_reply(conn, 202, NULL, bytes_from(NULL, 0), NULL);
 }
 
-void web_post(struct web_conn *conn)
+void web_post(void *owner)
 {
+	struct web_conn *conn = owner;
 	struct message message;
 
-	message_read(&message, buf_view(&conn->body));
+	message_read(&message, buf_view(&conn->http.body));
 	if (message.kind == MESSAGE_BROKEN)
 		web_conn_refuse(conn, 400, message.error, "%s",
 				message.error == MESSAGE_PARSE_ERROR

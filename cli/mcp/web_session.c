@@ -55,9 +55,9 @@ static void deliver(struct web_wait *wait, struct bytes line)
 			web_session_end(session);
 		return;
 	}
-	if (conn->state == WEB_STREAMING) {
+	if (conn->http.state == HTTP_CONN_STREAM) {
 		web_conn_event(conn, line);
-		web_conn_stream_end(conn);
+		http_conn_stream_end(&conn->http);
 	} else {
 		session->is_told = true;
 		web_conn_reply(conn, 200, "application/json", line, told);
@@ -76,8 +76,8 @@ void web_session_cancel(struct web_session *session, const json_t *id)
 		conn = wait->conn;
 		wait_free(wait);
 		touch(session);
-		if (conn && conn->state == WEB_STREAMING)
-			web_conn_stream_end(conn);
+		if (conn && conn->http.state == HTTP_CONN_STREAM)
+			http_conn_stream_end(&conn->http);
 		else if (conn)
 			web_conn_reply(conn, 202, NULL, bytes_from(NULL, 0),
 				       NULL);
@@ -93,13 +93,14 @@ void web_session_listen(struct web_session *session, struct web_conn *conn)
 	conn->listening = session;
 	if (older) {
 		older->listening = NULL;
-		web_conn_stream_end(older);
+		http_conn_stream_end(&older->http);
 	}
 	touch(session);
 }
 
-void web_session_leave(struct web_conn *conn)
+void web_session_leave(void *owner)
 {
+	struct web_conn *conn = owner;
 	struct web_session *session = conn->listening;
 
 	if (conn->wait)
@@ -146,7 +147,7 @@ void web_session_end(struct web_session *session)
 	fail_waits(session);
 	if (stream) {
 		web_session_leave(stream);
-		web_conn_stream_end(stream);
+		http_conn_stream_end(&stream->http);
 	}
 }
 

@@ -199,7 +199,7 @@ static void ask_rows(struct conn *conn, struct asking *asking)
 void again_ask(struct conn *conn, struct again *again, const char *policy,
 	       again_fn *fn)
 {
-	struct asking *asking = arena_alloc(&conn->arena, sizeof(*asking));
+	struct asking *asking = arena_alloc(&conn->http.arena, sizeof(*asking));
 
 	if (!asking) {
 		conn_refuse(conn, 503, "no memory");

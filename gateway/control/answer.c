@@ -1,62 +1,36 @@
-#include "gateway/control/answer.h"
+#include "gateway/control/conn.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "common/cleanup.h"
-#include "common/log.h"
 #include "gateway/http/write.h"
 
 #define DETAIL_MAX 512
 
 /* ---- whole answers ---- */
 
-static int write_answer(struct buf *out, struct conn *conn, unsigned status,
-			const char *type, struct bytes body)
+static struct fields fields_of(struct field items[2], const char *type)
 {
-	struct field items[] = {
-		{bytes_str("Content-Type"), bytes_str(type)},
-		{bytes_str("Cache-Control"), bytes_str("no-store")},
-	};
-	const struct response response = {
-		.status = status,
-		.reason = write_reason(status),
-		.fields = {items, type ? 2 : 0, ARRAY_SIZE(items)},
-		.framing = type ? FRAMING_LENGTH : FRAMING_NONE,
-		.body_len = body.len,
-	};
-
-	if (write_response(out, &response, conn->request.keep_alive) < 0)
-		return -1;
-	return buf_add(out, body);
-}
-
-static void answer(struct conn *conn, unsigned status, const char *type,
-		   struct bytes body)
-{
-	auto_type(buf_release) struct buf out;
-
-	buf_init(&out, CONN_ANSWER_MAX + HEAD_BYTES_MAX);
-	if (write_answer(&out, conn, status, type, body) < 0 ||
-	    io_write(conn->io, buf_view(&out)) < 0) {
-		log_warn("an answer could not be sent");
-		conn_close(conn);
-		return;
-	}
-	conn_request_done(conn);
+	items[0] = (struct field){bytes_str("Content-Type"), bytes_str(type)};
+	items[1] = (struct field){bytes_str("Cache-Control"),
+				  bytes_str("no-store")};
+	return (struct fields){items, 2, 2};
 }
 
 static void answer_json(struct conn *conn, unsigned status, const char *type,
 			json_t *object)
 {
 	auto_free char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
+	struct field items[2];
+	struct fields fields = fields_of(items, type);
 
 	json_decref(object);
 	if (text)
-		answer(conn, status, type, bytes_str(text));
+		http_conn_reply(&conn->http, status, &fields, bytes_str(text));
 	else
-		conn_close(conn);
+		http_conn_close(&conn->http);
 }
 
 void conn_reply_json(struct conn *conn, unsigned status, json_t *object)
@@ -66,7 +40,9 @@ void conn_reply_json(struct conn *conn, unsigned status, json_t *object)
 
 void conn_reply_empty(struct conn *conn)
 {
-	answer(conn, 204, NULL, bytes_from(NULL, 0));
+	static const struct fields none;
+
+	http_conn_reply(&conn->http, 204, &none, bytes_from(NULL, 0));
 }
 
 /* Text that may hold bytes which are no UTF-8: those become '?'. */
@@ -141,8 +117,8 @@ void conn_refuse_outcome(struct conn *conn, const struct rpc_outcome *outcome)
 {
 	char detail[DETAIL_MAX];
 
-	if (conn->state == CONN_STREAM) {
-		conn_close(conn);
+	if (conn->http.state == HTTP_CONN_STREAM) {
+		http_conn_close(&conn->http);
 		return;
 	}
 	if (outcome->err->code == ERR_DENIED && outcome->refusal)
@@ -175,85 +151,36 @@ void conn_ask(struct conn *conn, struct question *question, conn_answer_fn *fn)
 	conn->ask = ask_send(conn->control, question, &err);
 	if (conn->ask)
 		return;
-	if (conn->state != CONN_STREAM) {
+	if (conn->http.state != HTTP_CONN_STREAM) {
 		conn_refuse(conn, err.code == ERR_TOO_LARGE ? 429 : 503, "%s",
 			    err.text);
 	} else if (err.code == ERR_TOO_LARGE) {
 		conn->is_late = true;
 		io_timer_set(conn->control->later, CONTROL_LATER_MS);
 	} else {
-		conn_close(conn);
+		http_conn_close(&conn->http);
 	}
 }
 
 /* ---- streams ---- */
 
-int conn_stream_begin(struct conn *conn, void (*on_room)(struct conn *conn),
-		      void (*on_end)(struct conn *conn))
+int conn_stream_begin(struct conn *conn, void (*on_room)(struct conn *conn))
 {
-	struct field items[] = {
-		{bytes_str("Content-Type"), bytes_str("application/x-ndjson")},
-		{bytes_str("Cache-Control"), bytes_str("no-store")},
-	};
-	struct response response = {
-		.status = 200,
-		.reason = bytes_str("OK"),
-		.fields = {items, ARRAY_SIZE(items), ARRAY_SIZE(items)},
-		.framing = FRAMING_CHUNKED,
-	};
-	auto_type(buf_release) struct buf out;
+	struct field items[2];
+	struct fields fields = fields_of(items, "application/x-ndjson");
 
-	buf_init(&out, HEAD_BYTES_MAX);
-	response.framing = framing_for_client(&response, &conn->request);
-	if (response.framing == FRAMING_TO_CLOSE)
-		conn->request.keep_alive = false;
-	if (write_response(&out, &response, conn->request.keep_alive) < 0 ||
-	    io_write(conn->io, buf_view(&out)) < 0) {
-		conn_close(conn);
-		return -1;
-	}
-	conn->state = CONN_STREAM;
 	conn->on_room = on_room;
-	conn->on_end = on_end;
-	return 0;
-}
-
-static enum framing stream_framing(const struct conn *conn)
-{
-	return conn->request.is_http10 ? FRAMING_TO_CLOSE : FRAMING_CHUNKED;
+	return http_conn_stream_begin(&conn->http, 200, &fields, UINT64_MAX);
 }
 
 int conn_stream_line(struct conn *conn, struct bytes line)
 {
-	auto_type(buf_release) struct buf text, out;
+	auto_type(buf_release) struct buf text;
 
 	buf_init(&text, line.len + 1);
-	buf_init(&out, line.len + 64);
-	if (buf_add(&text, line) < 0 || buf_add_byte(&text, '\n') < 0 ||
-	    body_encode(&out, stream_framing(conn), buf_view(&text)) < 0 ||
-	    io_write(conn->io, buf_view(&out)) < 0) {
-		conn_close(conn);
+	if (buf_add(&text, line) < 0 || buf_add_byte(&text, '\n') < 0) {
+		http_conn_close(&conn->http);
 		return -1;
 	}
-	if (io_is_full(conn->io))
-		io_deadline(conn->io, CONN_STALLED_MS);
-	return 0;
-}
-
-bool conn_stream_is_full(const struct conn *conn)
-{
-	return io_is_full(conn->io);
-}
-
-void conn_stream_end(struct conn *conn)
-{
-	auto_type(buf_release) struct buf out;
-
-	buf_init(&out, 64);
-	if (body_encode_end(&out, stream_framing(conn)) < 0 ||
-	    (buf_len(&out) && io_write(conn->io, buf_view(&out)) < 0)) {
-		conn_close(conn);
-		return;
-	}
-	conn_request_done(conn);
+	return http_conn_stream_write(&conn->http, buf_view(&text));
 }

@@ -105,7 +105,7 @@ static void list_end(struct conn *conn)
 void handle_approval_list(struct conn *conn)
 {
 	const struct params *params = &conn->params;
-	struct list_task *task = arena_alloc(&conn->arena, sizeof(*task));
+	struct list_task *task = arena_alloc(&conn->http.arena, sizeof(*task));
 	enum proposal_state state = PROPOSAL_STATE_MAX;
 
 	if (params->given & PARAM_STATE)
@@ -166,7 +166,7 @@ static void ask_about(struct conn *conn, const char *command, const char *rule)
  * control. */
 void handle_session_ask(struct conn *conn)
 {
-	struct bytes body = buf_view(&conn->body);
+	struct bytes body = buf_view(&conn->http.body);
 	const char *command = "", *rule = "";
 	json_error_t error;
 	json_t *root = json_loadb((const char *)body.data, body.len,
@@ -229,7 +229,8 @@ static void on_proposal(struct conn *conn, const void *message)
 		conn_refuse(conn, 404, "there is no such proposal");
 		return;
 	}
-	task->session = arena_copy(&conn->arena, found->proposals[0].session);
+	task->session =
+		arena_copy(&conn->http.arena, found->proposals[0].session);
 	query.id = task->session;
 	question = session_question(&query);
 	/* No id would ask for every session. */
@@ -265,7 +266,7 @@ static int read_scope(struct msg_proposal_decide *decide, const char *scope,
 
 static int read_decision(struct conn *conn, struct msg_proposal_decide *decide)
 {
-	struct bytes body = buf_view(&conn->body);
+	struct bytes body = buf_view(&conn->http.body);
 	const char *decision = "", *scope = NULL, *until = NULL, *why = NULL;
 	json_error_t error;
 	json_t *root = json_loadb((const char *)body.data, body.len,
@@ -293,7 +294,8 @@ static int read_decision(struct conn *conn, struct msg_proposal_decide *decide)
 
 void handle_approval_decide(struct conn *conn)
 {
-	struct decide_task *task = arena_alloc(&conn->arena, sizeof(*task));
+	struct decide_task *task =
+		arena_alloc(&conn->http.arena, sizeof(*task));
 	const struct msg_proposal_ref ref = {conn->name};
 	struct question question =
 		ledger_asks(MSG_PROPOSAL_GET, &msg_proposal_ref_schema, &ref);

@@ -25,7 +25,7 @@ static void on_rows(struct conn *conn, const void *message)
 
 	if (!task->is_begun) {
 		task->is_begun = true;
-		if (conn_stream_begin(conn, on_room, NULL) < 0)
+		if (conn_stream_begin(conn, on_room) < 0)
 			return;
 	}
 	for (size_t i = 0; i < rows->rows_count; i++) {
@@ -36,8 +36,8 @@ static void on_rows(struct conn *conn, const void *message)
 	task->left -= rows->rows_count;
 	if (!rows->more || rows->rows_count == 0 || task->left == 0 ||
 	    task->query.newest)
-		conn_stream_end(conn);
-	else if (!conn_stream_is_full(conn))
+		http_conn_stream_end(&conn->http);
+	else if (!http_conn_is_full(&conn->http))
 		ask_rows(conn);
 }
 
@@ -54,7 +54,7 @@ static void ask_rows(struct conn *conn)
 void handle_audit(struct conn *conn)
 {
 	const struct params *params = &conn->params;
-	struct audit_task *task = arena_alloc(&conn->arena, sizeof(*task));
+	struct audit_task *task = arena_alloc(&conn->http.arena, sizeof(*task));
 
 	if (!task) {
 		conn_refuse(conn, 503, "no memory");

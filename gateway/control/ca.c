@@ -51,7 +51,7 @@ void ca_need(struct conn *conn, void (*next)(struct conn *conn))
 		next(conn);
 		return;
 	}
-	task = arena_alloc(&conn->arena, sizeof(*task));
+	task = arena_alloc(&conn->http.arena, sizeof(*task));
 	if (!task) {
 		conn_refuse(conn, 503, "no memory");
 		return;

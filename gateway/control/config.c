@@ -57,7 +57,7 @@ static void ask_text(struct conn *conn)
 
 void handle_config_show(struct conn *conn)
 {
-	struct show_task *task = arena_alloc(&conn->arena, sizeof(*task));
+	struct show_task *task = arena_alloc(&conn->http.arena, sizeof(*task));
 
 	if (!task) {
 		conn_refuse(conn, 503, "no memory");
@@ -82,7 +82,7 @@ static void on_reloaded(struct conn *conn, const void *message)
 					  json_text(reloaded->taken)));
 		return;
 	}
-	why = arena_format(&conn->arena, "all is as it was: %.*s",
+	why = arena_format(&conn->http.arena, "all is as it was: %.*s",
 			   BYTES_ARGS(reloaded->why));
 	conn_refuse_errors(conn, 422, why ? why : "all is as it was",
 			   reloaded->errors);
@@ -91,7 +91,7 @@ static void on_reloaded(struct conn *conn, const void *message)
 void handle_config_reload(struct conn *conn)
 {
 	const char *detail =
-		arena_format(&conn->arena, "uid %u", conn->who.uid);
+		arena_format(&conn->http.arena, "uid %u", conn->who.uid);
 	const struct record record = {
 		.kind = RECORD_ADMIN,
 		.allowed = true,

@@ -17,6 +17,7 @@
 
 #include "gateway/control/who.h"
 #include "gateway/keeper/keeper.h"
+#include "gateway/server/http_server.h"
 
 #define CONTROL_CONNS_MAX	  64
 #define CONTROL_CONNS_OF_USER_MAX 16 /* of one who is no admin */
@@ -25,7 +26,6 @@
 
 #define CONTROL_LATER_MS 20
 
-struct conn;
 struct attached;
 struct attach;
 
@@ -40,10 +40,8 @@ struct control {
 	struct keeper *keeper;
 	struct who_rules rules;
 	char run[108]; /* where control.sock is */
-	struct io_listener *http;
+	struct http_server server;
 	struct io_listener *channels;
-	struct conn *conns;
-	size_t conn_count;
 	struct attached *attached;
 	size_t attached_count;
 	struct attach *late; /* those that wait for room, the oldest first */

@@ -115,7 +115,7 @@ static const char *check_wanted(const struct wanted *wanted,
 
 static json_t *parse_wanted(struct conn *conn, struct wanted *wanted)
 {
-	struct bytes body = buf_view(&conn->body);
+	struct bytes body = buf_view(&conn->http.body);
 	const char *policy = "", *name = "", *repo = "", *branch = "";
 	const char *again = "", *token = "";
 	size_t policy_len = 0, name_len = 0, repo_len = 0, branch_len = 0;
@@ -180,7 +180,7 @@ static const char *take_permissions(struct conn *conn, struct wanted *wanted)
 		    buf_add(&text, permission) < 0)
 			return "permissions are 8192 bytes at most";
 	}
-	wanted->lease = arena_copy(&conn->arena, buf_view(&text));
+	wanted->lease = arena_copy(&conn->http.arena, buf_view(&text));
 	return wanted->lease.len ? NULL : "no memory";
 }
 
@@ -196,7 +196,7 @@ static struct policy *compile(struct conn *conn, const struct wanted *wanted,
 		.repo = wanted->repo,
 		.permissions = wanted->lease,
 	};
-	const char *file = arena_str(&conn->arena, wanted->policy_name);
+	const char *file = arena_str(&conn->http.arena, wanted->policy_name);
 	struct policy_errors errors = {
 		.out = &report,
 		.file = file && *file ? file : "policy",
@@ -254,7 +254,8 @@ static int seal(struct conn *conn, const struct wanted *wanted,
 
 static struct create_task *task_new(struct conn *conn)
 {
-	struct create_task *task = arena_alloc(&conn->arena, sizeof(*task));
+	struct create_task *task =
+		arena_alloc(&conn->http.arena, sizeof(*task));
 	char id[27];
 
 	if (!task) {
@@ -357,7 +358,7 @@ static void note_record(struct conn *conn, const struct wanted *wanted,
 	policy_hash(wanted->policy, policy);
 	policy_hash(bytes_str(task->lease), token);
 	detail = arena_format(
-		&conn->arena,
+		&conn->http.arena,
 		AGAIN_CREATED "policy %.*s, repo %.*s, branch %.*s%s%.*s%s%.*s",
 		conn->who.uid, policy, token, BYTES_ARGS(wanted->policy_name),
 		BYTES_ARGS(wanted->repo), BYTES_ARGS(wanted->branch),
@@ -376,7 +377,7 @@ static void note_record(struct conn *conn, const struct wanted *wanted,
 
 static void create(struct conn *conn, struct wanted *wanted)
 {
-	const char *wrong = check_wanted(wanted, &conn->arena);
+	const char *wrong = check_wanted(wanted, &conn->http.arena);
 	struct create_task *task;
 	struct policy *policy;
 	struct err err;
@@ -401,7 +402,8 @@ static void create(struct conn *conn, struct wanted *wanted)
 		return;
 	}
 	if (wanted->policy_name.len == 0)
-		wanted->policy_name = arena_copy(&conn->arena, policy->name);
+		wanted->policy_name =
+			arena_copy(&conn->http.arena, policy->name);
 	/* What does not fit is not told; it holds all the same. */
 	(void)permissions_write(policy, wanted->repo, &task->permissions);
 	task->signs = policy->sign.is_on;
@@ -414,7 +416,7 @@ static void create(struct conn *conn, struct wanted *wanted)
 	task->holds = wanted->holds;
 	task->has_proxy = wanted->has_proxy;
 	note_record(conn, wanted, task);
-	buf_release(&conn->body);
+	buf_release(&conn->http.body);
 	ca_need(conn, ask_create);
 }
 
@@ -432,8 +434,8 @@ static void create_again(struct conn *conn)
 
 static void check_again(struct conn *conn, const struct wanted *wanted)
 {
-	struct again *again = arena_alloc(&conn->arena, sizeof(*again));
-	const char *wrong = check_wanted(wanted, &conn->arena);
+	struct again *again = arena_alloc(&conn->http.arena, sizeof(*again));
+	const char *wrong = check_wanted(wanted, &conn->http.arena);
 	char hash[POLICY_HASH_SIZE];
 
 	if (wrong || !again) {

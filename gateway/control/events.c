@@ -14,7 +14,7 @@ struct event_task {
 
 static bool is_stream(const struct conn *conn)
 {
-	return conn->state == CONN_STREAM && conn->route &&
+	return conn->http.state == HTTP_CONN_STREAM && conn->route &&
 	       conn->route->handle == handle_events;
 }
 
@@ -38,8 +38,8 @@ static void on_rows(struct conn *conn, const void *message)
 	for (size_t i = 0; i < rows->rows_count; i++)
 		if (send_row(conn, &rows->rows[i]) < 0)
 			return;
-	task->is_behind = rows->more || conn_stream_is_full(conn);
-	if (task->is_behind && !conn_stream_is_full(conn))
+	task->is_behind = rows->more || http_conn_is_full(&conn->http);
+	if (task->is_behind && !http_conn_is_full(&conn->http))
 		catch_up(conn);
 }
 
@@ -65,7 +65,7 @@ static void begin(struct conn *conn)
 {
 	struct event_task *task = conn->task;
 
-	if (conn_stream_begin(conn, on_room, NULL) < 0)
+	if (conn_stream_begin(conn, on_room) < 0)
 		return;
 	task->is_begun = true;
 	if (conn->params.given & PARAM_AFTER)
@@ -110,19 +110,20 @@ static bool wants(const struct event_task *task, const struct ledger_row *row,
 
 static void tell_row(struct control *control, const struct ledger_row *row)
 {
-	struct conn *conn, *next;
+	struct http_conn *http, *next;
 	struct row_facts facts;
 
 	if (!read_facts(row, &facts))
 		return;
-	DL_FOREACH_SAFE(control->conns, conn, next)
+	DL_FOREACH_SAFE(control->server.conns, http, next)
 	{
+		struct conn *conn = http->owner;
 		struct event_task *task = is_stream(conn) ? conn->task : NULL;
 
 		if (!task || !wants(task, row, &facts) ||
 		    send_row(conn, row) < 0)
 			continue;
-		task->is_behind = conn_stream_is_full(conn);
+		task->is_behind = http_conn_is_full(&conn->http);
 	}
 }
 
@@ -136,24 +137,28 @@ void events_tell(struct control *control, const struct msg_ledger_rows *rows)
 
 /* ---- following ---- */
 
+static bool is_waiting(const struct conn *conn)
+{
+	return conn->http.state == HTTP_CONN_SERVED &&
+	       conn->route->handle == handle_events && conn->task;
+}
+
 static void begin_waiting(struct control *control)
 {
-	struct conn *conn, *next;
+	struct http_conn *http, *next;
 
-	DL_FOREACH_SAFE(control->conns, conn, next)
-	if (conn->state == CONN_WAIT && conn->route->handle == handle_events &&
-	    conn->task)
-		begin(conn);
+	DL_FOREACH_SAFE(control->server.conns, http, next)
+	if (is_waiting(http->owner))
+		begin(http->owner);
 }
 
 static void refuse_waiting(struct control *control)
 {
-	struct conn *conn, *next;
+	struct http_conn *http, *next;
 
-	DL_FOREACH_SAFE(control->conns, conn, next)
-	if (conn->state == CONN_WAIT && conn->route->handle == handle_events &&
-	    conn->task)
-		conn_refuse(conn, 503, "the ledger cannot be followed");
+	DL_FOREACH_SAFE(control->server.conns, http, next)
+	if (is_waiting(http->owner))
+		conn_refuse(http->owner, 503, "the ledger cannot be followed");
 }
 
 static void on_followed(struct rpc_outcome *outcome, void *owner)
@@ -229,7 +234,7 @@ void handle_events(struct conn *conn)
 {
 	struct control *control = conn->control;
 	const struct params *params = &conn->params;
-	struct event_task *task = arena_alloc(&conn->arena, sizeof(*task));
+	struct event_task *task = arena_alloc(&conn->http.arena, sizeof(*task));
 
 	if (!task) {
 		conn_refuse(conn, 503, "no memory");

@@ -8,7 +8,7 @@
 static void record_change(struct conn *conn, const char *verb)
 {
 	const char *detail =
-		arena_format(&conn->arena, "uid %u", conn->who.uid);
+		arena_format(&conn->http.arena, "uid %u", conn->who.uid);
 	const struct record record = {
 		.kind = RECORD_ADMIN,
 		.allowed = true,
@@ -59,14 +59,14 @@ void handle_session_secret_put(struct conn *conn)
 {
 	if (!is_named(conn))
 		return;
-	if (buf_len(&conn->body) == 0) {
+	if (buf_len(&conn->http.body) == 0) {
 		conn_refuse(conn, 400, "the secret is empty");
 		return;
 	}
 	record_change(conn, "session.secret.put");
-	ask(conn, MSG_LENT_PUT, buf_view(&conn->body));
-	secret_wipe(conn->body.data, conn->body.end);
-	buf_clear(&conn->body);
+	ask(conn, MSG_LENT_PUT, buf_view(&conn->http.body));
+	secret_wipe(conn->http.body.data, conn->http.body.end);
+	buf_clear(&conn->http.body);
 }
 
 void handle_session_secret_remove(struct conn *conn)

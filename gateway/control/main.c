@@ -60,21 +60,18 @@ static void on_listener(struct keeper *keeper, enum listener_kind kind, int fd)
 {
 	struct control *control = keeper->owner;
 	auto_fd int socket = fd;
-	struct io_listener **listener = NULL;
-	struct err err;
+	struct err err = {.code = ERR_NONE};
 
-	if (kind == LISTENER_CONTROL)
-		listener = &control->http;
-	else if (kind == LISTENER_ATTACH)
-		listener = &control->channels;
-	if (!listener || *listener) {
-		log_error("a listener came that nobody asked for");
-		return;
-	}
-	*listener = io_listen(keeper->loop, take_fd(&socket),
-			      kind == LISTENER_CONTROL ? on_client : on_channel,
-			      control, &err);
-	if (!*listener)
+	if (kind == LISTENER_CONTROL && control->server.listener_count == 0)
+		(void)http_server_listen(&control->server, take_fd(&socket),
+					 on_client, control, &err);
+	else if (kind == LISTENER_ATTACH && !control->channels)
+		control->channels = io_listen(keeper->loop, take_fd(&socket),
+					      on_channel, control, &err);
+	else
+		(void)err_set(&err, ERR_INVALID,
+			      "a listener came that nobody asked for");
+	if (err.code != ERR_NONE)
 		log_error("%s", err.text);
 }
 
@@ -129,6 +126,7 @@ static int start(struct keeper *keeper, struct err *err)
 	control->keeper = keeper;
 	io_loop_wipe(keeper->loop);
 	ca_forget(control);
+	conns_open(control);
 	control->later = io_timer_new(keeper->loop, on_later, control);
 	if (!control->later)
 		return err_set(err, ERR_SYSTEM, "start: no memory");

@@ -368,7 +368,7 @@ static bool is_printable(const char *text)
 static int read_change(struct policy_task *task)
 {
 	struct conn *conn = task->conn;
-	struct bytes body = buf_view(&conn->body);
+	struct bytes body = buf_view(&conn->http.body);
 	const char *text = "", *name = "", *expected = "";
 	size_t text_len = 0;
 	json_error_t error = {0};

@@ -18,7 +18,7 @@ static void store(struct conn *conn, const struct record *record)
 
 void handle_session_record(struct conn *conn)
 {
-	struct bytes body = buf_view(&conn->body);
+	struct bytes body = buf_view(&conn->http.body);
 	const char *detail = "", *name = "", *path = "", *rule = "";
 	enum constraint constraint;
 	struct record record = {

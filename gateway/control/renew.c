@@ -20,7 +20,7 @@ struct renewal {
 /* Seconds from now, or -1: refused. */
 static json_int_t read_ttl(struct conn *conn)
 {
-	struct bytes body = buf_view(&conn->body);
+	struct bytes body = buf_view(&conn->http.body);
 	json_int_t ttl_s = 0;
 	json_error_t error;
 	json_t *root = json_loadb((const char *)body.data, body.len,

@@ -26,7 +26,6 @@ struct route {
 	enum route_may may;
 	unsigned params; /* bits of enum param */
 	size_t body_max;
-	bool is_secret; /* the body is wiped wherever it was */
 	void (*handle)(struct conn *conn);
 };
 

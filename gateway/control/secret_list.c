@@ -75,13 +75,14 @@ static void on_secrets(struct conn *conn, const void *message)
 /* The message is gone with the call. */
 static int keep(struct conn *conn, const struct msg_source_list *list)
 {
-	struct sources *sources = arena_alloc(&conn->arena, sizeof(*sources));
+	struct sources *sources =
+		arena_alloc(&conn->http.arena, sizeof(*sources));
 
 	conn->task = sources;
 	if (!sources)
 		return -1;
 	*sources = (struct sources){
-		.items = arena_array(&conn->arena, list->sources_count,
+		.items = arena_array(&conn->http.arena, list->sources_count,
 				     sizeof(sources->items[0])),
 	};
 	if (list->sources_count && !sources->items)
@@ -91,8 +92,8 @@ static int keep(struct conn *conn, const struct msg_source_list *list)
 			&sources->items[sources->count];
 
 		*entry = list->sources[sources->count];
-		entry->name = arena_copy(&conn->arena, entry->name);
-		entry->why = arena_copy(&conn->arena, entry->why);
+		entry->name = arena_copy(&conn->http.arena, entry->name);
+		entry->why = arena_copy(&conn->http.arena, entry->why);
 	}
 	return 0;
 }

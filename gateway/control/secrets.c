@@ -5,7 +5,7 @@
 static void record_change(struct conn *conn, const char *verb)
 {
 	const char *detail =
-		arena_format(&conn->arena, "uid %u", conn->who.uid);
+		arena_format(&conn->http.arena, "uid %u", conn->who.uid);
 	const struct record record = {
 		.kind = RECORD_ADMIN,
 		.allowed = true,
@@ -40,9 +40,9 @@ static int take_value(struct conn *conn, struct secret *value, struct err *err)
 	int taken;
 
 	secret_init(value);
-	taken = secret_set(value, buf_view(&conn->body), err);
-	secret_wipe(conn->body.data, conn->body.end);
-	buf_clear(&conn->body);
+	taken = secret_set(value, buf_view(&conn->http.body), err);
+	secret_wipe(conn->http.body.data, conn->http.body.end);
+	buf_clear(&conn->http.body);
 	return taken;
 }
 
@@ -62,7 +62,7 @@ static void keep_value(struct conn *conn, uint16_t type, const char *verb)
 
 	if (is_name_too_long(conn))
 		return;
-	if (buf_len(&conn->body) == 0) {
+	if (buf_len(&conn->http.body) == 0) {
 		conn_refuse(conn, 400, "the secret is empty");
 		return;
 	}

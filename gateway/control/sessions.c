@@ -72,7 +72,7 @@ static void list_end(struct conn *conn)
 
 void handle_session_list(struct conn *conn)
 {
-	struct list_task *task = arena_alloc(&conn->arena, sizeof(*task));
+	struct list_task *task = arena_alloc(&conn->http.arena, sizeof(*task));
 
 	if (!task) {
 		conn_refuse(conn, 503, "no memory");
@@ -117,7 +117,7 @@ void handle_session_show(struct conn *conn)
 
 static void record_end(struct conn *conn, struct bytes reason)
 {
-	const char *detail = arena_format(&conn->arena, "uid %u: %.*s",
+	const char *detail = arena_format(&conn->http.arena, "uid %u: %.*s",
 					  conn->who.uid, BYTES_ARGS(reason));
 	const struct record record = {
 		.kind = RECORD_ADMIN,

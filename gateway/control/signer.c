@@ -38,7 +38,7 @@ static void on_outcome(struct rpc_outcome *outcome, void *owner)
 void signer_ask(struct conn *conn, struct bytes session, bool is_new,
 		conn_answer_fn *fn)
 {
-	struct asking *asking = arena_alloc(&conn->arena, sizeof(*asking));
+	struct asking *asking = arena_alloc(&conn->http.arena, sizeof(*asking));
 	const struct msg_session_ref message = {.id = session};
 	const struct question question = {
 		.role = ROLE_VAULT,

@@ -80,7 +80,8 @@ void handle_status(struct conn *conn)
 	/* Their number alone. */
 	const struct msg_session_query query = {.skip = UINT32_MAX};
 	struct question question = session_question(&query);
-	struct status_task *task = arena_alloc(&conn->arena, sizeof(*task));
+	struct status_task *task =
+		arena_alloc(&conn->http.arena, sizeof(*task));
 
 	if (!task) {
 		conn_refuse(conn, 503, "no memory");

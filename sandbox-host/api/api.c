@@ -14,13 +14,9 @@ static void on_client(int fd, const struct sockaddr_storage *peer,
 
 int api_open(struct api *api, const int *sockets, size_t count, struct err *err)
 {
-	for (size_t i = 0; i < count; i++) {
-		struct io_listener *listener =
-			io_listen(api->loop, sockets[i], on_client, api, err);
-
-		if (!listener)
+	for (size_t i = 0; i < count; i++)
+		if (http_server_listen(&api->server, sockets[i], on_client, api,
+				       err) < 0)
 			return -1;
-		api->listeners[api->listener_count++] = listener;
-	}
 	return 0;
 }

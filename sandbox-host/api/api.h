@@ -7,8 +7,9 @@
  *	config	-> what the daemon says at the start (flow/api_config.h)
  *	auth	-> API keys, tokens of sandboxes
  *	route	-> path to handler
- *	conn	-> one connection: heads, bodies, answers, streams
- *	reply	-> what handlers answer with (exchange.h)
+ *	conn	-> one connection, and the exchange on it
+ *	request -> who asks, and for what
+ *	reply, stream -> what handlers answer with (exchange.h)
  *	ask	-> the daemon, for a handler
  *	lifecycle*, endpoints, diagnostics, proxy -> the areas of this file's
  *		   API; execd_*, files_*, egress_* are their own
@@ -18,13 +19,13 @@
 
 #include "common/io.h"
 #include "common/rpc.h"
+#include "gateway/server/http_server.h"
 #include "sandbox-host/api/pace.h"
 #include "sandbox-host/flow/api_config.h"
 
 #define API_CONNS_MAX 2048
 
 struct api_tls;
-struct conn;
 struct execd;
 
 struct api {
@@ -33,11 +34,7 @@ struct api {
 	struct api_memory memory; /* of config */
 	struct api_config config;
 	struct api_tls *tls; /* NULL: it serves without */
-	struct io_listener *listeners[API_LISTENERS_MAX];
-	size_t listener_count;
-	struct conn *conns; /* who waits longest for a head comes first */
-	size_t conn_count, conns_max; /* as descriptors allow */
-	bool is_full;		      /* listeners pause */
+	struct http_server server;
 	struct pace pace;
 	struct execd *execd; /* what runs by execd's calls; NULL: nothing */
 };

@@ -150,7 +150,7 @@ static bool is_proof(const struct api_config *config,
 bool auth_check(const struct api_config *config, struct exchange *exchange,
 		const struct route_match *match)
 {
-	struct fields *fields = &exchange->conn->request.fields;
+	struct fields *fields = &http_of(exchange)->request.fields;
 	enum route_may may = match->route ? match->route->may : ROUTE_KEY;
 	struct bytes key = only(fields, "OPEN-SANDBOX-API-KEY");
 	struct bytes token = only(fields, auth_field(match->place));

@@ -24,7 +24,7 @@ static enum route_place place_of(uint64_t port)
 /* By the name that the client reached us with, which may be a proxy's. */
 static const char *authority_of(struct exchange *exchange)
 {
-	const struct request *request = &exchange->conn->request;
+	const struct request *request = &http_of(exchange)->request;
 
 	if (request->host.len == 0)
 		return arena_str(exchange->arena,

@@ -36,11 +36,9 @@
 #include "sandbox-host/flow/messages.h"
 
 #define EXCHANGE_ARENA_MAX  (8 * 1024 * 1024)
-#define EXCHANGE_FIELDS_MAX 120 /* that a handler adds */
-#define EXCHANGE_OUT_HIGH   (256 * 1024)
+#define EXCHANGE_FIELDS_MAX 120		       /* that a handler adds */
 #define EXCHANGE_ANSWER_MAX (16 * 1024 * 1024) /* of a whole answer */
 #define EXCHANGE_FAIL_MAX   1024	       /* bytes of a message */
-#define EXCHANGE_STALLED_MS 60000 /* nobody reads an answer, sends a body */
 #define EXCHANGE_ASK_MS	    30000
 
 struct api;

@@ -14,7 +14,7 @@
 #include "common/log.h"
 #include "common/secret.h"
 #include "sandbox-host/api/api.h"
-#include "sandbox-host/api/exchange.h"
+#include "sandbox-host/api/conn.h"
 
 #define FILES_MAX   16384
 #define FILES_LEAST 1024
@@ -101,8 +101,8 @@ static void free_wiped(void *block)
 	free(block);
 }
 
-/* A connection may need another one, to the inside. */
-static void raise_descriptor_limit(struct api *api)
+/* A connection may need another one, to the inside: so many there may be. */
+static size_t raise_descriptor_limit(void)
 {
 	struct rlimit limit = {.rlim_max = FILES_LEAST};
 
@@ -110,8 +110,8 @@ static void raise_descriptor_limit(struct api *api)
 	limit.rlim_cur =
 		limit.rlim_max < FILES_MAX ? limit.rlim_max : FILES_MAX;
 	(void)setrlimit(RLIMIT_NOFILE, &limit);
-	api->conns_max = limit.rlim_cur / 4 < API_CONNS_MAX ? limit.rlim_cur / 4
-							    : API_CONNS_MAX;
+	return limit.rlim_cur / 4 < API_CONNS_MAX ? limit.rlim_cur / 4
+						  : API_CONNS_MAX;
 }
 
 static int start(struct api *api, struct err *err)
@@ -124,12 +124,12 @@ static int start(struct api *api, struct err *err)
 	};
 	struct confine_spec confinement = {.name = "api", .syscalls = syscalls};
 	int sockets[API_LISTENERS_MAX];
-	size_t count;
+	size_t count, conns_max;
 
 	secret_protect_process();
 	json_set_alloc_funcs(malloc, free_wiped);
 	seed_objects();
-	raise_descriptor_limit(api);
+	conns_max = raise_descriptor_limit();
 	if (take_config(api, err) < 0)
 		return -1;
 	count = api->config.addresses_count;
@@ -139,6 +139,7 @@ static int start(struct api *api, struct err *err)
 	if (!api->loop)
 		return -1;
 	io_loop_wipe(api->loop);
+	conns_open(api, conns_max);
 	if (api->config.has_tls && api_tls_open(api, sockets, count, err) < 0)
 		return -1;
 	confinement.uid = (uid_t)api->config.uid;

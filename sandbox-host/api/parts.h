@@ -6,15 +6,11 @@
 
 #include "sandbox-host/api/conn.h"
 
-struct reply_head {
-	unsigned status;
-	const char *content_type; /* NULL: none */
-	enum framing framing;
-	uint64_t len;
-	bool keep_alive;
-};
-/* Append the head with the fields that were added. 0, or -1. */
-int reply_head(struct buf *out, const struct exchange *exchange,
-	       const struct reply_head *head);
+#define REPLY_FIELDS_MAX (EXCHANGE_FIELDS_MAX + 2)
+
+/* The fields of an answer (room for REPLY_FIELDS_MAX): its type (NULL: none),
+ * its request's number, those that were added. */
+void reply_fields(struct fields *fields, const struct exchange *exchange,
+		  const char *content_type);
 
 #endif

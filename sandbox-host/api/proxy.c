@@ -17,8 +17,8 @@
 
 static const struct io_limits limits = {
 	.in_max = 64 * 1024,
-	.out_high = EXCHANGE_OUT_HIGH,
-	.out_max = 4 * EXCHANGE_OUT_HIGH,
+	.out_high = HTTP_OUT_HIGH,
+	.out_max = 4 * HTTP_OUT_HIGH,
 };
 
 enum proxy_state { PROXY_HEAD, PROXY_BODY, PROXY_RAW, PROXY_OVER };
@@ -322,7 +322,7 @@ static void on_event(struct io *io, enum io_event event, void *owner)
 static int write_head(struct proxy *proxy, struct buf *out)
 {
 	struct exchange *exchange = proxy->exchange;
-	struct request request = conn_of(exchange)->request;
+	struct request request = http_of(exchange)->request;
 	struct target target = {.host = HOST_INSIDE,
 				.kind = HOST_IPV4,
 				.port = proxy->port,
@@ -345,11 +345,11 @@ static int write_head(struct proxy *proxy, struct buf *out)
 static bool offer(struct proxy *proxy)
 {
 	struct exchange *exchange = proxy->exchange;
-	struct conn *conn = conn_of(exchange);
+	struct http_conn *http = http_of(exchange);
 	struct http_fault fault;
 
 	if (!exchange->is_websocket ||
-	    websocket_offer(&proxy->handshake, &conn->arena, &conn->request,
+	    websocket_offer(&proxy->handshake, &http->arena, &http->request,
 			    &fault) == 0)
 		return true;
 	exchange_fail(exchange, 400, "INVALID_REQUEST", "%s", fault.reason);

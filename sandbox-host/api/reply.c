@@ -32,29 +32,18 @@ void exchange_add_field(struct exchange *exchange, const char *name,
 	(void)fields_add(&exchange->added, label, copy);
 }
 
-int reply_head(struct buf *out, const struct exchange *exchange,
-	       const struct reply_head *head)
+void reply_fields(struct fields *fields, const struct exchange *exchange,
+		  const char *content_type)
 {
-	struct field items[EXCHANGE_FIELDS_MAX + 2];
-	struct response response = {
-		.status = head->status,
-		.reason = write_reason(head->status),
-		.fields = {items, 0, ARRAY_SIZE(items)},
-		.framing = head->framing,
-		.body_len = head->len,
-	};
-
-	if (head->content_type)
-		(void)fields_add(&response.fields, bytes_str("Content-Type"),
-				 bytes_str(head->content_type));
+	if (content_type)
+		(void)fields_add(fields, bytes_str("Content-Type"),
+				 bytes_str(content_type));
 	if (exchange->request_id[0])
-		(void)fields_add(&response.fields, bytes_str("X-Request-ID"),
+		(void)fields_add(fields, bytes_str("X-Request-ID"),
 				 bytes_str(exchange->request_id));
 	for (size_t i = 0; i < exchange->added.count; i++)
-		(void)fields_add(&response.fields,
-				 exchange->added.items[i].name,
+		(void)fields_add(fields, exchange->added.items[i].name,
 				 exchange->added.items[i].value);
-	return write_response(out, &response, head->keep_alive);
 }
 
 /* ---- whole answers ---- */
@@ -62,34 +51,11 @@ int reply_head(struct buf *out, const struct exchange *exchange,
 static void reply(struct exchange *exchange, unsigned status,
 		  const char *content_type, struct bytes body)
 {
-	struct conn *conn = conn_of(exchange);
-	auto_type(buf_release) struct buf out;
-	struct reply_head head = {
-		.status = status,
-		.content_type = content_type,
-		.framing = status == 204 || status == 304 ? FRAMING_NONE
-							  : FRAMING_LENGTH,
-		.len = body.len,
-		/* What is left of a body is not read any more. */
-		.keep_alive = conn->request.keep_alive && conn->is_body_over,
-	};
+	struct field items[REPLY_FIELDS_MAX];
+	struct fields fields = {items, 0, ARRAY_SIZE(items)};
 
-	if (conn->state == CONN_CLOSED)
-		return;
-	/* Too late for another answer: the client must see that it broke. */
-	if (conn->state == CONN_STREAM || conn->state == CONN_RAW) {
-		conn_close(conn);
-		return;
-	}
-	if (conn->is_head_only)
-		body.len = 0;
-	buf_init(&out, HEAD_BYTES_MAX + body.len);
-	if (reply_head(&out, exchange, &head) < 0 || buf_add(&out, body) < 0 ||
-	    io_write(conn->io, buf_view(&out)) < 0) {
-		conn_close(conn);
-		return;
-	}
-	conn_request_done(conn);
+	reply_fields(&fields, exchange, content_type);
+	http_conn_reply(http_of(exchange), status, &fields, body);
 }
 
 void exchange_reply_bytes(struct exchange *exchange, unsigned status,

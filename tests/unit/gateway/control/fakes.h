@@ -127,7 +127,7 @@ static inline void rig_on_renew(struct rpc_ticket ticket, const void *message,
 	rig->renewals++;
 	rig->renewed_to_ms = renew->expires_ms;
 	if (rig->closes_before_renewal)
-		conns_close(&rig->control);
+		http_server_close(&rig->control.server);
 	if (rig->refuse_renewal)
 		rpc_refuse(ticket, rig->refuse_renewal, "refused by the rig");
 	else

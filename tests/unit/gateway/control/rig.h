@@ -41,13 +41,15 @@ static inline struct rpc *rig_channel(struct rig *rig)
 /* Another connection, of that user. Returns the test's side. */
 static inline int rig_connect(struct rig *rig, uid_t uid, bool is_admin)
 {
+	struct conn *conn;
 	int fds[2];
 
 	assert_int_equal(
 		socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
 	conn_accept(&rig->control, fds[0]);
-	assert_non_null(rig->control.conns);
-	rig->control.conns->prev->who = (struct who){uid, is_admin};
+	assert_non_null(rig->control.server.conns);
+	conn = rig->control.server.conns->prev->owner;
+	conn->who = (struct who){uid, is_admin};
 	return fds[1];
 }
 
@@ -81,6 +83,7 @@ static inline void rig_init(struct rig *rig, uid_t uid, bool is_admin)
 		DL_PREPEND(rig->keeper.peers, peer);
 	}
 	rig->control.keeper = &rig->keeper;
+	conns_open(&rig->control);
 	rig->control.rules.own_uid = getuid();
 	rig->control.later =
 		io_timer_new(rig->loop, rig_on_later, &rig->control);
@@ -92,7 +95,7 @@ static inline void rig_init(struct rig *rig, uid_t uid, bool is_admin)
 static inline void rig_release(struct rig *rig)
 {
 	(void)close(rig->client);
-	conns_close(&rig->control);
+	http_server_close(&rig->control.server);
 	rig_turns(rig);
 	rpc_close(rig->keeper.warden);
 	for (size_t i = 0; i < ARRAY_SIZE(rig->peers); i++)

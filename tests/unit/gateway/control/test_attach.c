@@ -223,8 +223,8 @@ static void attach_takes_a_held_session_from_its_connection(void **state)
 	(void)state;
 	rig_init(&rig, 0, true);
 	rig.owner_uid = getuid() == 0 ? 12345 : getuid();
-	conn = rig.control.conns;
-	assert_non_null(conn);
+	assert_non_null(rig.control.server.conns);
+	conn = rig.control.server.conns->owner;
 	(void)snprintf(conn->held, sizeof(conn->held), "%s", RIG_ID);
 	rpc = connect_as(&rig, 12345);
 	(void)attach(&rig, rpc, LISTENER_TCP, tcp_socket(true));

@@ -77,7 +77,7 @@ static void audit_of_http_1_0_ends_with_its_connection(void **state)
 	assert_status(answer, 200);
 	assert_null(strstr(answer, "chunked"));
 	assert_contains(answer, "\r\n\r\n{\"sequence\":1,");
-	assert_null(rig.control.conns);
+	assert_null(rig.control.server.conns);
 	rig_release(&rig);
 }
 
@@ -178,10 +178,10 @@ static void events_of_a_slow_reader_are_neither_lost_nor_doubled(void **state)
 	rig_init(&rig, 0, true);
 	(void)rig_ask(&rig, "GET /v1/events HTTP/1.1\r\n" H "\r\n");
 	tell_rows(&rig, 1, ROWS);
-	assert_true(io_out_len(rig.control.conns->io) < 600 * 1024);
+	assert_true(io_out_len(rig.control.server.conns->io) < 600 * 1024);
 	for (int i = 0; i < 2000 && got < ROWS; i++) {
 		got += count_of(rig_receive(&rig, rig.client), "\"sequence\"");
-		assert_non_null(rig.control.conns);
+		assert_non_null(rig.control.server.conns);
 	}
 	assert_int_equal(got, ROWS);
 	assert_true(rig.queries > 10);

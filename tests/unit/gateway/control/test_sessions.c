@@ -140,7 +140,7 @@ static void session_that_nobody_waits_for_is_ended_again(void **state)
 	for (int i = 0; i < 50 && !rig.creations; i++) {
 		assert_int_equal(io_loop_turn(rig.loop, 0, &err), 0);
 		if (rig.control.rates[MSG_SESSION_CREATE].open)
-			conns_close(&rig.control);
+			http_server_close(&rig.control.server);
 	}
 	rig_turns(&rig);
 	assert_int_equal(rig.creations, 1);

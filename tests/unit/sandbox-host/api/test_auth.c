@@ -31,7 +31,8 @@ static bool check(const struct sent *sent, size_t count, enum route_place place,
 		  enum route_may may)
 {
 	struct field items[8];
-	struct conn conn = {.request.fields = {items, 0, ARRAY_SIZE(items)}};
+	struct conn conn = {
+		.http.request.fields = {items, 0, ARRAY_SIZE(items)}};
 	struct exchange exchange = {.conn = &conn, .sandbox = bytes_str(BOX)};
 	const struct route route = {.may = may};
 	const struct route_match match = {
@@ -39,12 +40,12 @@ static bool check(const struct sent *sent, size_t count, enum route_place place,
 	bool may_go;
 
 	for (size_t i = 0; i < count; i++)
-		assert_int_equal(fields_add(&conn.request.fields,
+		assert_int_equal(fields_add(&conn.http.request.fields,
 					    bytes_str(sent[i].name),
 					    bytes_str(sent[i].value)),
 				 0);
 	may_go = auth_check(&config, &exchange, &match);
-	for (size_t i = 0; i < conn.request.fields.count; i++)
+	for (size_t i = 0; i < conn.http.request.fields.count; i++)
 		assert_true(bytes_is(items[i].name, "Kept"));
 	return may_go;
 }
@@ -115,7 +116,8 @@ static bool opens(const char *proof, enum route_place place,
 		  const char *sandbox, const char *port)
 {
 	struct field items[8];
-	struct conn conn = {.request.fields = {items, 0, ARRAY_SIZE(items)}};
+	struct conn conn = {
+		.http.request.fields = {items, 0, ARRAY_SIZE(items)}};
 	struct exchange exchange = {.conn = &conn,
 				    .sandbox = bytes_str(sandbox)};
 	const struct route route = {.may = ROUTE_TOKEN};
@@ -129,11 +131,12 @@ static bool opens(const char *proof, enum route_place place,
 	};
 	bool may_go;
 
-	assert_int_equal(fields_add(&conn.request.fields, bytes_str("referer"),
+	assert_int_equal(fields_add(&conn.http.request.fields,
+				    bytes_str("referer"),
 				    bytes_str("http://x/signed/1-a/")),
 			 0);
 	may_go = auth_check(&config, &exchange, &match);
-	assert_int_equal(conn.request.fields.count, 0);
+	assert_int_equal(conn.http.request.fields.count, 0);
 	return may_go;
 }
 

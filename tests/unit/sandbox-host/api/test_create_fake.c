@@ -71,6 +71,7 @@ static int set_up(void **state)
 		.message = &empty,
 		.fd = -1,
 	};
+	struct conn *conn;
 	struct err err;
 	int fds[2];
 
@@ -78,16 +79,17 @@ static int set_up(void **state)
 	rig = calloc(1, sizeof(*rig));
 	assert_non_null(rig);
 	rig->api.loop = io_loop_new(&err);
-	rig->api.conns_max = 4;
+	conns_open(&rig->api, 4);
 	assert_int_equal(io_message_pair(fds, &err), 0);
 	rig->api.daemon = rpc_new(rig->api.loop, fds[0], &none, &err);
 	rig->daemon = rpc_new(rig->api.loop, fds[1], &config, &err);
 	fake_stream_pair(fds);
 	rig->client = fds[1];
 	conn_accept(&rig->api, fds[0]);
-	rig->exchange = &rig->api.conns->exchange;
-	rig->api.conns->state = CONN_SERVED;
-	io_deadline(rig->api.conns->io, 0);
+	conn = rig->api.server.conns->owner;
+	rig->exchange = &conn->exchange;
+	conn->http.state = HTTP_CONN_SERVED;
+	io_deadline(conn->http.io, 0);
 	lifecycle_start(rig->exchange, &question, on_started);
 	fake_run(rig->api.loop);
 	assert_non_null(rig->ticket.rpc);
@@ -97,8 +99,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	(void)state;
-	if (rig->api.conns)
-		conn_close(rig->api.conns);
+	http_server_close(&rig->api.server);
 	rpc_close(rig->api.daemon);
 	rpc_close(rig->daemon);
 	fake_run(rig->api.loop);
@@ -140,7 +141,7 @@ static void one_that_starts_in_time_is_its_clients(void **state)
 static void one_whose_client_went_is_ended(void **state)
 {
 	(void)state;
-	conn_close(rig->api.conns);
+	http_server_close(&rig->api.server);
 	fake_run(rig->api.loop);
 	it_runs();
 	assert_int_equal(rig->starts, 0);
