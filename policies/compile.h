@@ -91,6 +91,10 @@ bool compile_has_values(struct compile *compile, const struct text_node *node,
 /* A regular expression (pattern.h), its variables taken literally. */
 bool compile_pattern(struct compile *compile, const struct text_node *node,
 		     const struct pattern **pattern);
+/* Zeroed room for one item of that size for each name in node, a map of 1 to
+ * POLICY_MATCHES_MAX; NULL: an error was told. */
+void *compile_named(struct compile *compile, const struct text_node *node,
+		    size_t size);
 /* A map of names to regular expressions; is_header: of header fields. */
 void compile_matches(struct compile *compile, const struct text_node *node,
 		     bool is_header, struct policy_matches *matches);

@@ -91,26 +91,35 @@ static bool is_twice(const struct policy_match *items, size_t count)
 	return false;
 }
 
-void compile_matches(struct compile *compile, const struct text_node *node,
-		     bool is_header, struct policy_matches *matches)
+void *compile_named(struct compile *compile, const struct text_node *node,
+		    size_t size)
 {
-	struct policy_match *items;
-	size_t count = 0;
+	void *items;
 
 	if (!reader_kind(&compile->reader, node, TEXT_MAP))
-		return;
+		return NULL;
 	if (node->count == 0 || node->count > POLICY_MATCHES_MAX) {
 		(void)reader_error(&compile->reader, node,
 				   "this must have 1 to %d names",
 				   POLICY_MATCHES_MAX);
-		return;
+		return NULL;
 	}
-	items = arena_array(compile->reader.arena, node->count, sizeof(*items));
-	if (!items) {
+	items = arena_array(compile->reader.arena, node->count, size);
+	if (!items)
 		(void)reader_error(&compile->reader, node,
 				   "the text is too large to be read");
+	return items;
+}
+
+void compile_matches(struct compile *compile, const struct text_node *node,
+		     bool is_header, struct policy_matches *matches)
+{
+	struct policy_match *items =
+		compile_named(compile, node, sizeof(*items));
+	size_t count = 0;
+
+	if (!items)
 		return;
-	}
 	for (const struct text_node *item = node->first; item;
 	     item = item->next) {
 		if (!read_name(compile, item, is_header, &items[count].name) ||

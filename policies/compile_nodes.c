@@ -50,22 +50,10 @@ static bool read_node(struct compile *compile, const struct text_node *node,
 void compile_nodes(struct compile *compile, const struct text_node *node,
 		   struct policy_graphql *graphql)
 {
-	struct policy_node *made;
+	struct policy_node *made = compile_named(compile, node, sizeof(*made));
 
-	if (!reader_kind(&compile->reader, node, TEXT_MAP))
+	if (!made)
 		return;
-	if (node->count == 0 || node->count > POLICY_MATCHES_MAX) {
-		(void)reader_error(&compile->reader, node,
-				   "this must have 1 to %d names",
-				   POLICY_MATCHES_MAX);
-		return;
-	}
-	made = arena_array(compile->reader.arena, node->count, sizeof(*made));
-	if (!made) {
-		(void)reader_error(&compile->reader, node,
-				   "the text is too large to be read");
-		return;
-	}
 	graphql->nodes = made;
 	for (const struct text_node *item = node->first; item;
 	     item = item->next)
