@@ -59,6 +59,26 @@ const char *plan_format(struct plan *plan, struct err *err, const char *format,
 	return copy;
 }
 
+int plan_copy_link(struct plan *plan, int dir, const char *name,
+		   const char *target, struct err *err)
+{
+	char text[PATH_MAX];
+	ssize_t len = readlinkat(dir, name, text, sizeof(text) - 1);
+	const char *source;
+
+	if (len < 0)
+		return err_system(err, "read the link %s", target);
+	text[len] = '\0';
+	source = plan_format(plan, err, "%s", text);
+	if (!source)
+		return -1;
+	return plan_add(plan,
+			(struct plan_step){.kind = PLAN_LINK,
+					   .source = source,
+					   .target = target},
+			err);
+}
+
 void plan_note(struct plan *plan, const char *text)
 {
 	if (plan->note_count < PLAN_NOTES_MAX)

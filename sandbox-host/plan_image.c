@@ -45,27 +45,6 @@ static bool is_needed(const struct plan *plan, const char *path)
 	       (plan->home && plan_is_within(plan->home, path));
 }
 
-/* Where it leads is looked up inside only: nothing of ours is below it. */
-static int add_link(struct plan *plan, int image, const char *name,
-		    const char *target, struct err *err)
-{
-	char text[PATH_MAX];
-	ssize_t len = readlinkat(image, name, text, sizeof(text) - 1);
-	const char *source;
-
-	if (len < 0)
-		return err_system(err, "image: read the link %s", target);
-	text[len] = '\0';
-	source = plan_format(plan, err, "%s", text);
-	if (!source)
-		return -1;
-	return plan_add(plan,
-			(struct plan_step){.kind = PLAN_LINK,
-					   .source = source,
-					   .target = target},
-			err);
-}
-
 static int add_top_level(struct plan *plan, int image, const char *name,
 			 bool is_writable, struct err *err)
 {
@@ -80,7 +59,7 @@ static int add_top_level(struct plan *plan, int image, const char *name,
 	if (S_ISLNK(st.st_mode))
 		return is_needed(plan, target)
 			       ? 0
-			       : add_link(plan, image, name, target, err);
+			       : plan_copy_link(plan, image, name, target, err);
 	if (!S_ISDIR(st.st_mode))
 		return 0;
 	return plan_add(

@@ -9,6 +9,10 @@
 
 /* Append a step; strings must live as long as the plan. */
 int plan_add(struct plan *plan, struct plan_step step, struct err *err);
+/* The same link as dir's name, at target. Where it leads is looked up inside
+ * only: nothing of ours is below it. */
+int plan_copy_link(struct plan *plan, int dir, const char *name,
+		   const char *target, struct err *err);
 /* A formatted string in the plan's arena; NULL with err set. */
 const char *plan_format(struct plan *plan, struct err *err, const char *format,
 			...) __attribute__((format(printf, 3, 4)));

@@ -33,25 +33,6 @@ static bool is_listed(const char *const *names, size_t count, const char *name)
 	return false;
 }
 
-static int add_link(struct plan *plan, const char *path, struct err *err)
-{
-	char text[PATH_MAX];
-	ssize_t len = readlink(path, text, sizeof(text) - 1);
-	const char *source;
-
-	if (len < 0)
-		return err_system(err, "root: read the link %s", path);
-	text[len] = '\0';
-	source = plan_format(plan, err, "%s", text);
-	if (!source)
-		return -1;
-	return plan_add(plan,
-			(struct plan_step){.kind = PLAN_LINK,
-					   .source = source,
-					   .target = path},
-			err);
-}
-
 static int add_top_level(struct plan *plan, int dir, const char *name,
 			 struct err *err)
 {
@@ -66,7 +47,7 @@ static int add_top_level(struct plan *plan, int dir, const char *name,
 	if (!path)
 		return -1;
 	if (S_ISLNK(st.st_mode))
-		return add_link(plan, path, err);
+		return plan_copy_link(plan, dir, name, path, err);
 	/* What its own mode keeps the command out of is not worth a mount. */
 	if (faccessat(dir, name, X_OK, 0) < 0)
 		return 0;
