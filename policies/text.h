@@ -52,6 +52,21 @@ struct text_node *text_parse(const struct text_source *source,
 /* The item of that key in a map, or NULL. */
 struct text_node *text_child(const struct text_node *map, const char *key);
 
+/* Where a setting comes from. */
+struct text_place {
+	const char *where; /* a file, an option, a variable; NULL: default */
+	unsigned line;	   /* of a file, else 0 */
+};
+/* A key of a text, or one below it. */
+struct text_key {
+	const char *name, *child; /* NULL */
+};
+/* Where each of those keys stands in the text whose tree root is; the places
+ * of those that do not stay what they were. */
+void text_find_keys(const struct text_source *source,
+		    const struct text_node *root, const struct text_key *keys,
+		    size_t count, struct text_place *places);
+
 /* Tell an error at that offset: "file:line:col: message", the line and a
  * caret below it. The first POLICY_ERRORS_MAX are told, all are counted. */
 void text_error(const struct text_source *source, size_t at, const char *format,

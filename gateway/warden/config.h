@@ -7,6 +7,7 @@
 #define GATEWAY_WARDEN_CONFIG_H
 
 #include "gateway/flow/config.h"
+#include "policies/text.h"
 
 /* What can be said of it, and where it was said. */
 enum config_key {
@@ -25,10 +26,6 @@ enum config_key {
 	CONFIG_LIMIT_SESSIONS,
 	CONFIG_LIMIT_CONNECTIONS,
 	CONFIG_KEY_MAX
-};
-struct config_from {
-	const char *where; /* a file, an option, a variable; NULL: default */
-	unsigned line;	   /* of a file, else 0 */
 };
 
 /* The command line's part. */
@@ -51,7 +48,7 @@ struct warden_config {
 	size_t sessions_max;
 	bool exit_when_idle; /* started for one command */
 	unsigned idle_ms;
-	struct config_from from[CONFIG_KEY_MAX];
+	struct text_place from[CONFIG_KEY_MAX];
 	/* The one before, after a reload: what it holds may be in use. */
 	struct warden_config *before;
 };

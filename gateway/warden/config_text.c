@@ -282,21 +282,11 @@ static void read_limits(struct reader *reader, const struct text_node *node,
 
 /* ---- where it was said ---- */
 
-static unsigned line_of(struct bytes text, size_t at)
+static void note_keys(struct warden_config *config,
+		      const struct text_source *source,
+		      const struct text_node *root)
 {
-	unsigned line = 1;
-
-	for (size_t i = 0; i < at && i < text.len; i++)
-		line += text.data[i] == '\n';
-	return line;
-}
-
-static void note_lines(struct warden_config *config, struct bytes text,
-		       const char *file, const struct text_node *root)
-{
-	static const struct {
-		const char *name, *child;
-	} keys[CONFIG_KEY_MAX] = {
+	static const struct text_key keys[CONFIG_KEY_MAX] = {
 		[CONFIG_STATE] = {"state", NULL},
 		[CONFIG_RUN] = {"run", NULL},
 		[CONFIG_LISTEN_PROXY] = {"listen", "proxy"},
@@ -313,17 +303,7 @@ static void note_lines(struct warden_config *config, struct bytes text,
 		[CONFIG_LIMIT_CONNECTIONS] = {"limits", "connections"},
 	};
 
-	for (size_t i = 0; i < CONFIG_KEY_MAX; i++) {
-		const struct text_node *node = text_child(root, keys[i].name);
-
-		if (node && keys[i].child)
-			node = node->kind == TEXT_MAP
-				       ? text_child(node, keys[i].child)
-				       : NULL;
-		if (node)
-			config->from[i] = (struct config_from){
-				file, line_of(text, node->key_at)};
-	}
+	text_find_keys(source, root, keys, CONFIG_KEY_MAX, config->from);
 }
 
 /* ---- all ---- */
@@ -362,6 +342,6 @@ bool config_text_read(struct warden_config *config, struct bytes text,
 				 config);
 	if (errors->count > 0 || !root)
 		return false;
-	note_lines(config, text, errors->file, root);
+	note_keys(config, &reader.source, root);
 	return true;
 }

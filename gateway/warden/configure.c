@@ -16,11 +16,11 @@ static void take_options(const struct config_options *options,
 {
 	if (options->state) {
 		config->state = options->state;
-		config->from[CONFIG_STATE] = (struct config_from){"--state", 0};
+		config->from[CONFIG_STATE] = (struct text_place){"--state", 0};
 	}
 	if (options->run) {
 		config->run = options->run;
-		config->from[CONFIG_RUN] = (struct config_from){"--run", 0};
+		config->from[CONFIG_RUN] = (struct text_place){"--run", 0};
 	}
 	config->exit_when_idle = options->exit_when_idle;
 	config->idle_ms = IDLE_MS;

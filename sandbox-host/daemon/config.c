@@ -198,21 +198,11 @@ static void read_limits(struct reader *reader, const struct text_node *node,
 
 /* ---- where it was said ---- */
 
-static unsigned line_of(struct bytes text, size_t at)
+static void note_keys(struct host_config *config,
+		      const struct text_source *source,
+		      const struct text_node *root)
 {
-	unsigned line = 1;
-
-	for (size_t i = 0; i < at && i < text.len; i++)
-		line += text.data[i] == '\n';
-	return line;
-}
-
-static void note_lines(struct host_config *config, struct bytes text,
-		       const char *file, const struct text_node *root)
-{
-	static const struct {
-		const char *name, *child;
-	} keys[HOST_KEY_MAX] = {
+	static const struct text_key keys[HOST_KEY_MAX] = {
 		[HOST_KEY_RUN] = {"run", NULL},
 		[HOST_KEY_WORKSPACES] = {"workspaces", NULL},
 		[HOST_KEY_GATEWAY] = {"gateway", NULL},
@@ -234,15 +224,7 @@ static void note_lines(struct host_config *config, struct bytes text,
 		[HOST_KEY_IMAGE_BYTES] = {"limits", "image_bytes"},
 	};
 
-	for (size_t i = 0; i < HOST_KEY_MAX; i++) {
-		const struct text_node *node = text_child(root, keys[i].name);
-
-		if (node && keys[i].child)
-			node = text_child(node, keys[i].child);
-		if (node)
-			config->from[i] = (struct host_from){
-				file, line_of(text, node->key_at)};
-	}
+	text_find_keys(source, root, keys, HOST_KEY_MAX, config->from);
 }
 
 /* ---- all ---- */
@@ -291,7 +273,7 @@ bool host_config_read(struct host_config *config, struct bytes text,
 		config_check_pools(&reader, root, &config->store);
 	if (!root || errors->count > 0)
 		return false;
-	note_lines(config, text, errors->file, root);
+	note_keys(config, &reader.source, root);
 	return true;
 }
 

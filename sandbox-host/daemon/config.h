@@ -7,7 +7,7 @@
 #define SANDBOX_HOST_DAEMON_CONFIG_H
 
 #include "common/buf.h"
-#include "policies/policy.h"
+#include "policies/text.h"
 #include "sandbox-host/daemon/config_api.h"
 #include "sandbox-host/daemon/config_store.h"
 #include "sandbox-host/sandbox.h"
@@ -40,10 +40,6 @@ enum host_key {
 	HOST_KEY_IMAGE_BYTES,
 	HOST_KEY_MAX
 };
-struct host_from {
-	const char *where; /* a file, an option; NULL: default */
-	unsigned line;	   /* of a file, else 0 */
-};
 
 struct host_config {
 	struct arena arena;
@@ -56,7 +52,7 @@ struct host_config {
 	size_t ready_max; /* kept ready for nobody yet; 0: none */
 	struct host_store_config store;
 	struct host_api api;
-	struct host_from from[HOST_KEY_MAX];
+	struct text_place from[HOST_KEY_MAX];
 };
 
 /* The defaults for this user. 0, or -1. */

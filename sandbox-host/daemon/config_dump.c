@@ -20,7 +20,7 @@ static void add_quoted(struct dump *dump, struct bytes text)
 /* "  # host.yaml:12" and the end of the line. */
 static void add_from(struct dump *dump, enum host_key key)
 {
-	const struct host_from *from = &dump->config->from[key];
+	const struct text_place *from = &dump->config->from[key];
 
 	dump_text_from(&dump->text, from->where, from->line);
 }

@@ -41,7 +41,7 @@ int configure_load(struct host_options *options, struct host_config *config,
 		return -1;
 	if (options->run) {
 		config->run = options->run;
-		config->from[HOST_KEY_RUN] = (struct host_from){"--run", 0};
+		config->from[HOST_KEY_RUN] = (struct text_place){"--run", 0};
 	}
 	return serve_tls_check(&config->api, err);
 }

@@ -128,3 +128,20 @@ void text_error(const struct text_source *source, size_t at, const char *format,
 	(void)buf_add_byte(errors->out, '\n');
 	add_line(errors->out, &place);
 }
+
+void text_find_keys(const struct text_source *source,
+		    const struct text_node *root, const struct text_key *keys,
+		    size_t count, struct text_place *places)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct text_node *node = text_child(root, keys[i].name);
+
+		if (node && keys[i].child)
+			node = text_child(node, keys[i].child);
+		if (node)
+			places[i] = (struct text_place){
+				source->file,
+				(unsigned)place_of(source->bytes, node->key_at)
+					.line};
+	}
+}
