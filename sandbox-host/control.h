@@ -13,10 +13,12 @@
 
 #include "common/err.h"
 
-#define CONTROL_FDS_MAX 64
+#define CONTROL_FDS_MAX 66 /* of all trees, the lock and the orders */
 
 enum control_kind {
-	CONTROL_MAPPED, /* to init: ids are mapped; descriptors: trees */
+	/* to init: ids are mapped; descriptors: trees; where it has none
+	 * yet then the lock of its user, of root's, and its orders */
+	CONTROL_MAPPED,
 	CONTROL_READY,	/* from init: listeners, root, terminal */
 	CONTROL_GO,	/* to init: exec the command */
 	CONTROL_NOTIFY, /* from the command: the notification descriptor */

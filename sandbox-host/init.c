@@ -14,6 +14,7 @@
 #include "sandbox-host/identity.h"
 #include "sandbox-host/namespaces.h"
 #include "sandbox-host/network.h"
+#include "sandbox-host/orders.h"
 #include "sandbox-host/steps.h"
 #include "sandbox-host/terminal.h"
 
@@ -23,6 +24,13 @@ _Noreturn static void fail(const struct init *init, const struct err *err)
 
 	(void)control_send(init->control, &message, NULL, 0, NULL);
 	_exit(SANDBOX_EXIT_FAILED);
+}
+
+static int die_with_caller(struct err *err)
+{
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+		return err_system(err, "init: ask to die with the caller");
+	return 0;
 }
 
 static void close_between(int first, int last)
@@ -44,28 +52,62 @@ static void close_others(const struct init *init)
 	(void)close_range((unsigned)high + 1, ~0u, 0);
 }
 
-static int build(const struct init *init, struct steps *steps, struct err *err)
+/* The smaller of both: what is in a tmpfs is memory, too. */
+static uint64_t tmpfs_max(const struct sandbox_limits *limits)
+{
+	uint64_t memory = limits->memory_bytes, disk = limits->disk_bytes;
+
+	return disk && (!memory || disk < memory) ? disk : memory;
+}
+
+static int build_root(const struct init *init, const int *trees, size_t count,
+		      struct err *err)
+{
+	struct steps steps = {
+		.plan = init->plan,
+		.trees = trees,
+		.tree_count = count,
+		.tmpfs_max = tmpfs_max(&init->limits->wanted),
+		.program = init->program,
+		.ruleset = -1,
+	};
+
+	if (limits_enter_self(init->limits, err) < 0 ||
+	    identity_become(&init->plan->identity, err) < 0 ||
+	    die_with_caller(err) < 0)
+		return -1;
+	return steps_build(&steps, err);
+}
+
+/* Once ids are mapped. *score: of a service, its own oom_score_adj. */
+static int build(struct init *init, int *score, struct err *err)
 {
 	int trees[CONTROL_FDS_MAX];
 	size_t count = ARRAY_SIZE(trees);
 	int rc = control_expect(init->control, CONTROL_MAPPED, trees, &count,
 				err);
 
-	if (rc < 0 || identity_become(&init->plan->identity, err) < 0)
+	if (rc < 0)
 		return -1;
-	/* Changing ids clears this, so it comes after. */
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
-		return err_system(err, "init: ask to die with the caller");
-	steps->trees = trees;
-	steps->tree_count = count;
-	rc = steps_build(steps, err);
+	if (!init->plan && count > 0) {
+		rc = orders_open(trees[--count], init, err);
+		(void)close(trees[count]);
+		if (rc == 0 && init->plan->identity.is_privileged && count > 0)
+			init->lock = trees[--count];
+	}
+	/* What is mounted later can not be written. */
+	if (rc == 0 && init->spec->is_service)
+		*score = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+	if (rc == 0)
+		rc = build_root(init, trees, count, err);
 	for (size_t i = 0; i < count; i++)
 		(void)close(trees[i]);
 	return rc;
 }
 
-static int report_ready(const struct init *init, struct steps *steps,
-			int *master, struct err *err)
+static int report_ready(const struct init *init,
+			struct sandbox_listeners *listeners, int *master,
+			struct err *err)
 {
 	struct control_message message = {.kind = CONTROL_READY};
 	int fds[INIT_FIXED + 2];
@@ -78,20 +120,20 @@ static int report_ready(const struct init *init, struct steps *steps,
 		return -1;
 	if (root < 0)
 		return err_system(err, "init: open the root");
-	fds[INIT_TCP4] = steps->listeners.tcp4;
-	fds[INIT_UDP] = steps->listeners.udp;
-	fds[INIT_TCP_DNS] = steps->listeners.tcp_dns;
+	fds[INIT_TCP4] = listeners->tcp4;
+	fds[INIT_UDP] = listeners->udp;
+	fds[INIT_TCP_DNS] = listeners->tcp_dns;
 	fds[INIT_ROOT] = root;
-	if (steps->listeners.tcp6 >= 0) {
+	if (listeners->tcp6 >= 0) {
 		message.value |= INIT_HAS_TCP6;
-		fds[count++] = steps->listeners.tcp6;
+		fds[count++] = listeners->tcp6;
 	}
 	if (*master >= 0) {
 		message.value |= INIT_HAS_TERMINAL;
 		fds[count++] = *master;
 	}
 	rc = control_send(init->control, &message, fds, count, err);
-	network_close(&steps->listeners);
+	network_close(listeners);
 	return rc;
 }
 
@@ -192,36 +234,25 @@ static int start_command(const struct init *init, int master,
 	return 0;
 }
 
-/* The smaller of both: what is in a tmpfs is memory, too. */
-static uint64_t tmpfs_max(const struct sandbox_limits *limits)
+/* Changing ids clears whom it dies with, so that is asked for again then. */
+static int begin(struct sandbox_listeners *listeners, struct err *err)
 {
-	uint64_t memory = limits->memory_bytes, disk = limits->disk_bytes;
-
-	return disk && (!memory || disk < memory) ? disk : memory;
+	if (die_with_caller(err) < 0 || namespaces_enter_network(err) < 0)
+		return -1;
+	return network_make(listeners, err);
 }
 
-_Noreturn void init_run(const struct init *init)
+_Noreturn void init_run(struct init *init)
 {
-	struct steps steps = {
-		.plan = init->plan,
-		.tmpfs_max = tmpfs_max(&init->spec->limits),
-		.program = init->program,
-		.ruleset = -1,
-	};
+	struct sandbox_listeners listeners;
 	struct err err = {0};
 	int master = -1;
-	int signals, score;
+	int signals, score = -1;
 	struct started command = {-1, -1};
 
 	close_others(init);
-	/* What is mounted later can not be written. */
-	score = init->spec->is_service
-			? open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC)
-			: -1;
-	if (limits_enter_self(init->limits, &err) < 0 ||
-	    namespaces_enter_network(&err) < 0 ||
-	    build(init, &steps, &err) < 0 ||
-	    report_ready(init, &steps, &master, &err) < 0)
+	if (begin(&listeners, &err) < 0 || build(init, &score, &err) < 0 ||
+	    report_ready(init, &listeners, &master, &err) < 0)
 		fail(init, &err);
 	signals = wait_for_children(&err);
 	if (signals < 0)

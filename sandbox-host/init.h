@@ -30,6 +30,8 @@ enum init_fd {
 };
 
 struct init {
+	/* NULL, as the plan and the others then: they are not known yet, and
+	 * come as orders (orders.h). */
 	const struct sandbox_spec *spec;
 	const struct plan *plan;
 	const struct seccomp_program *program;
@@ -39,10 +41,13 @@ struct init {
 	/* struct identity's, or -1: ours as well, since a frozen sandbox
 	 * outlives its caller. */
 	int lock;
+	/* Of a service. title: where its command line says whose it is. */
+	sandbox_agent *agent;
+	char *title;
 };
 
 /* The life of the new process. Does not return. */
-_Noreturn void init_run(const struct init *init);
+_Noreturn void init_run(struct init *init);
 
 /* The life of the command's process until its exec, forked by init_run().
  * master: the pty's, or -1. go: a pipe; it execs when INIT_GO comes out of

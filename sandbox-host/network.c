@@ -130,7 +130,7 @@ static int batch_run(struct mnl_socket *socket, const struct batch *batch,
 	return 0;
 }
 
-int network_address(struct err *err)
+static int network_address(struct err *err)
 {
 	struct batch batch = {.len = 0};
 	struct mnl_socket *socket = mnl_socket_open(NETLINK_ROUTE);
@@ -182,7 +182,7 @@ static int bind_socket(int family, int type, const char *text, uint16_t port,
 	return take_fd(&fd);
 }
 
-int network_listen(struct sandbox_listeners *listeners, struct err *err)
+static int network_listen(struct sandbox_listeners *listeners, struct err *err)
 {
 	*listeners = (struct sandbox_listeners){-1, -1, -1, -1};
 	listeners->tcp4 = bind_socket(AF_INET, SOCK_STREAM, "0.0.0.0",
@@ -214,4 +214,14 @@ void network_close(struct sandbox_listeners *listeners)
 			(void)close(*fds[i]);
 		*fds[i] = -1;
 	}
+}
+
+int network_make(struct sandbox_listeners *listeners, struct err *err)
+{
+	if (network_address(err) < 0 || network_listen(listeners, err) < 0)
+		return -1;
+	if (network_firewall(err) == 0)
+		return 0;
+	network_close(listeners);
+	return -1;
 }

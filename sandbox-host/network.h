@@ -10,11 +10,10 @@
 #include "common/err.h"
 #include "sandbox-host/sandbox.h"
 
-/* lo up, SANDBOX_ADDRESS4/6 on it, default routes by it. 0, or -1. */
-int network_address(struct err *err);
-/* Bind the listeners. tcp6 is -1 when the kernel has no IPv6. 0, or -1
- * with all closed. */
-int network_listen(struct sandbox_listeners *listeners, struct err *err);
+/* All of it, the same for every sandbox: lo up, SANDBOX_ADDRESS4/6 on it,
+ * default routes by it; the listeners, tcp6 -1 when the kernel has no IPv6;
+ * the rules. 0, or -1 with all closed. */
+int network_make(struct sandbox_listeners *listeners, struct err *err);
 /* Load the rules: loopback passes, TCP is redirected to the proxy port,
  * port 53 to the DNS listeners (IPv4), everything else is refused at once.
  * 0, or -1. */

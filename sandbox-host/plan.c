@@ -348,6 +348,11 @@ static int plan_begin(struct plan *plan, const struct sandbox_spec *spec,
 	const struct plan_step steps[] = {
 		{.kind = PLAN_NAMESPACES,
 		 .target = "user mount pid net ipc uts cgroup"},
+		{.kind = PLAN_ADDRESS,
+		 .target = SANDBOX_ADDRESS4 " " SANDBOX_ADDRESS6},
+		{.kind = PLAN_LISTEN, .target = "tcp4 tcp6 dns-udp dns-tcp"},
+		{.kind = PLAN_FIREWALL,
+		 .target = "tcp -> proxy, port 53 -> dns, the rest rejected"},
 		{.kind = PLAN_MAP},
 		{.kind = PLAN_CGROUP},
 		{.kind = PLAN_HOSTNAME,
@@ -418,11 +423,6 @@ static int plan_confinement(struct plan *plan, const struct sandbox_spec *spec,
 static int plan_end(struct plan *plan, struct err *err)
 {
 	static const struct plan_step steps[] = {
-		{.kind = PLAN_ADDRESS,
-		 .target = SANDBOX_ADDRESS4 " " SANDBOX_ADDRESS6},
-		{.kind = PLAN_LISTEN, .target = "tcp4 tcp6 dns-udp dns-tcp"},
-		{.kind = PLAN_FIREWALL,
-		 .target = "tcp -> proxy, port 53 -> dns, the rest rejected"},
 		{.kind = PLAN_DETACH, .target = "/old"},
 		{.kind = PLAN_SEAL, .target = "/"},
 	};

@@ -24,6 +24,9 @@
 /* X(NAME, who does it, how it is printed) */
 #define PLAN_KINDS(X)                                                          \
 	X(NAMESPACES, CALLER, "namespaces")                                    \
+	X(ADDRESS, FIRST, "address")                                           \
+	X(LISTEN, FIRST, "listen")                                             \
+	X(FIREWALL, FIRST, "firewall")                                         \
 	X(MAP, CALLER, "map")                                                  \
 	X(CGROUP, CALLER, "limits")                                            \
 	X(TREE, CALLER, "tree")                                                \
@@ -42,9 +45,6 @@
 	X(HIDE, INIT, "hide")                                                  \
 	X(PIN, INIT, "pin")                                                    \
 	X(PROTECT, INIT, "protect")                                            \
-	X(ADDRESS, INIT, "address")                                            \
-	X(FIREWALL, INIT, "firewall")                                          \
-	X(LISTEN, INIT, "listen")                                              \
 	X(DETACH, INIT, "detach")                                              \
 	X(GUARD, CALLER, "guard")                                              \
 	X(VEIL, CALLER, "veil")                                                \
@@ -61,7 +61,13 @@ enum plan_kind {
 		PLAN_KIND_MAX
 };
 
-enum plan_stage { PLAN_BY_CALLER, PLAN_BY_INIT, PLAN_BY_COMMAND };
+/* PLAN_BY_FIRST: by init, the same for every sandbox (network.h). */
+enum plan_stage {
+	PLAN_BY_FIRST,
+	PLAN_BY_CALLER,
+	PLAN_BY_INIT,
+	PLAN_BY_COMMAND
+};
 
 enum plan_flags {		   /* bits */
 		  PLAN_WRITE = 1,  /* bind, landlock: writable */

@@ -15,11 +15,12 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "sandbox-host/control.h"
+#include "sandbox-host/early.h"
 #include "sandbox-host/handle.h"
 #include "sandbox-host/init.h"
 #include "sandbox-host/mounts.h"
 #include "sandbox-host/namespaces.h"
-#include "sandbox-host/network.h"
+#include "sandbox-host/orders.h"
 #include "sandbox-host/overlay.h"
 #include "sandbox-host/require.h"
 #include "sandbox-host/root_layers.h"
@@ -86,12 +87,13 @@ static int open_trees(const struct sandbox *sandbox, int *trees, size_t *count,
 	return 0;
 }
 
-/* What the child can not do for itself: ids, cgroup, trees. */
-static int equip(struct sandbox *sandbox, struct err *err)
+/* What the child can not do for itself: ids, cgroup, trees. orders: for one
+ * that has none yet, which has no lock either; or -1. */
+static int equip(struct sandbox *sandbox, int orders, struct err *err)
 {
 	struct control_message message = {.kind = CONTROL_MAPPED};
-	int trees[PLAN_TREES_MAX];
-	size_t count = 0;
+	int trees[CONTROL_FDS_MAX];
+	size_t count = 0, given = 0;
 	int rc = identity_map(&sandbox->identity, &sandbox->plan.identity,
 			      sandbox->pid, err);
 
@@ -105,8 +107,13 @@ static int equip(struct sandbox *sandbox, struct err *err)
 	}
 	if (rc == 0)
 		rc = open_trees(sandbox, trees, &count, err);
+	given = count;
+	if (orders >= 0 && sandbox->identity.lock >= 0)
+		trees[given++] = sandbox->identity.lock;
+	if (orders >= 0)
+		trees[given++] = orders;
 	if (rc == 0)
-		rc = control_send(sandbox->control, &message, trees, count,
+		rc = control_send(sandbox->control, &message, trees, given,
 				  err);
 	for (size_t i = 0; i < count; i++)
 		(void)close(trees[i]);
@@ -187,15 +194,57 @@ static int make_changes(const struct sandbox_spec *spec, struct err *err)
 	return err_system(err, "overlay: make %s", spec->changes);
 }
 
-static int start(struct sandbox *sandbox, const struct sandbox_spec *spec,
-		 struct err *err)
+/* One that waits becomes this sandbox's. Its orders, or -1. */
+static int order(struct sandbox *sandbox, struct init *init,
+		 const struct early *early, struct err *err)
+{
+	sandbox->pid = early->pid;
+	sandbox->pidfd = early->pidfd;
+	sandbox->control = early->control;
+	return orders_seal(init, err);
+}
+
+static int fork_init(struct sandbox *sandbox, struct init *init,
+		     struct err *err)
+{
+	int ends[2];
+
+	if (control_pair(ends, err) < 0)
+		return -1;
+	(void)sigprocmask(SIG_SETMASK, NULL, &init->mask);
+	init->control = ends[1];
+	init->lock = sandbox->identity.lock;
+	sandbox->control = ends[0];
+	sandbox->pid = namespaces_fork(&sandbox->pidfd, err);
+	if (sandbox->pid == 0)
+		init_run(init);
+	(void)close(ends[1]);
+	return sandbox->pid < 0 ? -1 : 0;
+}
+
+static int make_init(struct sandbox *sandbox, const struct sandbox_spec *spec,
+		     struct err *err)
 {
 	struct init init = {.spec = spec,
 			    .plan = &sandbox->plan,
 			    .program = &sandbox->program,
 			    .limits = &sandbox->limits};
-	int ends[2];
+	struct early early;
+	auto_fd int orders = -1;
+	bool waits = spec->is_service && early_take(&early, &init.title);
 
+	if (waits)
+		orders = order(sandbox, &init, &early, err);
+	if (waits ? orders < 0 : fork_init(sandbox, &init, err) < 0)
+		return -1;
+	/* It has them. */
+	roots_release();
+	return equip(sandbox, orders, err);
+}
+
+static int start(struct sandbox *sandbox, const struct sandbox_spec *spec,
+		 struct err *err)
+{
 	if ((!spec->is_service && check_standard(err) < 0) ||
 	    make_changes(spec, err) < 0 ||
 	    sandbox_plan(spec, &sandbox->plan, err) < 0 ||
@@ -209,19 +258,7 @@ static int start(struct sandbox *sandbox, const struct sandbox_spec *spec,
 	limits_prepare(&sandbox->limits, &cgroup_host, &spec->limits,
 		       spec->is_service || spec->require.freezer);
 	if (require_check(spec, &sandbox->limits, err) < 0 ||
-	    control_pair(ends, err) < 0)
-		return -1;
-	(void)sigprocmask(SIG_SETMASK, NULL, &init.mask);
-	init.control = ends[1];
-	init.lock = sandbox->identity.lock;
-	sandbox->control = ends[0];
-	sandbox->pid = namespaces_fork(&sandbox->pidfd, err);
-	if (sandbox->pid == 0)
-		init_run(&init);
-	(void)close(ends[1]);
-	/* It has them. */
-	roots_release();
-	if (sandbox->pid < 0 || equip(sandbox, err) < 0)
+	    make_init(sandbox, spec, err) < 0)
 		return -1;
 	/* While it builds. */
 	return reporter_start(&sandbox->reporter, &sandbox->plan,

@@ -15,7 +15,6 @@
 #include "sandbox-host/landlock.h"
 #include "sandbox-host/mounts.h"
 #include "sandbox-host/mounts_overlay.h"
-#include "sandbox-host/network.h"
 #include "sandbox-host/roots.h"
 #include "sandbox-host/truststore.h"
 
@@ -358,29 +357,6 @@ static int step_protect(struct steps *steps, const struct plan_step *step,
 	return mount_on_itself(step, MOUNT_ATTR_RDONLY, err);
 }
 
-static int step_address(struct steps *steps, const struct plan_step *step,
-			struct err *err)
-{
-	(void)steps;
-	(void)step;
-	return network_address(err);
-}
-
-static int step_listen(struct steps *steps, const struct plan_step *step,
-		       struct err *err)
-{
-	(void)step;
-	return network_listen(&steps->listeners, err);
-}
-
-static int step_firewall(struct steps *steps, const struct plan_step *step,
-			 struct err *err)
-{
-	(void)steps;
-	(void)step;
-	return network_firewall(err);
-}
-
 static int step_detach(struct steps *steps, const struct plan_step *step,
 		       struct err *err)
 {
@@ -432,9 +408,6 @@ static step_run *const runs[PLAN_KIND_MAX] = {
 	[PLAN_HIDE] = step_hide,
 	[PLAN_PIN] = step_pin,
 	[PLAN_PROTECT] = step_protect,
-	[PLAN_ADDRESS] = step_address,
-	[PLAN_LISTEN] = step_listen,
-	[PLAN_FIREWALL] = step_firewall,
 	[PLAN_DETACH] = step_detach,
 	[PLAN_CAPABILITIES] = step_capabilities,
 	[PLAN_LANDLOCK] = step_landlock,

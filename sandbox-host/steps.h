@@ -1,7 +1,7 @@
 /*
- * Execute a plan: the steps of init (mounts, network) and those of the
- * command's own process (what it gives up). Each failure names its step and
- * ends the sandbox.
+ * Execute a plan: the steps of init (mounts) and those of the command's own
+ * process (what it gives up). Each failure names its step and ends the
+ * sandbox.
  */
 #ifndef SANDBOX_HOST_STEPS_H
 #define SANDBOX_HOST_STEPS_H
@@ -14,12 +14,11 @@ struct steps {
 	const int *trees; /* what the caller opened, by plan_step.tree */
 	size_t tree_count;
 	uint64_t tmpfs_max; /* bytes a private tmpfs may hold; 0: default */
-	struct sandbox_listeners listeners; /* set by steps_build() */
 	const struct seccomp_program *program;
 	int ruleset; /* Landlock's while it is made; -1 */
 };
 
-/* In init: build root and network. 0, or -1. */
+/* In init: build the root. 0, or -1. */
 int steps_build(struct steps *steps, struct err *err);
 /* In the command's process, after setsid(): capabilities, Landlock, and the
  * filter. Returns the notification descriptor; -1. */

@@ -15,12 +15,15 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "sandbox-host/agent/agent.h"
 #include "sandbox-host/caller.h"
+#include "sandbox-host/early.h"
 #include "sandbox-host/flow/birth.h"
 #include "sandbox-host/supervisor/parts.h"
 
 #define ARENA_MAX      (64 * 1024 * 1024)
 #define LISTEN_BACKLOG 8
+#define MOUNTS_REST_MS 1000
 #define LAST_TURNS     10
 #define LAST_TURN_MS   20
 
@@ -231,6 +234,31 @@ static int take_id(struct supervisor_options *options, struct bytes id,
 	return 0;
 }
 
+/* Until the daemon has something to say. What was made ahead of it is of the
+ * host's mounts: when these have changed and are at rest it is made anew. */
+static void wait_for_word(const struct supervisor_options *options)
+{
+	int pause_ms = -1;
+
+	early_make(agent_run, options->id);
+	for (;;) {
+		struct pollfd fds[] = {
+			{.fd = SUPERVISOR_CHANNEL, .events = POLLIN},
+			{.fd = early_mounts(), .events = POLLPRI}};
+		int count = poll(fds, ARRAY_SIZE(fds), pause_ms);
+
+		if (count > 0 && fds[0].revents)
+			return;
+		if (count > 0) {
+			early_drop();
+			pause_ms = MOUNTS_REST_MS;
+		} else if (count == 0) {
+			early_make(agent_run, options->id);
+			pause_ms = -1;
+		}
+	}
+}
+
 /* Wait for a sandbox; its socket goes to *socket. */
 static int be_born(struct supervisor *supervisor, int *socket, struct err *err)
 {
@@ -238,6 +266,7 @@ static int be_born(struct supervisor *supervisor, int *socket, struct err *err)
 	struct birth birth;
 	int fds[BIRTH_FDS];
 
+	wait_for_word(options);
 	if (birth_receive(SUPERVISOR_CHANNEL, &supervisor->arena, &birth, fds,
 			  err) < 0)
 		return -1;

@@ -6,16 +6,17 @@ import json
 import os
 import pathlib
 import signal
+import subprocess
 import time
 
 import pytest
-from host import OVER, Host, has_ended
+from host import OVER, Host, children_of, has_ended
 from waiting import wait_until
 
 
 @pytest.fixture
 def kept(own_gateway, tmp_path):
-    host = Host(own_gateway, tmp_path).start()
+    host = Host(own_gateway, tmp_path, volumes=[str(tmp_path)]).start()
     yield host
     host.stop()
     host.check()
@@ -27,6 +28,18 @@ def spare(host):
         found = host.spares()
         return len(found) == 1 and found[0]
     return wait_until(look)
+
+
+def first(pid):
+    """Process 1 of the sandbox that is to come, which waits as well."""
+    def look():
+        found = children_of(pid)
+        return len(found) == 1 and found[0]
+    return wait_until(look)
+
+
+def network(pid):
+    return os.readlink(f"/proc/{pid}/ns/net")
 
 
 def make(host, *words):
@@ -67,22 +80,88 @@ def sockets(pid):
 
 
 def test_it_holds_nothing_of_a_sandbox(kept):
-    """A channel, its loop and the log; no directory, request or socket of
-    those that are there."""
+    """Its channel and that to process 1, its loop, the log, and how the
+    host's mounts are; no directory, request or socket of those that are
+    there. Process 1 has its channel, its own listeners, and the log."""
     box = make(kept, "--", "sleep", "1000")
     waiting = spare(kept)
-    # Its loop is the last that it opens before it waits.
-    wait_until(lambda: "anon_inode:[eventpoll]" in links(waiting))
-    assert sockets(waiting) == 1
+    # That is the last that it makes before it waits.
+    inside = first(waiting)
+    wait_until(lambda: network(inside) != network(waiting) and
+               len(links(inside)) == 3 + 5)
+    assert sockets(waiting) == 2 and sockets(inside) == 5
     assert {link for link in links(waiting) if link.startswith("/")} == {
+        "/dev/null", str(kept.dir / "log"), f"/proc/{waiting}/mountinfo"}
+    assert {link for link in links(inside) if link.startswith("/")} == {
         "/dev/null", str(kept.dir / "log")}
-    line = pathlib.Path(f"/proc/{waiting}/cmdline").read_bytes()
-    assert box.encode() not in line
+    for pid in waiting, inside:
+        line = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+        assert box.encode() not in line
     # One that has a sandbox has all of that, and says whose it is.
     pid = kept.supervisors()[box]
     assert sockets(pid) > 1
     assert str(kept.dir / "host/sandboxes" / box) in links(pid)
     assert box.encode() in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+
+
+def test_process_1_waits_in_its_network_for_the_sandbox(kept):
+    waiting = spare(kept)
+    inside = first(waiting)
+    wait_until(lambda: network(inside) != network(waiting))
+    # Whose files it will have is not known yet.
+    assert not pathlib.Path(f"/proc/{inside}/uid_map").read_text()
+    made = network(inside)
+    box = make(kept, "--", "sleep", "1000")
+    assert kept.supervisors() == {box: waiting}
+    assert inside in children_of(waiting)
+    assert kept.exec(box, "readlink", "/proc/self/ns/net").stdout == \
+        made + "\n"
+    assert len(pathlib.Path(f"/proc/{inside}/uid_map").read_text()
+               .splitlines()) == 1
+    assert box.encode() in pathlib.Path(
+        f"/proc/{inside}/cmdline").read_bytes()
+
+
+def test_a_sandbox_is_made_though_process_1_was_killed(kept):
+    waiting = spare(kept)
+    dead = first(waiting)
+    os.kill(dead, signal.SIGKILL)
+    wait_until(has_ended(dead))
+    box = make(kept, "--", "sleep", "1000")
+    assert kept.supervisors() == {box: waiting}
+    assert dead not in children_of(waiting)
+    assert kept.exec(box, "echo", "good").stdout == "good\n"
+
+
+@contextlib.contextmanager
+def mounted(place):
+    place.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "none", place], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", place], check=True)
+
+
+def test_process_1_is_of_the_hosts_mounts_as_they_are(kept):
+    """It would keep what was unmounted, and not have what was mounted."""
+    waiting = spare(kept)
+    before = first(waiting)
+    place = kept.dir / "mounted"
+    with mounted(place):
+        wait_until(has_ended(before))
+        (place / "here").write_text("good\n")
+        # At once, and once they are at rest.
+        for _ in range(2):
+            box = make(kept, "--volume", f"{place}:/mnt:ro", "--",
+                       "sleep", "1000")
+            assert kept.exec(box, "cat", "/mnt/here").stdout == \
+                "good\n"
+            kept.ok("kill", box)
+            first(spare(kept))
+        between = first(spare(kept))
+    wait_until(has_ended(between))
+    assert first(spare(kept)) != between
 
 
 def test_one_that_is_killed_comes_back(kept):
@@ -112,10 +191,11 @@ def test_a_sandbox_is_made_though_it_has_just_died(kept):
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_it_ends_with_its_daemon_and_sandboxes_do_not(kept, number):
     box = make(kept, "--", "sleep", "1000")
-    gone = has_ended(spare(kept))
+    waiting = spare(kept)
+    gone = [has_ended(pid) for pid in (waiting, first(waiting))]
     kept.process.send_signal(number)
     kept.process.wait(30)
-    wait_until(gone)
+    wait_until(lambda: all(has() for has in gone))
     assert not kept.spares() and list(kept.supervisors()) == [box]
     kept.start()
     assert kept.exec(box, "echo", "good").stdout == "good\n"

@@ -125,9 +125,9 @@ static void plan_hides_the_password_hashes(void **state)
 static void plan_puts_the_order_of_construction(void **state)
 {
 	static const char *const order[] = {
-		"namespaces",	"map",	    "root",	"bind",	  "proc",
-		"address",	"listen",   "firewall", "detach", "seal /\n",
-		"capabilities", "landlock", "seccomp",	"exec",
+		"namespaces",	"address",  "listen",  "firewall", "map",
+		"root",		"bind",	    "proc",    "detach",   "seal /\n",
+		"capabilities", "landlock", "seccomp", "exec",
 	};
 	struct sandbox_spec spec = spec_of();
 	const char *at = printed(&spec);
