@@ -260,9 +260,11 @@ static int start(struct sandbox *sandbox, const struct sandbox_spec *spec,
 	if (require_check(spec, &sandbox->limits, err) < 0 ||
 	    make_init(sandbox, spec, err) < 0)
 		return -1;
-	/* While it builds. */
-	return reporter_start(&sandbox->reporter, &sandbox->plan,
-			      &sandbox->identity, sandbox->pid, err);
+	/* While it builds; and before a command can write. */
+	if (reporter_start(&sandbox->reporter, &sandbox->plan,
+			   &sandbox->identity, sandbox->pid, err) < 0)
+		return -1;
+	return disk_watch_begin(&sandbox->disk, &sandbox->plan, err);
 }
 
 struct sandbox *sandbox_start(const struct sandbox_spec *spec, struct err *err)
@@ -315,8 +317,7 @@ int sandbox_go(struct sandbox *sandbox, struct err *err)
 	assert(root >= 0);
 	sandbox_say_notes(sandbox);
 	/* Before the command can be ready for any. */
-	if (disk_watch_begin(&sandbox->disk, &sandbox->plan, err) < 0 ||
-	    supervise_begin(sandbox, err) < 0)
+	if (supervise_begin(sandbox, err) < 0)
 		return -1;
 	sent = control_send(sandbox->control, &message, NULL, 0, err);
 	/* What failed inside is said there, also when nobody hears us. */

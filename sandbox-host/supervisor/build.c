@@ -13,6 +13,7 @@
 #include "common/file.h"
 #include "gateway/flow/messages.h"
 #include "sandbox-host/agent/agent.h"
+#include "sandbox-host/caller.h"
 #include "sandbox-host/session/changes.h"
 #include "sandbox-host/session/spec.h"
 #include "sandbox-host/supervisor/again.h"
@@ -316,6 +317,28 @@ static int give_listeners(struct supervisor *supervisor,
 				 listeners, err);
 }
 
+/* What is settled when it ends: a workspace that we made, what was written
+ * over an image or kept in an overlay, and where that goes. */
+static int confine(const struct supervisor *supervisor, struct err *err)
+{
+	bool is_isolated = supervisor->request.is_isolated;
+	bool owns = supervisor->owns_workspace;
+	char dir[sizeof("/proc/self/fd/") + 10];
+	const struct outside_place places[] = {
+		{dir, OUTSIDE_WRITE},
+		{owns || supervisor->changes[0] ? supervisor->workspace : "",
+		 owns	       ? OUTSIDE_REMOVE
+		 : is_isolated ? OUTSIDE_WRITE
+			       : OUTSIDE_READ},
+		{supervisor->changes, OUTSIDE_REMOVE},
+		{supervisor->layers ? supervisor->layers : "", OUTSIDE_REMOVE},
+	};
+
+	(void)snprintf(dir, sizeof(dir), "/proc/self/fd/%d", supervisor->dir);
+	return caller_confine(supervisor->sandbox, places, ARRAY_SIZE(places),
+			      err);
+}
+
 static int make_sandbox(struct supervisor *supervisor, struct err *err)
 {
 	struct sandbox_listeners listeners;
@@ -330,6 +353,7 @@ static int make_sandbox(struct supervisor *supervisor, struct err *err)
 		return -1;
 	/* While it is built. */
 	if (network_begin(supervisor, false, err) < 0 ||
+	    confine(supervisor, err) < 0 ||
 	    sandbox_ready(supervisor->sandbox, &listeners, err) < 0 ||
 	    give_listeners(supervisor, &listeners, err) < 0)
 		return -1;

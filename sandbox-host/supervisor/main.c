@@ -16,9 +16,9 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "sandbox-host/agent/agent.h"
-#include "sandbox-host/caller.h"
 #include "sandbox-host/early.h"
 #include "sandbox-host/flow/birth.h"
+#include "sandbox-host/outside.h"
 #include "sandbox-host/supervisor/parts.h"
 
 #define ARENA_MAX      (64 * 1024 * 1024)
@@ -125,31 +125,9 @@ static int begin(struct supervisor *supervisor, int socket, struct err *err)
 	return 0;
 }
 
-/* What is settled when it ends: a workspace that we made, what was written
- * over an image or kept in an overlay, and where that goes. */
-static int confine(const struct supervisor *supervisor, struct err *err)
-{
-	bool is_isolated = supervisor->request.is_isolated;
-	bool owns = supervisor->owns_workspace;
-	char dir[sizeof("/proc/self/fd/") + 10];
-	const struct outside_place places[] = {
-		{dir, OUTSIDE_WRITE},
-		{owns || supervisor->changes[0] ? supervisor->workspace : "",
-		 owns	       ? OUTSIDE_REMOVE
-		 : is_isolated ? OUTSIDE_WRITE
-			       : OUTSIDE_READ},
-		{supervisor->changes, OUTSIDE_REMOVE},
-		{supervisor->layers ? supervisor->layers : "", OUTSIDE_REMOVE},
-	};
-
-	(void)snprintf(dir, sizeof(dir), "/proc/self/fd/%d", supervisor->dir);
-	return caller_confine(supervisor->sandbox, places, ARRAY_SIZE(places),
-			      err);
-}
-
 static int begin_inside(struct supervisor *supervisor, struct err *err)
 {
-	if (confine(supervisor, err) < 0 || link_begin(supervisor, err) < 0 ||
+	if (link_begin(supervisor, err) < 0 ||
 	    inside_begin(supervisor, err) < 0 ||
 	    life_begin(supervisor, err) < 0)
 		return -1;
