@@ -186,24 +186,27 @@ def test_the_user_of_a_sandbox_is_its_own_as_long_as_it_lives(
     """A frozen one outlives its supervisor, where the kernel's freezer keeps
     the dead, until somebody lets it go on."""
     host = Host(gateway, tmp_path).start()
-    box = host.create("--workspace", "-")
-    inside, supervisor = host.show(box)["pid"], host.supervisors()[box]
-    uid = uid_of(inside)
-    # A command has no lock, nor has whatever it leaves.
-    assert "uids.lock" not in host.exec(box, "ls", "-l", "/proc/self/fd").stdout
-    assert is_taken(uid)
-    if is_paused:
-        host.ok("pause", box)
-    os.kill(host.process.pid, signal.SIGSTOP)
     try:
-        os.kill(supervisor, signal.SIGKILL)
-        wait_until(lambda: is_gone(supervisor))
+        box = host.create("--workspace", "-")
+        inside, supervisor = host.show(box)["pid"], host.supervisors()[box]
+        uid = uid_of(inside)
+        # A command has no lock, nor has whatever it leaves.
+        held = host.exec(box, "ls", "-l", "/proc/self/fd").stdout
+        assert "uids.lock" not in held
+        assert is_taken(uid)
         if is_paused:
-            assert is_taken(uid) or is_gone(inside)
-        else:
-            wait_until(lambda: not is_taken(uid))
+            host.ok("pause", box)
+        os.kill(host.process.pid, signal.SIGSTOP)
+        try:
+            os.kill(supervisor, signal.SIGKILL)
+            wait_until(lambda: is_gone(supervisor))
+            if is_paused:
+                assert is_taken(uid) or is_gone(inside)
+            else:
+                wait_until(lambda: not is_taken(uid))
+        finally:
+            os.kill(host.process.pid, signal.SIGCONT)
+        wait_until(lambda: not is_taken(uid))
     finally:
-        os.kill(host.process.pid, signal.SIGCONT)
-    wait_until(lambda: not is_taken(uid))
-    host.stop()
+        host.stop()
     host.check()

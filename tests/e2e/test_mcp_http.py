@@ -87,9 +87,21 @@ class Server:
     def end(self, number=signal.SIGTERM):
         if self.process.poll() is None:
             self.process.send_signal(number)
-        rest, errors = self.process.communicate(timeout=120)
-        shutil.rmtree(self.temporary)
+        try:
+            rest, errors = self.process.communicate(timeout=120)
+        finally:
+            self.process.kill()
+            self.process.wait()
+            shutil.rmtree(self.temporary)
         assert (self.process.returncode, rest, errors) == (0, "", "")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        """A test may have ended it by itself."""
+        if self.process.returncode is None:
+            self.end()
 
 
 class Session:
@@ -131,9 +143,8 @@ def events(body):
 
 @pytest.fixture(scope="module")
 def server(host):
-    server = Server(host)
-    yield server
-    server.end()
+    with Server(host) as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
@@ -398,8 +409,7 @@ def test_a_session_that_is_ended_ends_its_sandboxes(host, server):
 
 def test_a_session_that_nobody_uses_ends(host):
     def use(seconds):
-        server = Server(host, "--idle", seconds)
-        try:
+        with Server(host, "--idle", seconds) as server:
             held, idle = server.begin(), server.begin()
             conn, stream = listen(held)
             assert stream.status == 200
@@ -409,45 +419,42 @@ def test_a_session_that_nobody_uses_ends(host):
             assert held.ping() == 200
             conn.close()
             wait_until(lambda: not server.processes())
-        finally:
-            server.end()
     while_it_lives(use)
 
 
 def test_sessions_have_a_bound(host):
-    server = Server(host)
-    sessions = [server.begin() for _ in range(SESSIONS)]
-    status, _, body = server.ask(body=message("initialize", {}))
-    assert status == 429 and "16 sessions" in body.decode()
-    assert sessions[0].ping() == 200
-    assert sessions[0].ask("DELETE")[0] == 204
-    wait_until(lambda: server.ask(body=message("initialize", {}))[0] == 200)
-    server.end()
+    with Server(host) as server:
+        sessions = [server.begin() for _ in range(SESSIONS)]
+        begin = message("initialize", {})
+        status, _, body = server.ask(body=begin)
+        assert status == 429 and "16 sessions" in body.decode()
+        assert sessions[0].ping() == 200
+        assert sessions[0].ask("DELETE")[0] == 204
+        wait_until(lambda: server.ask(body=begin)[0] == 200)
 
 
 def test_a_session_whose_process_is_killed_is_over(host):
-    server = Server(host)
-    session = server.begin()
-    box = session.call("sandbox_create")["id"]
-    answers = []
-    thread = threading.Thread(target=lambda: answers.append(session.ask(
-        body=call("command_run", "x", command="touch on; sleep 1000"))))
-    thread.start()
-    wait_until(lambda: "on" in session.call(
-        "command_run", command="ls")["stdout"])
-    os.kill(server.processes()[0], signal.SIGKILL)
-    thread.join(60)
-    assert "the session has ended" in events(answers[0][2])[0]
-    assert session.ping() == 404 and server.begin().ping() == 200
-    server.end()
+    with Server(host) as server:
+        session = server.begin()
+        box = session.call("sandbox_create")["id"]
+        answers = []
+        thread = threading.Thread(target=lambda: answers.append(session.ask(
+            body=call("command_run", "x", command="touch on; sleep 1000"))))
+        thread.start()
+        wait_until(lambda: "on" in session.call(
+            "command_run", command="ls")["stdout"])
+        os.kill(server.processes()[0], signal.SIGKILL)
+        thread.join(60)
+        assert "the session has ended" in events(answers[0][2])[0]
+        assert session.ping() == 404 and server.begin().ping() == 200
     host.ok("kill", box)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_all_sessions_end_with_the_server(host, number):
-    server = Server(host)
-    boxes = [server.begin().call("sandbox_create")["id"] for _ in range(2)]
-    server.end(number)
+    with Server(host) as server:
+        boxes = [server.begin().call("sandbox_create")["id"] for _ in range(2)]
+        server.end(number)
     # One that takes longer than a farewell comes to its end without it.
     wait_until(lambda: all(host.state(box) in OVER for box in boxes))
 
@@ -460,13 +467,13 @@ def test_a_token_of_a_file_is_not_told(host, tmp_path):
     path.chmod(0o600)
     if host.gateway.as_user:
         os.chown(path, host.gateway.as_user["user"], -1)
-    server = Server(host, "--token-file", path, address="[::1]:0", told=False)
-    assert server.url.startswith("http://[::1]:")
-    server.token = "x" * 40
-    assert server.begin().ping() == 200
-    assert server.ask(body=message("ping"), Authorization="Bearer " +
-                      "x" * 39)[0] == 401
-    server.end()
+    with Server(host, "--token-file", path, address="[::1]:0",
+                told=False) as server:
+        assert server.url.startswith("http://[::1]:")
+        server.token = "x" * 40
+        assert server.begin().ping() == 200
+        assert server.ask(body=message("ping"), Authorization="Bearer " +
+                          "x" * 39)[0] == 401
 
 
 @pytest.mark.parametrize("options,code,words", [

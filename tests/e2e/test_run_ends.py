@@ -14,14 +14,24 @@ from gateway import ApiError, CLI, wait_until
 LIMITED = "version: 1\nname: p\nlimits: {memory: 256MiB, processes: 50}\n"
 
 
-def start(gateway, workspace, policy, script, **popen):
-    path = gateway.dir / "policy.yaml"
-    path.write_text(json.dumps(policy))
-    return subprocess.Popen(
-        [CLI, "run", "--policy", path, "--", "sh", "-c", script],
-        env=gateway.env(), cwd=workspace, stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, text=True,
-        **{"stderr": subprocess.PIPE, **popen})
+@pytest.fixture
+def start():
+    """Start a run, which ends with the test."""
+    children = []
+
+    def start_one(gateway, workspace, policy, script, **popen):
+        path = gateway.dir / "policy.yaml"
+        path.write_text(json.dumps(policy))
+        children.append(subprocess.Popen(
+            [CLI, "run", "--policy", path, "--", "sh", "-c", script],
+            env=gateway.env(), cwd=workspace, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, text=True,
+            **{"stderr": subprocess.PIPE, **popen}))
+        return children[-1]
+    yield start_one
+    for child in children:
+        with child:
+            child.kill()
 
 
 def restart_control(gateway):
@@ -49,7 +59,7 @@ def workspace(tmp_path):
 
 
 def test_denials_are_told_when_control_was_restarted(
-        own_gateway, policies, origin, workspace):
+        own_gateway, policies, origin, workspace, start):
     """The one that was told before is not told again."""
     child = start(own_gateway, workspace, policies.make(), f"""
         curl -s {origin.plain_url('/', 'other.example')} >/dev/null
@@ -68,7 +78,7 @@ def test_denials_are_told_when_control_was_restarted(
 
 
 def test_a_run_that_is_killed_when_control_was_restarted_ends_its_session(
-        own_gateway, policies, workspace):
+        own_gateway, policies, workspace, start):
     child = start(own_gateway, workspace, policies.make(),
                   "echo ready; sleep 1000")
     assert child.stdout.readline() == "ready\n"
@@ -142,7 +152,7 @@ def test_a_run_that_is_killed_while_it_starts_leaves_no_cgroup(
 
 
 def test_a_run_whose_stderr_nobody_reads_ends(own_gateway, policies, origin,
-                                              workspace):
+                                              workspace, start):
     """Full from the beginning: nothing can ever be told."""
     reader, writer = os.pipe()
     size = fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
@@ -158,14 +168,13 @@ def test_a_run_whose_stderr_nobody_reads_ends(own_gateway, policies, origin,
         assert child.returncode == 5
         wait_until(lambda: not open_sessions(own_gateway))
     finally:
-        child.kill()
         os.close(reader)
 
 
 # ---- a gateway that is busy ----
 
 def test_a_run_waits_for_its_turn_and_says_so(make_gateway, policies,
-                                              workspace):
+                                              workspace, start):
     gateway = make_gateway("one", limits={"sessions": 1})
     first = start(gateway, workspace, policies.make(), """
         echo ready
@@ -186,7 +195,7 @@ def test_a_run_waits_for_its_turn_and_says_so(make_gateway, policies,
 
 
 def test_a_run_that_waits_can_be_interrupted(make_gateway, policies,
-                                             workspace):
+                                             workspace, start):
     gateway = make_gateway("two", limits={"sessions": 1})
     first = start(gateway, workspace, policies.make(), """
         echo ready

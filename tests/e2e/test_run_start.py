@@ -1,5 +1,6 @@
 """A gateway that `sallyport run` starts in place of one that was there: with
 the same configuration, or not at all, and after the other has stopped."""
+import contextlib
 import json
 import os
 import signal
@@ -107,13 +108,20 @@ def test_without_its_configuration_none_is_started(make, web, workspace):
 def test_one_that_stops_is_waited_for(make, workspace):
     """It is held up by its ledger."""
     gateway = make()
-    os.kill(gateway.pid("ledger"), signal.SIGSTOP)
-    gateway.process.terminate()
-    wait_until(lambda: not (gateway.run_dir / "control.sock").exists())
-    assert gateway.process.poll() is None
-    done = gateway.run("version: 1\nname: p\n", "echo hello", workspace)
-    assert (done.returncode, done.stdout) == (0, "hello\n"), done.stderr
-    gateway.process.wait(20)
+    ledger = os.pidfd_open(gateway.pid("ledger"))
+    signal.pidfd_send_signal(ledger, signal.SIGSTOP)
+    try:
+        gateway.process.terminate()
+        wait_until(lambda: not (gateway.run_dir / "control.sock").exists())
+        assert gateway.process.poll() is None
+        done = gateway.run("version: 1\nname: p\n", "echo hello", workspace)
+        assert (done.returncode, done.stdout) == (0, "hello\n"), done.stderr
+        gateway.process.wait(20)
+    finally:
+        # It would be there for ever.
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(ledger, signal.SIGKILL)
+        os.close(ledger)
 
 
 def test_one_that_runs_is_not(make):
