@@ -1,8 +1,8 @@
 /*
- * The channel between the caller's process and init: messages of one fixed
- * shape with a few descriptors, over a SOCK_SEQPACKET pair. Both ends are
- * the same program; nothing inside the sandbox ever holds an end after its
- * exec.
+ * The channel between the caller's process and init, and the one to its
+ * reporter until that serves: messages of one fixed shape with a few
+ * descriptors, over a SOCK_SEQPACKET pair. Both ends are the same program;
+ * nothing inside the sandbox ever holds an end after its exec.
  */
 #ifndef SANDBOX_HOST_CONTROL_H
 #define SANDBOX_HOST_CONTROL_H
@@ -19,12 +19,14 @@ enum control_kind {
 	/* to init: ids are mapped; descriptors: trees; where it has none
 	 * yet then the lock of its user, of root's, and its orders */
 	CONTROL_MAPPED,
-	CONTROL_READY,	/* from init: listeners, root, terminal */
+	CONTROL_READY,	/* from init: listeners, root, terminal; from the
+			 * reporter, which waits for CONTROL_NOTIFY then */
 	CONTROL_GO,	/* to init: exec the command */
 	CONTROL_NOTIFY, /* from the command: the notification descriptor */
 	CONTROL_SIGNAL, /* to init: .value is a signal for the command */
 	CONTROL_EXITED, /* from init: .value is a wait status */
-	CONTROL_FAILED, /* from init or the command, before its exec */
+	CONTROL_FAILED, /* from init, the command before its exec, or the
+			 * reporter before it is ready */
 	/* Of a sandbox that serves many commands; .serial is the asker's. */
 	CONTROL_EXEC,	 /* to init: run one; descriptors: see CONTROL_EXEC_* */
 	CONTROL_AGENT,	 /* to init: run the agent; descriptor: its channel */

@@ -58,6 +58,7 @@ static int learn(struct notify *notify)
 
 _Noreturn static void serve(const struct plan *plan, pid_t init)
 {
+	const struct control_message ready = {.kind = CONTROL_READY};
 	int channel = CHANNEL, fds[2];
 	size_t count = ARRAY_SIZE(fds);
 	struct notify notify;
@@ -65,7 +66,8 @@ _Noreturn static void serve(const struct plan *plan, pid_t init)
 	struct err err;
 
 	report_open(&report, say, &channel);
-	if (control_expect(CHANNEL, CONTROL_NOTIFY, fds, &count, &err) < 0)
+	if (control_send(CHANNEL, &ready, NULL, 0, &err) < 0 ||
+	    control_expect(CHANNEL, CONTROL_NOTIFY, fds, &count, &err) < 0)
 		_exit(0);
 	if (count != ARRAY_SIZE(fds) ||
 	    notify_open(&notify, fds[0], fds[1], plan, &report, &err) < 0)
@@ -95,34 +97,48 @@ _Noreturn static void serve(const struct plan *plan, pid_t init)
 
 /* Nothing of ours but its end of the channel, and no signal: what is typed at
  * the command's terminal is not for it. */
-static int leave_all(int channel)
+static int leave_all(int *channel, struct err *err)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	sigset_t all;
 
+	if (null < 0)
+		return err_system(err, "reporter: open /dev/null");
 	sigfillset(&all);
-	if (null < 0 || sigprocmask(SIG_SETMASK, &all, NULL) < 0)
-		return -1;
+	if (sigprocmask(SIG_SETMASK, &all, NULL) < 0)
+		return err_system(err, "reporter: block signals");
 	for (int fd = 0; fd <= STDERR_FILENO; fd++)
 		if (dup2(null, fd) < 0)
-			return -1;
-	if (channel != CHANNEL && dup2(channel, CHANNEL) < 0)
-		return -1;
-	return close_range(CHANNEL + 1, ~0u, 0);
+			return err_system(err, "reporter: leave descriptors");
+	if (*channel != CHANNEL && dup2(*channel, CHANNEL) < 0)
+		return err_system(err, "reporter: keep its channel");
+	*channel = CHANNEL;
+	if (close_range(CHANNEL + 1, ~0u, 0) < 0)
+		return err_system(err, "reporter: close descriptors");
+	return 0;
+}
+
+static int die_with_caller(struct err *err)
+{
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+		return err_system(err, "reporter: PR_SET_PDEATHSIG");
+	return 0;
 }
 
 _Noreturn static void become(int channel, const struct plan *plan,
 			     const struct identity *identity, pid_t init)
 {
+	struct control_message failed = {.kind = CONTROL_FAILED};
 	bool is_root = plan->identity.is_privileged;
 
-	if (leave_all(channel) < 0 ||
+	if (leave_all(&channel, &failed.err) == 0 &&
 	    outside_confine_reporter(is_root ? identity->host_uid : geteuid(),
 				     is_root ? identity->host_gid : getegid(),
-				     NULL) < 0 ||
-	    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
-		_exit(1);
-	serve(plan, init);
+				     &failed.err) == 0 &&
+	    die_with_caller(&failed.err) == 0)
+		serve(plan, init);
+	(void)control_send(channel, &failed, NULL, 0, NULL);
+	_exit(1);
 }
 
 /* ---- ours ---- */
@@ -145,6 +161,11 @@ int reporter_start(struct reporter *reporter, const struct plan *plan,
 	(void)close(reporter->fd);
 	reporter->fd = -1;
 	return -1;
+}
+
+int reporter_wait(const struct reporter *reporter, struct err *err)
+{
+	return control_expect(reporter->fd, CONTROL_READY, NULL, NULL, err);
 }
 
 int reporter_serve(struct reporter *reporter, int notify, int root,

@@ -24,6 +24,9 @@ struct reporter {
 int reporter_start(struct reporter *reporter, const struct plan *plan,
 		   const struct identity *identity, pid_t init,
 		   struct err *err);
+/* Wait until it can serve. 0, or -1, with its own words where it says why it
+ * can not. */
+int reporter_wait(const struct reporter *reporter, struct err *err);
 /* Let it serve: the notification descriptor, and "/" inside. Both are closed,
  * also when it fails. 0, or -1. */
 int reporter_serve(struct reporter *reporter, int notify, int root,

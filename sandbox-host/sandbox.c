@@ -316,8 +316,10 @@ int sandbox_go(struct sandbox *sandbox, struct err *err)
 
 	assert(root >= 0);
 	sandbox_say_notes(sandbox);
-	/* Before the command can be ready for any. */
-	if (supervise_begin(sandbox, err) < 0)
+	/* Before the command can be ready for any, and do anything that
+	 * nobody judges. */
+	if (supervise_begin(sandbox, err) < 0 ||
+	    reporter_wait(&sandbox->reporter, err) < 0)
 		return -1;
 	sent = control_send(sandbox->control, &message, NULL, 0, err);
 	/* What failed inside is said there, also when nobody hears us. */

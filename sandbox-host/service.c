@@ -22,7 +22,8 @@ int service_begin(struct sandbox *sandbox, struct err *err)
 
 	assert(root >= 0);
 	sandbox_say_notes(sandbox);
-	if (control_expect(sandbox->control, CONTROL_NOTIFY, &notify, &count,
+	if (reporter_wait(&sandbox->reporter, err) < 0 ||
+	    control_expect(sandbox->control, CONTROL_NOTIFY, &notify, &count,
 			   err) < 0)
 		return -1;
 	assert(count == 1);
