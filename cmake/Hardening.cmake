@@ -6,6 +6,12 @@ target_compile_options(sp_hardening INTERFACE
 	-fno-common -fno-strict-aliasing)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
 	target_compile_options(sp_hardening INTERFACE -fcf-protection=full)
+	# `rep stos` takes some 30 ns to begin, and structs of some hundred
+	# bytes are zeroed all the time: 16 bytes at a time are faster.
+	if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
+		target_compile_options(sp_hardening INTERFACE
+			-mmemset-strategy=vector_loop:1024:noalign,libcall:-1:noalign)
+	endif()
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
 	target_compile_options(sp_hardening INTERFACE
 		-mbranch-protection=standard)
