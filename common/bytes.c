@@ -7,20 +7,17 @@ static uint8_t lower(uint8_t c)
 	return c >= 'A' && c <= 'Z' ? (uint8_t)(c + ('a' - 'A')) : c;
 }
 
-bool bytes_equal_nocase(struct bytes a, struct bytes b)
+bool bytes_same_nocase(const uint8_t *a, const uint8_t *b, size_t len)
 {
-	if (a.len != b.len)
-		return false;
-	for (size_t i = 0; i < a.len; i++)
-		if (a.data[i] != b.data[i] &&
-		    lower(a.data[i]) != lower(b.data[i]))
-			return false;
-	return true;
-}
+	for (size_t i = 0; i < len; i++) {
+		/* A letter's two cases differ in this bit alone. */
+		uint8_t letter = a[i] | 0x20;
 
-bool bytes_is_nocase(struct bytes view, const char *text)
-{
-	return bytes_equal_nocase(view, bytes_str(text));
+		if (a[i] != b[i] &&
+		    ((a[i] ^ b[i]) != 0x20 || letter < 'a' || letter > 'z'))
+			return false;
+	}
+	return true;
 }
 
 bool bytes_starts_with(struct bytes view, struct bytes prefix)
@@ -67,15 +64,6 @@ ptrdiff_t bytes_find_bytes(struct bytes view, struct bytes needle, size_t from)
 	hit = memmem(view.data + from, view.len - from, needle.data,
 		     needle.len);
 	return hit ? hit - view.data : -1;
-}
-
-struct bytes bytes_slice(struct bytes view, size_t from, size_t to)
-{
-	if (to > view.len)
-		to = view.len;
-	if (from > to)
-		from = to;
-	return (struct bytes){view.data ? view.data + from : NULL, to - from};
 }
 
 bool bytes_split(struct bytes *view, uint8_t sep, struct bytes *head)

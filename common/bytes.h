@@ -44,9 +44,19 @@ static inline bool bytes_is(struct bytes view, const char *text)
 	return bytes_equal(view, bytes_str(text));
 }
 
+/* bytes_equal_nocase() where both have len bytes. */
+bool bytes_same_nocase(const uint8_t *a, const uint8_t *b, size_t len);
+
 /* Compare with A-Z and a-z taken as equal; no locale. */
-bool bytes_equal_nocase(struct bytes a, struct bytes b);
-bool bytes_is_nocase(struct bytes view, const char *text);
+static inline bool bytes_equal_nocase(struct bytes a, struct bytes b)
+{
+	return a.len == b.len && bytes_same_nocase(a.data, b.data, a.len);
+}
+
+static inline bool bytes_is_nocase(struct bytes view, const char *text)
+{
+	return bytes_equal_nocase(view, bytes_str(text));
+}
 
 bool bytes_starts_with(struct bytes view, struct bytes prefix);
 bool bytes_ends_with(struct bytes view, struct bytes suffix);
@@ -60,7 +70,15 @@ ptrdiff_t bytes_find(struct bytes view, uint8_t c, size_t from);
 ptrdiff_t bytes_find_bytes(struct bytes view, struct bytes needle, size_t from);
 
 /* The view [from, to); both are clamped to the length. */
-struct bytes bytes_slice(struct bytes view, size_t from, size_t to);
+static inline struct bytes bytes_slice(struct bytes view, size_t from,
+				       size_t to)
+{
+	if (to > view.len)
+		to = view.len;
+	if (from > to)
+		from = to;
+	return (struct bytes){from ? view.data + from : view.data, to - from};
+}
 
 /* Split at the first sep: before it into *head, after it into *view. False,
  * with all of *view in *head, when there is no sep. */

@@ -107,13 +107,16 @@ void io_timer_detach(struct io_timer *timer)
 
 void io_timer_set(struct io_timer *timer, unsigned ms)
 {
+	const struct io_loop *loop = timer->loop;
 	struct io_timers *timers = &timer->loop->timers;
 
 	if (ms == 0) {
 		timer->at = 0;
 		return;
 	}
-	timer->at = io_loop_now_ms(timer->loop) + ms;
+	/* Of every state of every request: not even a call. */
+	timer->at =
+		(loop->is_now_fresh ? loop->now_ms : io_loop_now_ms(loop)) + ms;
 	if (timer->slot != TIMER_NOWHERE && timer->key <= timer->at)
 		return;
 	timer->key = timer->at;
