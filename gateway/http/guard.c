@@ -210,13 +210,25 @@ static void check_sizes(struct guard *guard)
 		refuse_size(guard, "the head is longer than its bound");
 }
 
+/* To the line's end or stop, whichever is first: within a line what clamp()
+ * says stays the same. */
+static const uint8_t *scan_states(struct guard *guard, const uint8_t *p,
+				  const uint8_t *stop, const uint8_t *message)
+{
+	do {
+		p = scan_state(guard, p, stop, message);
+	} while (p < stop && guard->state != STATE_FIELD_START &&
+		 guard->state < STATE_COMPLETE);
+	return p;
+}
+
 static const uint8_t *scan(struct guard *guard, const uint8_t *p,
 			   const uint8_t *end, const uint8_t *message)
 {
 	while (p < end && guard->state < STATE_COMPLETE) {
 		const uint8_t *from = p;
 
-		p = scan_state(guard, p, clamp(guard, p, end), message);
+		p = scan_states(guard, p, clamp(guard, p, end), message);
 		guard->scanned += (size_t)(p - from);
 		if (guard->state != STATE_INVALID)
 			check_sizes(guard);
