@@ -13,10 +13,11 @@
 #define IPV6_TAIL  12 /* where the IPv4 address stands in an IPv6 one */
 
 struct given {
+	struct bytes name; /* in text, but for one that is looked for */
 	size_t index;
 	uint64_t used_ms;
 	struct given *prev, *next; /* by use: the head's is longest ago */
-	char name[];
+	uint8_t text[];
 };
 
 /* The tree finds by name (names are the sandbox's choice, so no hash), the
@@ -33,18 +34,23 @@ static const uint8_t range_ipv6[8] = {0xfd};
 
 static int compare(const void *a, const void *b)
 {
-	const struct given *first = a;
-	const struct given *second = b;
+	struct bytes first = ((const struct given *)a)->name;
+	struct bytes second = ((const struct given *)b)->name;
 
-	return strcmp(first->name, second->name);
+	if (first.len != second.len)
+		return first.len < second.len ? -1 : 1;
+	return first.len ? memcmp(first.data, second.data, first.len) : 0;
 }
 
 static struct given *given_new(struct bytes name)
 {
-	struct given *entry = calloc(1, sizeof(*entry) + name.len + 1);
+	struct given *entry = calloc(1, sizeof(*entry) + name.len);
 
-	if (entry)
-		memcpy(entry->name, name.data, name.len);
+	if (!entry)
+		return NULL;
+	if (name.len)
+		memcpy(entry->text, name.data, name.len);
+	entry->name = bytes_from(entry->text, name.len);
 	return entry;
 }
 
@@ -71,11 +77,9 @@ void names_free(struct names *names)
 
 static struct given *find(const struct names *names, struct bytes name)
 {
-	struct given *wanted = given_new(name);
-	struct given **node =
-		wanted ? tfind(wanted, &names->tree, compare) : NULL;
+	const struct given wanted = {.name = name};
+	struct given **node = tfind(&wanted, &names->tree, compare);
 
-	free(wanted);
 	return node ? *node : NULL;
 }
 
@@ -194,7 +198,7 @@ struct bytes names_behind(struct names *names, const struct sockaddr *address,
 	    host - FIRST_HOST >= names->count)
 		return bytes_from(NULL, 0);
 	use(names, names->items[host - FIRST_HOST], now_ms);
-	return bytes_str(names->items[host - FIRST_HOST]->name);
+	return names->items[host - FIRST_HOST]->name;
 }
 
 bool names_has(const struct names *names, struct bytes name)
