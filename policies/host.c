@@ -120,7 +120,9 @@ enum host_kind host_canonical(struct bytes host,
 		return v6_canonical(bytes_slice(host, 1, host.len - 1), out);
 	if (bytes_find(host, ':', 0) >= 0)
 		return v6_canonical(host, out);
-	if (address_canonical(AF_INET, host, out))
+	/* Most names say by their first byte that they are none. */
+	if (host.len > 0 && is_digit(host.data[0]) &&
+	    address_canonical(AF_INET, host, out))
 		return HOST_IPV4;
 	return name_canonical(host, out) ? HOST_NAME : HOST_INVALID;
 }

@@ -92,10 +92,11 @@ int rule_index_build(struct policy *policy)
 	index = arena_alloc(&policy->arena, sizeof(*index));
 	if (!entries || !index)
 		return -1;
+	assert(count <= UINT32_MAX);
 	fill(policy, entries);
 	qsort(entries, count, sizeof(*entries), compare_entries);
 	index->entries = entries;
-	index->count = count;
+	index->count = (uint32_t)count;
 	policy->index = index;
 	return 0;
 }
@@ -103,15 +104,14 @@ int rule_index_build(struct policy *policy)
 /* ---- asking ---- */
 
 /* The first entry that is not before key (or, past, that is after it). */
-static const struct rule_index_entry *bound(const struct rule_index *index,
-					    const struct rule_index_entry *key,
-					    bool past)
+static uint32_t bound(const struct rule_index *index,
+		      const struct rule_index_entry *key, bool past)
 {
-	size_t from = 0;
-	size_t to = index->count;
+	uint32_t from = 0;
+	uint32_t to = index->count;
 
 	while (from < to) {
-		size_t middle = from + (to - from) / 2;
+		uint32_t middle = from + (to - from) / 2;
 		int order = compare_keys(&index->entries[middle], key);
 
 		if (order < 0 || (past && order == 0))
@@ -119,7 +119,7 @@ static const struct rule_index_entry *bound(const struct rule_index *index,
 		else
 			to = middle;
 	}
-	return &index->entries[from];
+	return from;
 }
 
 static bool hosts_have(const struct policy_strings *hosts, struct bytes host)
@@ -133,12 +133,13 @@ static bool hosts_have(const struct policy_strings *hosts, struct bytes host)
 bool rules_name_host(const struct policy *policy, struct bytes host)
 {
 	const struct rule_index_entry key = {EXACT, 0, host};
-	const struct rule_index_entry *found;
+	const struct rule_index *index = policy->index;
 
-	if (policy->index) {
-		found = bound(policy->index, &key, false);
-		return found < policy->index->entries + policy->index->count &&
-		       compare_keys(found, &key) == 0;
+	if (index) {
+		uint32_t found = bound(index, &key, false);
+
+		return found < index->count &&
+		       compare_keys(&index->entries[found], &key) == 0;
 	}
 	for (size_t i = 0; i < policy->rule_count; i++)
 		if (hosts_have(&policy->rules[i].hosts, host))
@@ -154,8 +155,8 @@ static void add_run(struct candidates *candidates, enum entry_kind kind,
 	struct rule_run run;
 
 	run.next = bound(index, &key, false);
-	if (run.next == index->entries + index->count ||
-	    compare_keys(run.next, &key) != 0)
+	if (run.next == index->count ||
+	    compare_keys(&index->entries[run.next], &key) != 0)
 		return;
 	run.end = bound(index, &key, true);
 	/* Patterns that match one host are each other's suffixes. */
@@ -187,25 +188,31 @@ void candidates_init(struct candidates *candidates, const struct policy *policy,
 			bytes_slice(host, (size_t)dot, host.len));
 }
 
+/* The rule that a run is at; UINT32_MAX when it is over. */
+static uint32_t rule_at(const struct rule_index *index,
+			const struct rule_run *run)
+{
+	return run->next < run->end ? index->entries[run->next].rule
+				    : UINT32_MAX;
+}
+
 /* The least rule that a run is at; all runs that are there go on. */
 static const struct policy_rule *next_indexed(struct candidates *candidates)
 {
+	const struct rule_index *index = candidates->policy->index;
 	uint32_t least = UINT32_MAX;
 
 	for (size_t i = 0; i < candidates->run_count; i++) {
-		const struct rule_run *run = &candidates->runs[i];
+		uint32_t rule = rule_at(index, &candidates->runs[i]);
 
-		if (run->next < run->end && run->next->rule < least)
-			least = run->next->rule;
+		if (rule < least)
+			least = rule;
 	}
 	if (least == UINT32_MAX)
 		return NULL;
-	for (size_t i = 0; i < candidates->run_count; i++) {
-		struct rule_run *run = &candidates->runs[i];
-
-		while (run->next < run->end && run->next->rule == least)
-			run->next++;
-	}
+	for (size_t i = 0; i < candidates->run_count; i++)
+		while (rule_at(index, &candidates->runs[i]) == least)
+			candidates->runs[i].next++;
 	return &candidates->policy->rules[least];
 }
 

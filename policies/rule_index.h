@@ -17,12 +17,13 @@ struct rule_index_entry;
 
 struct rule_index {
 	const struct rule_index_entry *entries;
-	size_t count;
+	uint32_t count;
 };
 
-/* Rules of one kind of match, in their order. */
+/* Rules of one kind of match, in their order: places in the index. Small,
+ * since each decision begins by clearing all of them. */
 struct rule_run {
-	const struct rule_index_entry *next, *end;
+	uint32_t next, end;
 };
 
 struct candidates {
