@@ -25,17 +25,18 @@ static const char *const event_names[] = {
 static const struct lane_state *state_of(enum lane_state_id id)
 {
 	assert(id < AT_END);
-	if (id >= AT_WEBSOCKET_OPEN)
-		return &websocket_states[id];
-	if (id >= AT_FIRST)
-		return &socks_states[id];
-	if (id >= AT_LFS)
-		return &lfs_states[id];
-	if (id >= AT_GIT_BEGIN)
-		return &git_states[id];
-	if (id >= AT_TUNNEL_APPROVE)
+	/* Those of most requests first. */
+	if (id < AT_TUNNEL_APPROVE)
+		return &http_states[id];
+	if (id < AT_GIT_BEGIN)
 		return &tunnel_states[id];
-	return &http_states[id];
+	if (id < AT_LFS)
+		return &git_states[id];
+	if (id < AT_FIRST)
+		return &lfs_states[id];
+	if (id < AT_WEBSOCKET_OPEN)
+		return &socks_states[id];
+	return &websocket_states[id];
 }
 
 static uint32_t deadline_of(const struct conn *conn, enum lane_state_id id)
