@@ -7,66 +7,51 @@
 
 #define SHOWN_MAX (8 * 1024 * 1024)
 
-/* ---- shown, a part at a time ---- */
+/* ---- shown ---- */
 
-struct show_task {
-	struct buf text;
-};
-
-static void show_end(struct conn *conn)
+static void reply_text(struct conn *conn, int fd)
 {
-	struct show_task *task = conn->task;
+	struct bytes text;
+	struct err err;
 
-	buf_release(&task->text);
+	if (wire_memfd_map(fd, SHOWN_MAX, &text, &err) < 0) {
+		conn_refuse(conn, 503, "%s", err.text);
+		return;
+	}
+	conn_reply_json(conn, 200, json_pack("{s:o}", "text", json_text(text)));
+	wire_memfd_unmap(text);
 }
 
-static void ask_text(struct conn *conn);
-
-static void on_text(struct conn *conn, const void *message)
+static void on_text(struct rpc_outcome *outcome, void *owner)
 {
-	const struct msg_config_text *part = message;
-	struct show_task *task = conn->task;
+	struct conn *conn = owner;
 
-	if (buf_add(&task->text, part->text) < 0)
-		conn_refuse(conn, 503, "the configuration is too long");
-	else if (part->more)
-		ask_text(conn);
+	conn->ask = NULL;
+	if (outcome->err)
+		conn_refuse_outcome(conn, outcome);
 	else
-		conn_reply_json(conn, 200,
-				json_pack("{s:o}", "text",
-					  json_text(buf_view(&task->text))));
-}
-
-static void ask_text(struct conn *conn)
-{
-	const struct show_task *task = conn->task;
-	const struct msg_config_query query = {
-		.from = (uint32_t)buf_len(&task->text),
-	};
-	struct question question = {
-		.role = ROLE_WARDEN,
-		.type = MSG_CONFIG_SHOW,
-		.schema = &msg_config_query_schema,
-		.message = &query,
-		.fd = -1,
-		.reply_schema = &msg_config_text_schema,
-	};
-
-	conn_ask(conn, &question, on_text);
+		reply_text(conn, outcome->fd);
 }
 
 void handle_config_show(struct conn *conn)
 {
-	struct show_task *task = arena_alloc(&conn->http.arena, sizeof(*task));
+	const struct wire_empty empty = {0};
+	const struct question question = {
+		.role = ROLE_WARDEN,
+		.type = MSG_CONFIG_SHOW,
+		.schema = &wire_empty_schema,
+		.message = &empty,
+		.fd = -1,
+		.reply_schema = &wire_empty_schema,
+		.fn = on_text,
+		.owner = conn,
+	};
+	struct err err;
 
-	if (!task) {
-		conn_refuse(conn, 503, "no memory");
-		return;
-	}
-	buf_init(&task->text, SHOWN_MAX);
-	conn->task = task;
-	conn->on_end = show_end;
-	ask_text(conn);
+	conn->ask = ask_send(conn->control, &question, &err);
+	if (!conn->ask)
+		conn_refuse(conn, err.code == ERR_TOO_LARGE ? 429 : 503, "%s",
+			    err.text);
 }
 
 /* ---- read again ---- */

@@ -57,7 +57,7 @@ enum msg_type {
 	/* ledger -> warden, request */
 	MSG_EXPORT_OPEN, /* msg_export_ref -> empty + fd: the file, O_APPEND */
 	/* control -> warden, requests */
-	MSG_CONFIG_SHOW,   /* msg_config_query -> msg_config_text */
+	MSG_CONFIG_SHOW,   /* empty -> empty + fd: its text, sealed */
 	MSG_CONFIG_RELOAD, /* empty -> msg_config_reloaded */
 	/* a supervisor -> control, request */
 	MSG_SESSION_TERMS, /* empty -> msg_session_terms: of one that would

@@ -62,19 +62,6 @@ static const struct wire_field msg_export_ref_fields[] = {
 const struct wire_schema msg_export_ref_schema =
 	WIRE_SCHEMA("export-ref", struct msg_export_ref, msg_export_ref_fields);
 
-static const struct wire_field msg_config_query_fields[] = {
-	WIRE_U32(struct msg_config_query, from),
-};
-const struct wire_schema msg_config_query_schema = WIRE_SCHEMA(
-	"config-query", struct msg_config_query, msg_config_query_fields);
-
-static const struct wire_field msg_config_text_fields[] = {
-	WIRE_BYTES(struct msg_config_text, text, CONFIG_TEXT_MAX),
-	WIRE_BOOL(struct msg_config_text, more),
-};
-const struct wire_schema msg_config_text_schema = WIRE_SCHEMA(
-	"config-text", struct msg_config_text, msg_config_text_fields);
-
 static const struct wire_field msg_config_reloaded_fields[] = {
 	WIRE_BOOL(struct msg_config_reloaded, holds),
 	WIRE_TEXT(struct msg_config_reloaded, taken, RELOAD_TEXT_MAX),

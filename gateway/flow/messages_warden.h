@@ -107,18 +107,6 @@ struct msg_export_ref {
 };
 extern const struct wire_schema msg_export_ref_schema;
 
-/* control -> warden: the configuration as text, from that byte on. */
-struct msg_config_query {
-	uint32_t from;
-};
-extern const struct wire_schema msg_config_query_schema;
-#define CONFIG_TEXT_MAX (32 * 1024)
-struct msg_config_text {
-	struct bytes text;
-	bool more; /* follows */
-};
-extern const struct wire_schema msg_config_text_schema;
-
 /* warden -> control: what became of a reload. */
 #define RELOAD_TEXT_MAX	  512
 #define RELOAD_ERRORS_MAX (32 * 1024)

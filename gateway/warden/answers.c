@@ -440,12 +440,12 @@ static void answer_process_list(struct rpc_ticket ticket, const void *message,
 static void answer_config_show(struct rpc_ticket ticket, const void *message,
 			       int *fd, void *owner)
 {
-	const struct msg_config_query *query = message;
 	struct child *control = owner;
 
+	(void)message;
 	(void)fd;
 	if (is_role(control, ROLE_CONTROL, ticket))
-		configure_answer_show(control->warden, ticket, query->from);
+		configure_answer_show(control->warden, ticket);
 }
 
 static void answer_config_reload(struct rpc_ticket ticket, const void *message,
@@ -486,8 +486,7 @@ const struct rpc_permit warden_permits[] = {
 	 false, 1000},
 	{MSG_EXPORT_OPEN, &msg_export_ref_schema, answer_export_open, false,
 	 100},
-	{MSG_CONFIG_SHOW, &msg_config_query_schema, answer_config_show, false,
-	 20},
+	{MSG_CONFIG_SHOW, &wire_empty_schema, answer_config_show, false, 20},
 	{MSG_CONFIG_RELOAD, &wire_empty_schema, answer_config_reload, false,
 	 20},
 	{MSG_PROCESS_LIST, &msg_process_query_schema, answer_process_list,

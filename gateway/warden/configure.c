@@ -110,19 +110,18 @@ void configure_answer_reload(struct warden *warden, struct rpc_ticket ticket)
 	configured_release(&configured);
 }
 
-void configure_answer_show(struct warden *warden, struct rpc_ticket ticket,
-			   uint32_t from)
+void configure_answer_show(struct warden *warden, struct rpc_ticket ticket)
 {
+	const struct wire_empty empty = {0};
 	auto_type(buf_release) struct buf text;
-	struct msg_config_text shown;
+	auto_fd int fd = -1;
+	struct err err;
 
 	buf_init(&text, CONFIG_DUMP_MAX);
-	if (config_dump(&warden->config, &text) < 0) {
+	if (config_dump(&warden->config, &text) == 0)
+		fd = wire_memfd_seal("sallyport-dump", buf_view(&text), &err);
+	if (fd < 0)
 		rpc_refuse(ticket, CONSTRAINT_resource_limit, "no memory");
-		return;
-	}
-	shown.text = bytes_slice(buf_view(&text), from,
-				 (size_t)from + CONFIG_TEXT_MAX);
-	shown.more = (size_t)from + shown.text.len < buf_len(&text);
-	rpc_reply(ticket, &msg_config_text_schema, &shown, -1);
+	else
+		rpc_reply(ticket, &wire_empty_schema, &empty, fd);
 }

@@ -24,8 +24,7 @@ void configure_again(struct warden *warden, struct configured *configured);
 void configured_release(struct configured *configured);
 
 /* Control's MSG_CONFIG_SHOW and MSG_CONFIG_RELOAD. */
-void configure_answer_show(struct warden *warden, struct rpc_ticket ticket,
-			   uint32_t from);
+void configure_answer_show(struct warden *warden, struct rpc_ticket ticket);
 void configure_answer_reload(struct warden *warden, struct rpc_ticket ticket);
 
 #endif

@@ -37,11 +37,14 @@ def test_what_holds_is_shown_and_where_it_comes_from(gateway):
 
 
 def test_a_long_configuration_is_shown_whole(own_gateway):
-    hosts = {f"h{i}.{'x' * 60}.{'y' * 60}.example": "198.51.100.7"
-             for i in range(500)}
-    change(own_gateway, dns={"hosts": hosts})
+    name = ".".join(letter * 60 for letter in "wxyz")
+    hosts = {f"h{i}.{name}.a": "2001:db8:1111:2222:3333:4444:5555:6666"
+             for i in range(1000)}
+    files = {f"s{i}": {"file": "/none/" + "x" * 4000} for i in range(100)}
+    change(own_gateway, dns={"hosts": hosts}, secrets=files)
     assert own_gateway.cli("config", "reload").returncode == 0
     text = own_gateway.cli("config", "dump").stdout
+    assert len(text) > 320 << 10
     assert all(f"    {name}: " in text for name in hosts)
 
 
