@@ -35,6 +35,9 @@ struct api {
 	struct api_config config;
 	struct api_tls *tls; /* NULL: it serves without */
 	struct http_server server;
+	bool is_loading; /* what there is is asked; until then: */
+	int waiting[API_LISTENERS_MAX]; /* sockets */
+	size_t waiting_count;
 	struct pace pace;
 	struct execd *execd; /* what runs by execd's calls; NULL: nothing */
 };
@@ -43,6 +46,9 @@ struct api {
  * sockets are taken. 0, or -1. */
 int api_open(struct api *api, const int *sockets, size_t count,
 	     struct err *err);
+
+/* All that is there is known: serve, now or once it is opened. 0, or -1. */
+int api_serve(struct api *api, struct err *err);
 
 /* ---- tls.c ---- */
 

@@ -20,7 +20,7 @@ static void on_sweep(void *owner)
 	io_timer_set(execd->sweep, EXECD_SWEEP_MS);
 }
 
-static struct execd *make(struct api *api)
+struct execd *execd_open(struct api *api)
 {
 	struct execd *execd = calloc(1, sizeof(*execd));
 
@@ -28,7 +28,6 @@ static struct execd *make(struct api *api)
 		return NULL;
 	execd->api = api;
 	execd->commands = table_new();
-	execd->began_ms = clock_wall_ms();
 	execd->sweep = io_timer_new(api->loop, on_sweep, execd);
 	if (execd->commands && execd->sweep) {
 		io_timer_set(execd->sweep, EXECD_SWEEP_MS);
@@ -39,17 +38,6 @@ static struct execd *make(struct api *api)
 		io_timer_free(execd->sweep);
 	free(execd);
 	return NULL;
-}
-
-struct execd *execd_of(struct exchange *exchange)
-{
-	struct api *api = exchange->api;
-
-	if (!api->execd)
-		api->execd = make(api);
-	if (!api->execd)
-		exchange_fail_memory(exchange);
-	return api->execd;
 }
 
 /* ---- bodies ---- */
@@ -238,13 +226,8 @@ bool execd_shell(struct exchange *exchange, struct bytes text,
 
 void execd_fail_missing(struct exchange *exchange, const char *what)
 {
-	char text[CLOCK_TEXT_SIZE];
-
-	clock_format(exchange->api->execd->began_ms, text);
-	exchange_fail(exchange, 404, "CONTEXT_NOT_FOUND",
-		      "there is no such %s: those of before %s ended with the "
-		      "process that served them",
-		      what, text);
+	exchange_fail(exchange, 404, "CONTEXT_NOT_FOUND", "there is no such %s",
+		      what);
 }
 
 void execd_fail(struct exchange *exchange, const struct exec_client *client)

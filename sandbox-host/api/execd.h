@@ -38,15 +38,14 @@ struct isolated;
 struct execd {
 	struct api *api;
 	struct table *commands;
-	uint64_t began_ms; /* wall clock */
 	struct isolated *isolated;
+	uint32_t isolated_seen; /* when they were loaded */
 	uint64_t reach_changes; /* of what sandboxes may reach, ever */
 	struct io_timer *sweep;
 };
 
-/* Of this process; made at the first need. NULL: no memory, and the request
- * is answered. */
-struct execd *execd_of(struct exchange *exchange);
+/* Of this process. NULL: no memory. */
+struct execd *execd_open(struct api *api);
 
 /* ---- bodies ---- */
 

@@ -21,19 +21,15 @@
 void isolated_free(struct isolated *isolated)
 {
 	DL_DELETE(isolated->execd->isolated, isolated);
-	session_close(isolated->bash);
 	json_decref(isolated->made_with);
 	free(isolated);
 }
 
 static struct isolated *find(struct exchange *exchange)
 {
-	struct execd *execd = execd_of(exchange);
 	struct isolated *isolated;
 
-	if (!execd)
-		return NULL;
-	DL_FOREACH(execd->isolated, isolated)
+	DL_FOREACH(exchange->api->execd->isolated, isolated)
 	if (bytes_is(exchange->sandbox, isolated->of) &&
 	    bytes_is(exchange->pieces[0], isolated->id))
 		return isolated;
@@ -54,7 +50,7 @@ struct isolated *isolated_enter(struct exchange *exchange)
 		exchange_fail_memory(exchange);
 		return NULL;
 	}
-	isolated->used_ms = clock_monotonic_ms();
+	isolated_use(isolated);
 	exchange->sandbox = bytes_str(id);
 	return isolated;
 }
@@ -67,44 +63,27 @@ bool isolated_refuse(struct exchange *exchange, const char *what)
 	return false;
 }
 
-static bool has_room(struct exchange *exchange, const struct execd *execd)
+struct isolated *isolated_add(struct execd *execd, struct bytes id,
+			      struct bytes of, json_t *made_with)
 {
-	const struct isolated *isolated;
-	size_t count = 0;
-
-	DL_FOREACH(execd->isolated, isolated)
-	count += bytes_is(exchange->sandbox, isolated->of);
-	if (count < ISOLATED_SANDBOX_MAX)
-		return true;
-	exchange_fail(exchange, 429, "RUNTIME_ERROR",
-		      "a sandbox may have %d isolated sessions",
-		      ISOLATED_SANDBOX_MAX);
-	return false;
-}
-
-static struct isolated *add(struct exchange *exchange, struct bytes id,
-			    const struct isolated_wish *wish)
-{
-	struct execd *execd = exchange->api->execd;
 	struct isolated *isolated = calloc(1, sizeof(*isolated));
+	json_int_t idle_s = json_integer_value(
+		json_object_get(made_with, "idle_timeout_seconds"));
 
-	if (isolated)
-		isolated->bash = session_open();
-	if (!isolated || !isolated->bash) {
-		free(isolated);
+	if (!isolated) {
+		json_decref(made_with);
 		return NULL;
 	}
 	isolated->execd = execd;
-	isolated->made_with = json_loadb((const char *)wish->echo.data,
-					 wish->echo.len, 0, NULL);
-	isolated->has_network = !wish->asked.is_offline;
-	isolated->created_ms = clock_wall_ms();
+	isolated->made_with = made_with;
+	isolated->has_network =
+		!json_is_false(json_object_get(made_with, "share_net"));
 	isolated->used_ms = clock_monotonic_ms();
-	isolated->idle_ms = wish->idle_s * 1000;
+	isolated->idle_ms = (uint64_t)idle_s * 1000;
 	(void)snprintf(isolated->id, sizeof(isolated->id), "%.*s",
 		       BYTES_ARGS(id));
 	(void)snprintf(isolated->of, sizeof(isolated->of), "%.*s",
-		       BYTES_ARGS(exchange->sandbox));
+		       BYTES_ARGS(of));
 	DL_APPEND(execd->isolated, isolated);
 	return isolated;
 }
@@ -126,12 +105,16 @@ static void on_made(struct exchange *exchange, const void *message, int *fd)
 			      "what the sandbox may reach changed meanwhile");
 		return;
 	}
-	isolated = add(exchange, sandbox->id, wish);
+	isolated = isolated_add(exchange->api->execd, sandbox->id,
+				exchange->sandbox,
+				json_loadb((const char *)wish->echo.data,
+					   wish->echo.len, 0, NULL));
 	if (!isolated) {
 		lifecycle_drop(exchange->api, sandbox->id);
 		exchange_fail_memory(exchange);
 		return;
 	}
+	isolated->created_ms = sandbox->created_ms;
 	all = json_pack("{s:s, s:o}", "session_id", isolated->id, "created_at",
 			shown_time(isolated->created_ms));
 	if (all)
@@ -155,12 +138,10 @@ static void make(struct exchange *exchange, struct isolated_wish *wish)
 
 static void post_session(struct exchange *exchange)
 {
-	struct execd *execd = execd_of(exchange);
 	struct isolated_wish *wish;
 	json_t *body;
 
-	if (!execd || !has_room(exchange, execd) ||
-	    !execd_body(exchange, true, &body))
+	if (!execd_body(exchange, true, &body))
 		return;
 	wish = arena_alloc(exchange->arena, sizeof(*wish));
 	if (!wish)
@@ -176,10 +157,10 @@ static void post_session(struct exchange *exchange)
 static json_t *state_of(const struct isolated *isolated, bool is_active)
 {
 	uint64_t now = clock_monotonic_ms();
-	uint64_t end = isolated_used_ms(isolated) + isolated->idle_ms;
+	uint64_t end = isolated->used_ms + isolated->idle_ms;
 	json_t *idle = json_null();
 
-	if (isolated->idle_ms != 0 && !session_is_running(isolated->bash))
+	if (isolated->idle_ms != 0 && isolated->runs == 0)
 		idle = json_integer(
 			(json_int_t)(end > now ? (end - now) / 1000 : 0));
 	return json_pack(
@@ -240,8 +221,7 @@ static void on_all(struct exchange *exchange, const void *message, int *fd)
 
 static void get_sessions(struct exchange *exchange)
 {
-	if (execd_of(exchange))
-		ask_list(exchange, on_all);
+	ask_list(exchange, on_all);
 }
 
 static void on_one(struct exchange *exchange, const void *message, int *fd)

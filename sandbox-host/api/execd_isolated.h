@@ -1,7 +1,12 @@
 /*
- * Isolated sessions of sandboxes, between requests: each is a sandbox of its
- * own beside the one whose token asks for it, with a bash that keeps its
- * state. They end with this process, as the daemon sees to it.
+ * Isolated sessions of sandboxes: each is a sandbox of its own beside the one
+ * whose token asks for it, with a bash that keeps its state. What is known of
+ * them here is a copy: a new process reads it from what the daemon says of
+ * those sandboxes, whose end is when nobody will have used them for so long.
+ *
+ *	execd_isolated.c -> requests; wish, run, changes: some of them
+ *	load	-> those that there are when we begin
+ *	sweep	-> those that nobody uses, or that are over
  */
 #ifndef SANDBOX_HOST_API_EXECD_ISOLATED_H
 #define SANDBOX_HOST_API_EXECD_ISOLATED_H
@@ -11,12 +16,14 @@
 
 #define ISOLATED_IDLE_S	    (30 * 60) /* where nothing else is said */
 #define ISOLATED_IDLE_MAX_S (24 * 3600)
+/* So much later its supervisor ends one without us. */
+#define ISOLATED_GRACE_MS (15 * 1000)
 
 struct isolated {
 	struct execd *execd;
 	char id[HOST_ID_MAX + 1]; /* of its own sandbox, and the session's */
 	char of[HOST_ID_MAX + 1];
-	struct session *bash;
+	unsigned runs;	   /* in its bash */
 	json_t *made_with; /* as a client is told */
 	bool has_network;
 	uint64_t created_ms, last_run_ms; /* wall clock; 0: it never ran */
@@ -30,10 +37,23 @@ struct isolated {
 struct isolated *isolated_enter(struct exchange *exchange);
 /* Forget it; its sandbox is ended by somebody else. */
 void isolated_free(struct isolated *isolated);
-/* When it was used last, on the monotonic clock. */
-uint64_t isolated_used_ms(const struct isolated *isolated);
+/* It is used: put its end off. */
+void isolated_use(struct isolated *isolated);
+/* A run begins in the one of that id, or is over. */
+void isolated_work(struct api *api, const char *id);
+void isolated_rest(struct api *api, const char *id);
+/* One that is there: id, whose it is, and what it was made with (taken). NULL:
+ * no memory. */
+struct isolated *isolated_add(struct execd *execd, struct bytes id,
+			      struct bytes of, json_t *made_with);
 /* What a sandbox may reach has changed: those that share it end. */
 void isolated_end_networked(struct api *api, struct bytes sandbox);
+
+/* ---- execd_isolated_load.c ---- */
+
+/* Ask for those that there are; requests are served once they are known. 0, or
+ * -1. */
+int isolated_load(struct api *api, struct err *err);
 
 /* 400, with what. Returns false. */
 bool isolated_refuse(struct exchange *exchange, const char *what);

@@ -95,19 +95,23 @@ static bool with_variables(struct exchange *exchange, const json_t *body,
 void isolated_run(struct exchange *exchange)
 {
 	struct isolated *isolated = isolated_enter(exchange);
-	struct run_spec spec = {0};
-	struct bytes command, judged;
+	struct session_call call = {0};
+	struct run_spec *spec = &call.run;
 	json_t *body;
+	bool is_good;
 
 	if (!isolated || !execd_body(exchange, true, &body))
 		return;
-	if (execd_text(exchange, body, "code", true, &spec.text) &&
-	    execd_number(exchange, body, "timeout_seconds",
-			 EXECD_TIMEOUT_MAX / 1000, &spec.request.timeout_ms) &&
-	    with_variables(exchange, body, spec.text, &command, &judged)) {
-		spec.request.timeout_ms *= 1000;
-		isolated->last_run_ms = clock_wall_ms();
-		session_run(exchange, isolated->bash, &spec, command, judged);
-	}
+	is_good = execd_text(exchange, body, "code", true, &spec->text) &&
+		  execd_number(exchange, body, "timeout_seconds",
+			       EXECD_TIMEOUT_MAX / 1000,
+			       &spec->request.timeout_ms) &&
+		  with_variables(exchange, body, spec->text, &call.command,
+				 &call.judged);
 	json_decref(body);
+	if (!is_good)
+		return;
+	spec->request.timeout_ms *= 1000;
+	isolated->last_run_ms = clock_wall_ms();
+	shell_run_own(exchange, &call);
 }

@@ -83,11 +83,76 @@ static void end(struct isolated *isolated)
 	isolated_free(isolated);
 }
 
-uint64_t isolated_used_ms(const struct isolated *isolated)
-{
-	uint64_t bash_ms = session_used_ms(isolated->bash);
+/* ---- use ---- */
 
-	return bash_ms > isolated->used_ms ? bash_ms : isolated->used_ms;
+static void on_put_off(struct rpc_outcome *outcome, void *owner)
+{
+	(void)outcome;
+	(void)owner;
+}
+
+void isolated_use(struct isolated *isolated)
+{
+	const struct host_renew renew = {
+		.id = bytes_str(isolated->id),
+		.expires_ms =
+			clock_wall_ms() + isolated->idle_ms + ISOLATED_GRACE_MS,
+	};
+	const struct rpc_call call = {
+		.type = MSG_HOST_RENEW,
+		.schema = &host_renew_schema,
+		.message = &renew,
+		.fd = -1,
+		.reply_schema = &host_sandbox_schema,
+		.timeout_ms = EXCHANGE_ASK_MS,
+		.on_outcome = on_put_off,
+	};
+	struct err err;
+
+	isolated->used_ms = clock_monotonic_ms();
+	if (isolated->idle_ms != 0 &&
+	    rpc_ask(isolated->execd->api->daemon, &call, NULL, &err) < 0)
+		log_warn("%s", err.text);
+}
+
+static struct isolated *find(struct api *api, const char *id)
+{
+	struct isolated *isolated;
+
+	DL_FOREACH(api->execd->isolated, isolated)
+	if (!strcmp(isolated->id, id))
+		return isolated;
+	return NULL;
+}
+
+void isolated_work(struct api *api, const char *id)
+{
+	struct isolated *isolated = find(api, id);
+
+	if (isolated)
+		isolated->runs++;
+}
+
+/* It may be gone, and another run's. */
+void isolated_rest(struct api *api, const char *id)
+{
+	struct isolated *isolated = find(api, id);
+
+	if (!isolated)
+		return;
+	isolated->runs--;
+	isolated_use(isolated);
+}
+
+/* ---- the sweep ---- */
+
+static void look_after(struct isolated *isolated, uint64_t now_ms)
+{
+	if (isolated->runs > 0)
+		isolated_use(isolated);
+	else if (isolated->idle_ms != 0 &&
+		 isolated->used_ms + isolated->idle_ms <= now_ms)
+		end(isolated);
 }
 
 void isolated_sweep(struct execd *execd, uint64_t now_ms)
@@ -95,9 +160,7 @@ void isolated_sweep(struct execd *execd, uint64_t now_ms)
 	struct isolated *isolated, *next;
 
 	DL_FOREACH_SAFE(execd->isolated, isolated, next)
-	if (isolated->idle_ms != 0 && !session_is_running(isolated->bash) &&
-	    isolated_used_ms(isolated) + isolated->idle_ms <= now_ms)
-		end(isolated);
+	look_after(isolated, now_ms);
 	DL_FOREACH(execd->isolated, isolated)
 	if (is_first_of(execd, isolated))
 		look_at(execd, isolated->of);
@@ -107,8 +170,6 @@ void isolated_end_networked(struct api *api, struct bytes sandbox)
 {
 	struct isolated *isolated, *next;
 
-	if (!api->execd)
-		return;
 	api->execd->reach_changes++;
 	DL_FOREACH_SAFE(api->execd->isolated, isolated, next)
 	if (isolated->has_network && bytes_is(sandbox, isolated->of))

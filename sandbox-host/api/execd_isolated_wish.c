@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "sandbox-host/api/execd_isolated.h"
 
 /* ---- workspace ---- */
@@ -271,12 +272,26 @@ static const char *mode_name(uint8_t mode)
 	return mode == REQUEST_MODE_WRITE ? "rw" : "ro";
 }
 
-/* As a client is told: what it said, and what holds where it said nothing. */
+/* In the arena; empty: no memory. */
+static struct bytes dump(struct exchange *exchange, const json_t *value)
+{
+	char *text = json_dumps(value, JSON_COMPACT);
+	struct bytes copy = {0};
+
+	if (text)
+		copy = arena_copy(exchange->arena, bytes_str(text));
+	free(text);
+	return copy;
+}
+
+/* As a client is told: what it said, and what holds where it said nothing. As
+ * much of it as there is room for is known to whoever serves after us. */
 static bool set_echo(struct exchange *exchange, const json_t *body,
 		     struct isolated_wish *wish)
 {
-	static const char *const as_given[] = {"binds", "extra_writable",
-					       "env_passthrough", "uid", "gid"};
+	static const char *const as_given[] = {
+		"binds", "extra_writable", "env_passthrough", "uid",
+		"gid",	 "workspace"};
 	json_t *echo = json_pack(
 		"{s:s%, s:{s:s%, s:s}, s:b, s:s, s:I}", "profile",
 		(const char *)wish->profile.data, wish->profile.len,
@@ -284,20 +299,23 @@ static bool set_echo(struct exchange *exchange, const json_t *body,
 		wish->asked.workspace.len, "mode", mode_name(wish->asked.mode),
 		"share_net", !wish->asked.is_offline, "uid_mode", "setpriv",
 		"idle_timeout_seconds", (json_int_t)wish->idle_s);
-	char *text;
 
-	for (size_t i = 0; i < ARRAY_SIZE(as_given); i++) {
+	for (size_t i = 0; echo && i < ARRAY_SIZE(as_given); i++) {
 		json_t *value = json_object_get(body, as_given[i]);
 
-		if (echo && value && !json_is_null(value))
+		if (value && !json_is_null(value) &&
+		    !json_object_get(echo, as_given[i]))
 			(void)json_object_set(echo, as_given[i], value);
 	}
-	text = echo ? json_dumps(echo, JSON_COMPACT) : NULL;
+	wish->echo = wish->asked.note = dump(exchange, echo);
+	for (size_t i = 0; wish->asked.note.len > REQUEST_NOTE_MAX &&
+			   i < ARRAY_SIZE(as_given);
+	     i++) {
+		(void)json_object_del(echo, as_given[i]);
+		wish->asked.note = dump(exchange, echo);
+	}
 	json_decref(echo);
-	if (text)
-		wish->echo = arena_copy(exchange->arena, bytes_str(text));
-	free(text);
-	if (wish->echo.len > 0)
+	if (wish->asked.note.len > 0)
 		return true;
 	exchange_fail_memory(exchange);
 	return false;
@@ -320,5 +338,8 @@ bool isolated_take_wish(struct exchange *exchange, const json_t *body,
 		return false;
 	wish->asked.id = exchange->sandbox;
 	wish->asked.is_offline = !has_network;
+	if (wish->idle_s > 0)
+		wish->asked.expires_ms = clock_wall_ms() + wish->idle_s * 1000 +
+					 ISOLATED_GRACE_MS;
 	return set_echo(exchange, body, wish);
 }

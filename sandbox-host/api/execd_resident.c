@@ -18,8 +18,7 @@ bool resident_is_answer(struct exchange *exchange, enum resident_kind kind,
 	const struct rpc_refusal *refusal = outcome->refusal;
 
 	if (refusal && refusal->code == HOST_REFUSED_MISSING)
-		exchange_fail(exchange, 404, "CONTEXT_NOT_FOUND",
-			      "there is no such %s", names[kind]);
+		execd_fail_missing(exchange, names[kind]);
 	else if (outcome->err)
 		exchange_fail_outcome(exchange, outcome);
 	return !outcome->err;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "common/cleanup.h"
+#include "sandbox-host/api/api.h"
 #include "sandbox-host/api/execd.h"
 
 /* Of the exchange; freed in its on_end. */
@@ -147,13 +148,11 @@ static void on_channel(struct exchange *exchange, const void *message, int *fd)
 
 void run_begin(struct exchange *exchange, const struct run_spec *spec)
 {
-	struct execd *execd = execd_of(exchange);
-	struct run *run = execd ? calloc(1, sizeof(*run)) : NULL;
+	struct run *run = calloc(1, sizeof(*run));
 	struct err err;
 
 	if (!run) {
-		if (execd)
-			exchange_fail_memory(exchange);
+		exchange_fail_memory(exchange);
 		if (spec->on_over)
 			spec->on_over(spec->owner);
 		return;
@@ -162,8 +161,8 @@ void run_begin(struct exchange *exchange, const struct run_spec *spec)
 	exchange->task = run;
 	exchange->on_end = on_end;
 	exchange->on_room = on_room;
-	run->command =
-		table_add(execd->commands, exchange->sandbox, spec->text, &err);
+	run->command = table_add(exchange->api->execd->commands,
+				 exchange->sandbox, spec->text, &err);
 	if (run->command)
 		exchange_channel(exchange, HOST_CHANNEL_EXEC, on_channel);
 	else

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 
 #include "common/cleanup.h"
-#include "common/clock.h"
 #include "sandbox-host/api/execd_session.h"
 
 #define SESSION_ARGS_MAX 8
@@ -83,18 +82,15 @@ static const char wrapper[] =
 struct session {
 	struct bytes cwd; /* of the first run; allocated */
 	struct buf state;
-	struct buf report; /* of the run that goes on */
-	bool is_too_much;  /* more was reported than a state may be */
-	bool is_running;
-	bool is_closed;	  /* freed when its run is over */
-	uint64_t used_ms; /* monotonic */
-	session_over_fn *on_over;
+	struct buf report;	  /* of the run that goes on */
+	bool is_too_much;	  /* more was reported than a state may be */
+	session_over_fn *on_over; /* of the run */
 	void *owner;
 };
 
 /* ---- begin and end ---- */
 
-static void free_session(struct session *session)
+void session_close(struct session *session)
 {
 	free((void *)(uintptr_t)session->cwd.data);
 	buf_release(&session->state);
@@ -108,7 +104,6 @@ struct session *session_open(void)
 
 	if (!session)
 		return NULL;
-	session->used_ms = clock_monotonic_ms();
 	buf_init(&session->state, SESSION_STATE_MAX);
 	buf_init(&session->report, SESSION_STATE_MAX);
 	return session;
@@ -121,14 +116,6 @@ int session_set(struct session *session, struct bytes cwd, struct bytes state)
 			       buf_add(&session->state, state) < 0
 		       ? -1
 		       : 0;
-}
-
-void session_close(struct session *session)
-{
-	if (session->is_running)
-		session->is_closed = true;
-	else
-		free_session(session);
 }
 
 /* ---- a run ---- */
@@ -163,14 +150,8 @@ static void on_over(void *owner)
 	struct session *session = owner;
 	bool is_new = take_state(session);
 
-	session->is_running = false;
-	session->used_ms = clock_monotonic_ms();
-	if (session->on_over)
-		session->on_over(is_new ? buf_view(&session->state)
-					: (struct bytes){0},
-				 session->owner);
-	else if (session->is_closed)
-		free_session(session);
+	session->on_over(is_new ? buf_view(&session->state) : (struct bytes){0},
+			 session->owner);
 }
 
 int bash_quote(struct bytes text, struct buf *out)
@@ -246,53 +227,32 @@ static struct bytes from_where(struct exchange *exchange,
 }
 
 void session_run(struct exchange *exchange, struct session *session,
-		 struct run_spec *spec, struct bytes command,
-		 struct bytes judged)
+		 const struct session_call *call)
 {
-	if (session->is_running) {
-		exchange_fail(exchange, 409, "RUNTIME_ERROR",
-			      "a command runs in this session already");
-		return;
-	}
-	if (spec->request.cwd.len == 0 && buf_len(&session->state) == 0)
-		spec->request.cwd = session->cwd;
-	judged = from_where(exchange, session, spec->request.cwd, judged);
+	struct run_spec spec = call->run;
+	struct bytes judged;
+
+	if (spec.request.cwd.len == 0 && buf_len(&session->state) == 0)
+		spec.request.cwd = session->cwd;
+	judged = from_where(exchange, session, spec.request.cwd, call->judged);
 	if (judged.len == 0) {
 		exchange_fail_memory(exchange);
 		return;
 	}
-	if (!execd_shell(exchange, judged, &spec->request))
+	if (!execd_shell(exchange, judged, &spec.request))
 		return;
-	if (!wrap(exchange, session, spec, command)) {
+	if (!wrap(exchange, session, &spec, call->command)) {
 		exchange_fail_memory(exchange);
 		return;
 	}
-	spec->input = EXEC_REPORT;
-	spec->on_report = on_report;
-	spec->on_over = on_over;
-	spec->owner = session;
-	session->is_running = true;
-	session->used_ms = clock_monotonic_ms();
+	session->on_over = call->on_over;
+	session->owner = call->owner;
+	spec.input = EXEC_REPORT;
+	spec.on_report = on_report;
+	spec.on_over = on_over;
+	spec.owner = session;
 	/* From here on it is the run's, which says when it is over. */
 	exchange->task = NULL;
 	exchange->on_end = NULL;
-	run_begin(exchange, spec);
-}
-
-void session_run_once(struct exchange *exchange, struct session *session,
-		      struct run_spec *spec, session_over_fn *over, void *owner)
-{
-	session->on_over = over;
-	session->owner = owner;
-	session_run(exchange, session, spec, spec->text, spec->text);
-}
-
-bool session_is_running(const struct session *session)
-{
-	return session->is_running;
-}
-
-uint64_t session_used_ms(const struct session *session)
-{
-	return session->used_ms;
+	run_begin(exchange, &spec);
 }

@@ -3,9 +3,11 @@
  * with its sandbox's supervisor, so it outlives this process: a run takes it,
  * and gives the next one back.
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "common/cleanup.h"
+#include "sandbox-host/api/execd_isolated.h"
 #include "sandbox-host/api/execd_session.h"
 
 /* One request. Of the exchange, and freed after its on_end, until its command
@@ -17,8 +19,10 @@ struct shell {
 	struct rpc_call call;  /* that is asked, by: */
 	struct session_ref id; /* in the exchange's arena */
 	struct session_wish wish;
-	struct run_spec run;
-	struct session *session; /* NULL: it was not taken yet */
+	struct session_call run;
+	struct api *api;
+	char isolated[HOST_ID_MAX + 1]; /* whose own it is; empty */
+	struct session *session;	/* NULL: it was not taken yet */
 	bool is_over;
 };
 
@@ -28,6 +32,8 @@ struct shell {
 static void end(struct shell *shell)
 {
 	shell->is_over = true;
+	if (shell->isolated[0])
+		isolated_rest(shell->api, shell->isolated);
 	if (shell->rpc)
 		rpc_close(shell->rpc);
 	shell->rpc = NULL;
@@ -76,6 +82,7 @@ static struct shell *begin(struct exchange *exchange)
 	}
 	shell->exchange = exchange;
 	shell->loop = exchange_loop(exchange);
+	shell->api = exchange->api;
 	exchange->task = shell;
 	exchange->on_end = on_end;
 	return shell;
@@ -188,8 +195,7 @@ static void on_taken(struct rpc_outcome *outcome, void *owner)
 	if (take(shell, outcome->message, outcome->fd) < 0)
 		exchange_fail_memory(shell->exchange);
 	else
-		session_run_once(shell->exchange, shell->session, &shell->run,
-				 on_over, shell);
+		session_run(shell->exchange, shell->session, &shell->run);
 }
 
 static bool take_run(struct exchange *exchange, const json_t *body,
@@ -207,7 +213,9 @@ static struct bytes id_of(const struct exchange *exchange)
 	return bytes_slice(exchange->pieces[0], 0, SESSION_ID_MAX);
 }
 
-static void post_run(struct exchange *exchange)
+/* id: empty for the own one of an isolated session. */
+static void run_in(struct exchange *exchange, struct bytes id,
+		   const struct session_call *run)
 {
 	static const struct rpc_call call = {
 		.type = MSG_SESSION_TAKE,
@@ -215,21 +223,40 @@ static void post_run(struct exchange *exchange)
 		.reply_schema = &session_taken_schema,
 		.on_outcome = on_taken,
 	};
-	struct run_spec run = {0};
-	struct shell *shell;
+	struct shell *shell = begin(exchange);
+
+	if (!shell)
+		return;
+	shell->run = *run;
+	shell->run.on_over = on_over;
+	shell->run.owner = shell;
+	shell->id.id = id;
+	if (id.len == 0) {
+		(void)snprintf(shell->isolated, sizeof(shell->isolated), "%.*s",
+			       BYTES_ARGS(exchange->sandbox));
+		isolated_work(shell->api, shell->isolated);
+	}
+	ask(shell, &call, &shell->id);
+}
+
+void shell_run_own(struct exchange *exchange, const struct session_call *call)
+{
+	run_in(exchange, (struct bytes){0}, call);
+}
+
+static void post_run(struct exchange *exchange)
+{
+	struct session_call call = {0};
 	bool is_good;
 	json_t *body;
 
 	if (!execd_body(exchange, true, &body))
 		return;
-	is_good = take_run(exchange, body, &run);
+	is_good = take_run(exchange, body, &call.run);
 	json_decref(body);
-	shell = is_good ? begin(exchange) : NULL;
-	if (!shell)
-		return;
-	shell->run = run;
-	shell->id.id = id_of(exchange);
-	ask(shell, &call, &shell->id);
+	call.command = call.judged = call.run.text;
+	if (is_good)
+		run_in(exchange, id_of(exchange), &call);
 }
 
 /* ---- DELETE /session/{id} ---- */

@@ -15,6 +15,7 @@
 #include "common/secret.h"
 #include "sandbox-host/api/api.h"
 #include "sandbox-host/api/conn.h"
+#include "sandbox-host/api/execd_isolated.h"
 
 #define FILES_MAX   16384
 #define FILES_LEAST 1024
@@ -147,7 +148,7 @@ static int start(struct api *api, struct err *err)
 	if (confine(&confinement, err) < 0)
 		return -1;
 	api->daemon = rpc_new(api->loop, API_FD_CHANNEL, &channel, err);
-	if (!api->daemon)
+	if (!api->daemon || isolated_load(api, err) < 0)
 		return -1;
 	return api->config.has_tls ? 0 : api_open(api, sockets, count, err);
 }

@@ -237,9 +237,12 @@ static void answer_isolate(struct rpc_ticket ticket, const void *message,
 static bool has_pair(const struct host_sandbox *sandbox,
 		     const struct text_pair *pair)
 {
+	bool is_any = pair->value.len == 0 && isolate_is_key(pair->name);
+
 	for (size_t i = 0; i < sandbox->metadata_count; i++)
 		if (bytes_equal(sandbox->metadata[i].name, pair->name) &&
-		    bytes_equal(sandbox->metadata[i].value, pair->value))
+		    (is_any ||
+		     bytes_equal(sandbox->metadata[i].value, pair->value)))
 			return true;
 	return false;
 }

@@ -73,8 +73,7 @@ struct entry {
 	bool owns_workspace;
 	bool is_bounded; /* struct spawn_for */
 	bool is_ahead;
-	bool is_pooled;	 /* nobody's yet; of pool */
-	bool is_offline; /* an isolated session that reaches nothing */
+	bool is_pooled; /* nobody's yet; of pool */
 	size_t pool;
 	struct built_of built;
 	bool is_claimed;     /* somebody gets it (claim.c) */

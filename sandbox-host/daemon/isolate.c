@@ -15,18 +15,31 @@ struct isolation {
 
 bool isolate_is_key(struct bytes name)
 {
-	return bytes_is(name, ISOLATED_OF_KEY);
+	return bytes_is(name, ISOLATED_OF_KEY) ||
+	       bytes_is(name, ISOLATED_OFFLINE_KEY);
+}
+
+/* Empty: it is not said. */
+static struct bytes said(const struct entry *entry, const char *key)
+{
+	const struct host_sandbox *sandbox = &entry->sandbox;
+
+	for (size_t i = 0; i < sandbox->metadata_count; i++)
+		if (bytes_is(sandbox->metadata[i].name, key))
+			return sandbox->metadata[i].value;
+	return (struct bytes){0};
 }
 
 /* Empty: it stands alone. */
 static struct bytes of(const struct entry *entry)
 {
-	const struct host_sandbox *sandbox = &entry->sandbox;
+	return said(entry, ISOLATED_OF_KEY);
+}
 
-	for (size_t i = 0; i < sandbox->metadata_count; i++)
-		if (isolate_is_key(sandbox->metadata[i].name))
-			return sandbox->metadata[i].value;
-	return (struct bytes){0};
+/* Does it reach nothing? */
+static bool is_offline(const struct entry *entry)
+{
+	return said(entry, ISOLATED_OFFLINE_KEY).len > 0;
 }
 
 bool isolate_is(const struct entry *entry)
@@ -40,9 +53,14 @@ bool isolate_is(const struct entry *entry)
 static bool is_what_was_asked(const struct entry *entry,
 			      const struct sandbox_request *request)
 {
-	return request->is_isolated && request->metadata_count == 1 &&
-	       isolate_is_key(request->metadata[0].name) &&
-	       bytes_is(request->metadata[0].value, entry->id) &&
+	const struct text_pair *said = request->metadata;
+	size_t count = request->is_offline ? 2 : 1;
+
+	return request->is_isolated && request->metadata_count == count &&
+	       bytes_is(said[0].name, ISOLATED_OF_KEY) &&
+	       bytes_is(said[0].value, entry->id) &&
+	       bytes_is(said[count - 1].name,
+			count == 1 ? ISOLATED_OF_KEY : ISOLATED_OFFLINE_KEY) &&
 	       bytes_equal(request->workspace, entry->sandbox.workspace) &&
 	       bytes_equal(request->image, entry->sandbox.image) &&
 	       request->snapshot.len == 0 && request->entrypoint_count == 0;
@@ -89,8 +107,6 @@ static void make(struct isolation *isolation, struct entry *entry, int fd)
 	err_set(&err, ERR_INVALID, "its supervisor says what can not be");
 	if (is_what_was_asked(entry, &request))
 		made = spawn(entry->daemon, fd, &request, &who, &err);
-	if (made)
-		made->is_offline = request.is_offline;
 	if (!made)
 		rpc_refuse(isolation->ticket, HOST_REFUSED, "%s", err.text);
 	else if (entry_wait(made, isolation->ticket, false) < 0)
@@ -229,15 +245,21 @@ void isolate_change(struct entry *entry)
 	struct entry *other;
 
 	DL_FOREACH(entry->daemon->entries, other)
-	if (bytes_is(of(other), entry->id) && !other->is_offline)
+	if (bytes_is(of(other), entry->id) && !is_offline(other))
 		end(other, "policy_changed");
 }
 
-void isolate_end_all(struct daemon *daemon)
+void isolate_adopt(struct daemon *daemon)
 {
 	struct entry *entry;
 
 	DL_FOREACH(daemon->entries, entry)
-	if (isolate_is(entry))
-		end(entry, "api_ended");
+	{
+		const struct entry *beside = entry_find(daemon, of(entry));
+
+		if (isolate_is(entry) &&
+		    (!beside ||
+		     state_is_over((enum host_state)beside->sandbox.state)))
+			end(entry, "sandbox_ended");
+	}
 }

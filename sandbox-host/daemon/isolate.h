@@ -1,7 +1,7 @@
 /*
  * Isolated sessions: each is a sandbox that works in the workspace of another
- * one. It was asked for through the API, which alone knows it by its session:
- * so it ends with the API, as with the sandbox beside which it stands.
+ * one. It is asked for through the API, and ends with the sandbox beside which
+ * it stands.
  */
 #ifndef SANDBOX_HOST_DAEMON_ISOLATE_H
 #define SANDBOX_HOST_DAEMON_ISOLATE_H
@@ -21,7 +21,7 @@ void isolate_follow(struct entry *entry);
 /* entry's session has another policy: those beside it that reach anything do
  * so by the old one, and end. */
 void isolate_change(struct entry *entry);
-/* Nobody is there any more who could ask for any of them. */
-void isolate_end_all(struct daemon *daemon);
+/* Those that an earlier daemon left and whose sandbox is over end. */
+void isolate_adopt(struct daemon *daemon);
 
 #endif

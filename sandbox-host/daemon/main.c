@@ -282,7 +282,7 @@ static int run(struct daemon *daemon, struct err *err)
 	    spare_open(daemon, err) < 0 || askers_open(daemon, err) < 0 ||
 	    serve_api_open(daemon, err) < 0)
 		return -1;
-	isolate_end_all(daemon);
+	isolate_adopt(daemon);
 	log_info("ready: run %s, %zu sandboxes", daemon->config.run,
 		 daemon->live_count);
 	pool_fill(daemon);

@@ -13,7 +13,6 @@
 #include "common/digest.h"
 #include "common/log.h"
 #include "sandbox-host/daemon/daemon.h"
-#include "sandbox-host/daemon/isolate.h"
 
 #define PROGRAM	     "sallyport-api"
 #define TOKEN_FILE   "api.key"
@@ -209,7 +208,6 @@ void serve_api_ended(struct daemon *daemon)
 {
 	daemon->api.asker = NULL;
 	daemon->api.pid = 0;
-	isolate_end_all(daemon);
 	if (daemon->is_draining || !daemon->api.restart)
 		return;
 	log_warn("the API ended; it is started again");

@@ -69,7 +69,8 @@ extern const struct wire_schema host_sandbox_schema;
 
 struct host_query {
 	uint32_t states;		  /* bit n: enum host_state n; 0: all */
-	const struct text_pair *metadata; /* all of them match */
+	const struct text_pair *metadata; /* all of them match; of those of ours
+					     without a value, any value */
 	size_t metadata_count;
 	uint32_t skip;	/* so many of the newest */
 	uint32_t limit; /* 1 to HOST_LIST_MAX; fewer come when they are long */

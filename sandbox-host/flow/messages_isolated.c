@@ -30,6 +30,8 @@ static const struct wire_field host_isolate_fields[] = {
 	WIRE_BOOL(struct host_isolate, has_gid),
 	WIRE_U32(struct host_isolate, uid),
 	WIRE_U32(struct host_isolate, gid),
+	WIRE_U64(struct host_isolate, expires_ms),
+	WIRE_BYTES(struct host_isolate, note, REQUEST_NOTE_MAX),
 	WIRE_TEXT(struct host_isolate, image, REQUEST_NAME_MAX),
 };
 const struct wire_schema host_isolate_schema =

@@ -10,7 +10,8 @@
 
 /* Among the metadata of such a sandbox: whose workspace it has. Names of this
  * prefix can not be given from outside. */
-#define ISOLATED_OF_KEY "opensandbox.io/isolated-of"
+#define ISOLATED_OF_KEY	     "opensandbox.io/isolated-of"
+#define ISOLATED_OFFLINE_KEY "opensandbox.io/isolated-offline" /* "true" */
 
 #define ISOLATED_SANDBOX_MAX 8 /* sessions of one sandbox */
 
@@ -54,8 +55,10 @@ struct host_isolate {
 	/* The user that it must have, which is the sandbox's own anyway. */
 	bool has_uid, has_gid;
 	uint32_t uid, gid;
-	struct bytes image; /* the daemon's to say: what its root is; empty:
-			       the host's own */
+	uint64_t expires_ms; /* wall clock; 0: never */
+	struct bytes note;   /* of the sandbox that is made */
+	struct bytes image;  /* the daemon's to say: what its root is; empty:
+				the host's own */
 };
 extern const struct wire_schema host_isolate_schema;
 

@@ -16,7 +16,7 @@ struct session_wish {
 extern const struct wire_schema session_wish_schema;
 
 struct session_ref {
-	struct bytes id;
+	struct bytes id; /* empty, to be taken: the sandbox's own */
 };
 extern const struct wire_schema session_ref_schema;
 

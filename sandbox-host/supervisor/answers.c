@@ -5,6 +5,7 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "sandbox-host/supervisor/again.h"
 #include "sandbox-host/supervisor/ahead.h"
 #include "sandbox-host/supervisor/background.h"
 #include "sandbox-host/supervisor/residents.h"
@@ -296,6 +297,9 @@ static int serve(struct supervisor *supervisor, int fd, struct err *err)
 	if (supervisor->daemon)
 		rpc_close(supervisor->daemon);
 	supervisor->daemon = rpc;
+	/* It may have been while nobody heard. */
+	if (supervisor->policy_text)
+		again_tell_changed(supervisor);
 	return 0;
 }
 

@@ -64,9 +64,9 @@ static int seal(const struct supervisor *supervisor,
 		const struct host_isolate *asked, struct bytes policy,
 		struct arena *arena, struct err *err)
 {
-	const struct text_pair of = {
-		.name = bytes_str(ISOLATED_OF_KEY),
-		.value = bytes_str(supervisor->options.id),
+	const struct text_pair said[] = {
+		{bytes_str(ISOLATED_OF_KEY), bytes_str(supervisor->options.id)},
+		{bytes_str(ISOLATED_OFFLINE_KEY), bytes_str("true")},
 	};
 	struct sandbox_request request = supervisor->request;
 
@@ -79,10 +79,10 @@ static int seal(const struct supervisor *supervisor,
 	request.snapshot = (struct bytes){0};
 	request.entrypoint_count = 0;
 	/* The daemon ends it with us. */
-	request.expires_ms = 0;
-	request.metadata = &of;
-	request.metadata_count = 1;
-	request.note = (struct bytes){0};
+	request.expires_ms = asked->expires_ms;
+	request.metadata = said;
+	request.metadata_count = asked->is_offline ? 2 : 1;
+	request.note = asked->note;
 	request.is_isolated = true;
 	request.mode = asked->mode;
 	request.is_offline = asked->is_offline;

@@ -70,13 +70,20 @@ static void drop(struct shells *shells, struct shell *shell)
 	free(shell);
 }
 
+/* The sandbox's own has no name, and is there as long as that. */
+static bool is_own(const struct shell *shell)
+{
+	return shell->id[0] == '\0';
+}
+
 static void sweep(struct shells *shells)
 {
 	uint64_t now = clock_monotonic_ms();
 	struct shell *shell, *next;
 
 	DL_FOREACH_SAFE(shells->all, shell, next)
-	if (!shell->holder && shell->used_ms + SHELL_IDLE_MS <= now)
+	if (!shell->holder && !is_own(shell) &&
+	    shell->used_ms + SHELL_IDLE_MS <= now)
 		drop(shells, shell);
 }
 
@@ -97,6 +104,33 @@ static struct shell *find(const struct channel *channel, struct bytes id,
 
 /* ---- what is asked ---- */
 
+/* NULL: there are too many, or no memory. */
+static struct shell *add(struct shells *shells, struct bytes cwd)
+{
+	struct shell *shell =
+		shells->count < SHELLS_MAX ? calloc(1, sizeof(*shell)) : NULL;
+
+	if (shell && cwd.len > 0) {
+		shell->cwd = bytes_dup(cwd);
+		if (!shell->cwd) {
+			free(shell);
+			return NULL;
+		}
+	}
+	if (!shell)
+		return NULL;
+	shell->used_ms = clock_monotonic_ms();
+	DL_APPEND(shells->all, shell);
+	shells->count++;
+	return shell;
+}
+
+static void refuse_more(struct rpc_ticket ticket)
+{
+	rpc_refuse(ticket, HOST_REFUSED_FULL, "a sandbox may have %d sessions",
+		   SHELLS_MAX);
+}
+
 static void answer_make(struct rpc_ticket ticket, const void *message, int *fd,
 			void *owner)
 {
@@ -109,26 +143,32 @@ static void answer_make(struct rpc_ticket ticket, const void *message, int *fd,
 
 	(void)fd;
 	sweep(shells);
-	shell = shells->count < SHELLS_MAX ? calloc(1, sizeof(*shell)) : NULL;
+	shell = add(shells, wish->cwd);
 	if (!shell) {
-		rpc_refuse(ticket, HOST_REFUSED_FULL,
-			   "a sandbox may have %d sessions", SHELLS_MAX);
+		refuse_more(ticket);
 		return;
 	}
-	shell->cwd = wish->cwd.len > 0 ? bytes_dup(wish->cwd) : NULL;
-	if (wish->cwd.len > 0 && !shell->cwd) {
-		free(shell);
-		rpc_refuse(ticket, HOST_REFUSED, "no memory");
-		return;
-	}
-	shell->used_ms = clock_monotonic_ms();
 	random_id(random);
 	(void)snprintf(shell->id, sizeof(shell->id), SHELL_ID_PREFIX "%s",
 		       random);
-	DL_APPEND(shells->all, shell);
-	shells->count++;
 	ref.id = bytes_str(shell->id);
 	rpc_reply(ticket, &session_ref_schema, &ref, -1);
+}
+
+/* NULL: the ticket was answered. */
+static struct shell *find_own(const struct channel *channel,
+			      struct rpc_ticket ticket)
+{
+	struct shells *shells = channel->supervisor->shells;
+	struct shell *shell;
+
+	DL_FOREACH(shells->all, shell)
+	if (is_own(shell))
+		return shell;
+	shell = add(shells, (struct bytes){0});
+	if (!shell)
+		refuse_more(ticket);
+	return shell;
 }
 
 static void answer_take(struct rpc_ticket ticket, const void *message, int *fd,
@@ -136,7 +176,8 @@ static void answer_take(struct rpc_ticket ticket, const void *message, int *fd,
 {
 	const struct session_ref *ref = message;
 	struct channel *channel = owner;
-	struct shell *shell = find(channel, ref->id, ticket);
+	struct shell *shell = ref->id.len > 0 ? find(channel, ref->id, ticket)
+					      : find_own(channel, ticket);
 	struct session_taken taken = {0};
 	auto_fd int sealed = -1;
 	struct err err;

@@ -304,12 +304,3 @@ def test_states_of_one_sandbox_are_bounded_together(host):
     assert execd.run("B=$(head -c 400000 /dev/zero | tr '\\0' z)",
                      f"/session/{one}/run")[0] == 0
     assert execd.run("echo ${#B}", f"/session/{one}/run")[1] == ["400000"]
-
-
-def test_what_ended_with_the_api_says_so(host):
-    execd = Execd(host, host.create("--workspace", "-"))
-    got, _, text = execd.ask("GET", f"/v1/isolated/session/{'a' * 26}")
-    said = json.loads(text)
-    assert (got, said["code"]) == (404, "CONTEXT_NOT_FOUND")
-    assert said["message"].startswith("there is no such isolated session: "
-                                      "those of before 20")

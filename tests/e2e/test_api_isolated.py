@@ -1,14 +1,13 @@
 """Isolated sessions of a sandbox: raw requests, and the SDK of OpenSandbox."""
 import json
 import os
-import pathlib
 import re
-import signal
 import threading
 
 import pytest
 from api import Api, install_sdk
 from execd import Execd, told
+from isolated import Isolated, state
 from waiting import wait_until
 
 OVERLAY = """version: 1
@@ -67,34 +66,6 @@ def host(gateway, volumes, tmp_path_factory):
     yield host
     host.stop()
     host.check()
-
-
-class Isolated:
-    """A sandbox with a file `base`, and its isolated sessions."""
-
-    def __init__(self, host, box):
-        self.host, self.box = host, box
-        self.execd = Execd(host, box)
-        code, lines, _ = self.execd.run("pwd; echo old > base")
-        self.path = lines[0]
-
-    def create(self, mode="overlay", status=201, **more):
-        return self.execd.json("POST", "/v1/isolated/session", {
-            "workspace": {"path": self.path, "mode": mode}, **more}, status)
-
-    def open(self, *words, **more):
-        return self.create(*words, **more)["session_id"]
-
-    def run(self, session, code, **more):
-        return told(self.execd.stream(f"/v1/isolated/session/{session}/run",
-                                      {"code": code, **more}))
-
-    def ask(self, method, session, path="", body=None, status=200):
-        return self.execd.json(
-            method, f"/v1/isolated/session/{session}{path}", body, status)
-
-    def close(self, session):
-        self.execd.ask("DELETE", f"/v1/isolated/session/{session}")
 
 
 @pytest.fixture(scope="module")
@@ -230,10 +201,6 @@ def test_one_that_ended_by_itself_is_dead(host, iso, session):
     iso.ask("DELETE", session)
 
 
-def state(host, box):
-    return host.call("GET", f"/v1/sandboxes/{box}").json["status"]["state"]
-
-
 def test_it_rests_with_its_sandbox(host, iso, session):
     for verb, states in (("pause", "Paused"), ("resume", "Running")):
         assert host.call("POST", f"/v1/sandboxes/{iso.box}/{verb}"
@@ -242,25 +209,6 @@ def test_it_rests_with_its_sandbox(host, iso, session):
         assert iso.ask("GET", session)["status"] == "active"
     assert iso.run(session, "cat base")[1] == ["old"]
 
-
-def test_nothing_is_left_when_the_api_or_a_supervisor_is_killed(host):
-    iso = Isolated(host, host.make())
-    changes = pathlib.Path(host.env()["SALLYPORT_STATE"]) / "changes"
-    one, two = iso.open(), iso.open()
-    for session in (one, two):
-        assert iso.run(session, "echo new > base")[0] == 0
-        assert (changes / session).exists()
-    os.kill(host.supervisors()[one], signal.SIGKILL)
-    wait_until(lambda: not (changes / one).exists())
-    os.kill(host.api_pids()[0], signal.SIGKILL)
-    wait_until(lambda: not (changes / two).exists())
-    wait_until(host.is_healthy)
-    assert state(host, two) == "Terminated"
-    assert iso.execd.run("cat base")[1] == ["old"]
-    host.call("DELETE", f"/v1/sandboxes/{iso.box}")
-
-
-# ---- who may, and what ----
 
 def bounded(host, box):
     """Was it built within bounds? The last field of its record says so."""

@@ -1,0 +1,102 @@
+"""Isolated sessions outlive the process that serves the API, and the daemon,
+and end with their sandbox."""
+import os
+import pathlib
+import signal
+
+import pytest
+from api import Api
+from api_ends import ENDS, come_back, kill_api
+from isolated import Isolated, state
+from waiting import wait_until
+
+
+@pytest.fixture(scope="module")
+def host(gateway, tmp_path_factory):
+    host = Api(gateway, tmp_path_factory.mktemp("isolated")).start()
+    yield host
+    host.stop()
+    host.check()
+
+
+def changes_of(host, session):
+    return pathlib.Path(host.env()["SALLYPORT_STATE"]) / "changes" / session
+
+
+def test_nothing_is_left_when_its_supervisor_or_its_sandbox_is_killed(host):
+    iso = Isolated(host, host.make())
+    one, two = iso.open(), iso.open()
+    for session in (one, two):
+        assert iso.run(session, "echo new > base")[0] == 0
+        assert changes_of(host, session).exists()
+    os.kill(host.supervisors()[one], signal.SIGKILL)
+    wait_until(lambda: not changes_of(host, one).exists())
+    # Its twin is there, also after the API's end, until its sandbox is not.
+    kill_api(host)
+    come_back(host)
+    assert state(host, two) == "Running" and changes_of(host, two).exists()
+    os.kill(host.supervisors()[iso.box], signal.SIGKILL)
+    wait_until(lambda: not changes_of(host, two).exists())
+    assert state(host, two) == "Terminated"
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_it_goes_on_with_what_it_keeps_when(host, end):
+    iso = Isolated(host, host.make())
+    session = iso.open(idle_timeout_seconds=900, env_passthrough={
+        "mode": "deny", "keys": ["NONE"]})
+    assert iso.run(session, "A='x y'; f() { echo \"f $A\"; }; mkdir d; "
+                            "cd d; echo new > ../base; echo 1 > one")[0] == 0
+    was, pid = iso.ask("GET", session), host.supervisors()[session]
+    ENDS[end](host)
+    come_back(host)
+    now = iso.ask("GET", session)
+    assert 0 < now["idle_remaining_seconds"] <= was["idle_remaining_seconds"]
+    for told in (was, now):
+        del told["idle_remaining_seconds"], told["last_run_at"]
+    assert now == was and host.supervisors()[session] == pid
+    assert [one["status"] for one in iso.execd.json(
+        "GET", "/v1/isolated/sessions")["sessions"]] == ["active"]
+    assert iso.run(session, "f; pwd; cat ../base one")[1] == [
+        "f x y", f"{iso.path}/d", "new", "1"]
+    assert iso.execd.run("cat base; ls")[1] == ["old", "base"]
+    assert [one["path"] for one in iso.ask("GET", session, "/diff")[
+        "changes"]] == ["base", "d", "d/one"]
+    assert iso.ask("POST", session, "/commit", {})["applied"] == 3
+    assert iso.execd.run("cat base d/one")[1] == ["new", "1"]
+    iso.ask("GET", session, "", status=404)
+    host.call("DELETE", f"/v1/sandboxes/{iso.box}")
+
+
+def test_of_those_before_so_many_are_there_and_nobody_elses(host):
+    iso = Isolated(host, host.make())
+    other = Isolated(host, host.make())
+    sessions = [iso.open() for _ in range(8)]
+    kill_api(host)
+    come_back(host)
+    assert {one["session_id"] for one in iso.execd.json(
+        "GET", "/v1/isolated/sessions")["sessions"]} == set(sessions)
+    body = {"workspace": {"path": iso.path}}
+    assert iso.execd.ask("POST", "/v1/isolated/session", body)[0] == 429
+    for method, path in (("GET", ""), ("GET", "/diff"), ("DELETE", "")):
+        other.ask(method, sessions[0], path, status=404)
+    iso.ask("DELETE", sessions[0])
+    iso.open()
+    host.call("DELETE", f"/v1/sandboxes/{iso.box}")
+    host.call("DELETE", f"/v1/sandboxes/{other.box}")
+
+
+def test_idle_ones_and_those_of_no_sandbox_end_without_a_daemon(host):
+    iso, over = (Isolated(host, host.make()) for _ in range(2))
+    idle, kept = (iso.open(idle_timeout_seconds=s) for s in (1, 0))
+    orphan = over.open(idle_timeout_seconds=0)
+    supervisors = host.supervisors()
+    host.kill()
+    os.kill(supervisors[over.box], signal.SIGKILL)
+    wait_until(lambda: not changes_of(host, idle).exists())
+    assert changes_of(host, orphan).exists()
+    come_back(host)
+    wait_until(lambda: not changes_of(host, orphan).exists())
+    assert iso.ask("GET", kept)["status"] == "active"
+    iso.ask("GET", idle, status=404)
+    host.call("DELETE", f"/v1/sandboxes/{iso.box}")
