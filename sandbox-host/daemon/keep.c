@@ -46,10 +46,12 @@ static void answer_events(struct rpc_ticket ticket, const void *message,
 static void answer_changed(struct rpc_ticket ticket, const void *message,
 			   int *fd, void *owner)
 {
-	(void)ticket;
+	const struct wire_empty empty = {0};
+
 	(void)message;
 	(void)fd;
 	isolate_change(owner);
+	rpc_reply(ticket, &wire_empty_schema, &empty, -1);
 }
 
 static const struct rpc_permit permits[] = {

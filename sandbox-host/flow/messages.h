@@ -83,7 +83,7 @@ enum host_msg_type {
 	/* a supervisor -> sallyport-host, notifications */
 	MSG_SUPERVISOR_STATE = 338, /* supervisor_state: it became that */
 	MSG_SUPERVISOR_EVENTS,	    /* host_events: those that are new */
-	MSG_SUPERVISOR_CHANGED,	    /* empty: its session has another policy */
+	MSG_SUPERVISOR_CHANGED,	    /* empty -> empty: another policy holds */
 
 	/* an asker -> a supervisor, on a channel for one command */
 	MSG_EXEC_STDIO = 350, /* exec_stdio + fd, notification, before START;

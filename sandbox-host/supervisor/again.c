@@ -15,6 +15,7 @@
 #include "sandbox-host/supervisor/parts.h"
 
 #define CONNECT_MS   1000
+#define HEARD_MS     30000
 #define STATUS_AGAIN 429 /* too many just now */
 #define STATUS_NEVER 400 /* to 499, but 429: it will not change */
 #define STATUS_LATER 500
@@ -99,15 +100,41 @@ static bool is_news(const struct supervisor *supervisor, struct bytes text)
 	return text.len > 0 && !bytes_equal(text, supervisor->wanted.policy);
 }
 
+static void on_heard(struct rpc_outcome *outcome, void *owner)
+{
+	struct supervisor *supervisor = owner;
+
+	if (!outcome->err)
+		supervisor->changes_unheard--;
+}
+
 void again_tell_changed(struct supervisor *supervisor)
 {
 	const struct wire_empty empty = {0};
+	const struct rpc_call call = {
+		.type = MSG_SUPERVISOR_CHANGED,
+		.schema = &wire_empty_schema,
+		.message = &empty,
+		.fd = -1,
+		.reply_schema = &wire_empty_schema,
+		.timeout_ms = HEARD_MS,
+		.on_outcome = on_heard,
+		.owner = supervisor,
+	};
 	struct err err;
 
+	supervisor->changes_unheard++;
 	if (supervisor->daemon &&
-	    rpc_tell(supervisor->daemon, MSG_SUPERVISOR_CHANGED,
-		     &wire_empty_schema, &empty, -1, &err) < 0)
+	    rpc_ask(supervisor->daemon, &call, NULL, &err) < 0)
 		events_add(supervisor, "policy", err.text);
+}
+
+void again_tell_unheard(struct supervisor *supervisor)
+{
+	if (supervisor->changes_unheard == 0)
+		return;
+	supervisor->changes_unheard = 0;
+	again_tell_changed(supervisor);
 }
 
 /* Is it another one by now? What can not be read may be. */

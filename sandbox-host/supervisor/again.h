@@ -30,6 +30,9 @@ int isolate_read_policy(const struct supervisor *supervisor,
 void again_on_changed(void *owner);
 /* Isolated sessions that have the old one are to end. */
 void again_tell_changed(struct supervisor *supervisor);
+/* Of changes that no daemon was there for, or ended before it had heard: tell
+ * the new one. Sessions made after one that was heard go on. */
+void again_tell_unheard(struct supervisor *supervisor);
 /* Copies of the listeners, for another session. 0, or -1. */
 int again_keep_listeners(struct supervisor *supervisor,
 			 const struct sandbox_listeners *listeners,

@@ -297,9 +297,7 @@ static int serve(struct supervisor *supervisor, int fd, struct err *err)
 	if (supervisor->daemon)
 		rpc_close(supervisor->daemon);
 	supervisor->daemon = rpc;
-	/* It may have been while nobody heard. */
-	if (supervisor->policy_text)
-		again_tell_changed(supervisor);
+	again_tell_unheard(supervisor);
 	return 0;
 }
 

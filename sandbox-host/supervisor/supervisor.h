@@ -185,15 +185,15 @@ struct supervisor {
 	struct attachment attachment;
 	struct io_timer *link_timer, *renew_timer;
 	struct session_request wanted;	    /* what it was created from */
-	uint64_t session_end_ms;	    /* monotonic: it is over then */
 	struct sandbox_listeners listeners; /* ours; for another session */
-	uint64_t lost_ms;		    /* monotonic; 0: it is there */
+	uint64_t session_end_ms, lost_ms;   /* monotonic; not lost: 0 */
 	bool is_unknown;     /* to the gateway: another one is to be made */
 	struct again *again; /* one that is under way; or NULL */
 	struct away *away;   /* NULL: nobody is answered */
 	char *policy_text;   /* changed; NULL: as at first */
-	pid_t reader;	     /* of the gateway's denials; 0: none */
-	int denials;	     /* its queue */
+	unsigned changes_unheard; /* of it, by the daemon */
+	pid_t reader;		  /* of the gateway's denials; 0: none */
+	int denials;		  /* its queue */
 	struct io_watch *denials_watch;
 };
 
