@@ -11,6 +11,9 @@ struct isolation {
 	struct daemon *daemon;
 	struct rpc_ticket ticket;
 	char of[HOST_ID_MAX + 1];
+	uint64_t expires_ms; /* as was asked */
+	size_t note_len;
+	uint8_t note[REQUEST_NOTE_MAX];
 };
 
 bool isolate_is_key(struct bytes name)
@@ -50,9 +53,11 @@ bool isolate_is(const struct entry *entry)
 /* ---- the beginning ---- */
 
 /* What the supervisor said it is to be made of. */
-static bool is_what_was_asked(const struct entry *entry,
+static bool is_what_was_asked(const struct isolation *isolation,
+			      const struct entry *entry,
 			      const struct sandbox_request *request)
 {
+	struct bytes note = bytes_from(isolation->note, isolation->note_len);
 	const struct text_pair *said = request->metadata;
 	size_t count = request->is_offline ? 2 : 1;
 
@@ -61,6 +66,8 @@ static bool is_what_was_asked(const struct entry *entry,
 	       bytes_is(said[0].value, entry->id) &&
 	       bytes_is(said[count - 1].name,
 			count == 1 ? ISOLATED_OF_KEY : ISOLATED_OFFLINE_KEY) &&
+	       request->expires_ms == isolation->expires_ms &&
+	       bytes_equal(request->note, note) &&
 	       bytes_equal(request->workspace, entry->sandbox.workspace) &&
 	       bytes_equal(request->image, entry->sandbox.image) &&
 	       request->snapshot.len == 0 && request->entrypoint_count == 0;
@@ -105,7 +112,7 @@ static void make(struct isolation *isolation, struct entry *entry, int fd)
 		return;
 	}
 	err_set(&err, ERR_INVALID, "its supervisor says what can not be");
-	if (is_what_was_asked(entry, &request))
+	if (is_what_was_asked(isolation, entry, &request))
 		made = spawn(entry->daemon, fd, &request, &who, &err);
 	if (!made)
 		rpc_refuse(isolation->ticket, HOST_REFUSED, "%s", err.text);
@@ -159,6 +166,10 @@ void isolate_begin(struct entry *entry, const struct host_isolate *wanted,
 	isolation->daemon = entry->daemon;
 	isolation->ticket = ticket;
 	memcpy(isolation->of, entry->id, sizeof(isolation->of));
+	isolation->expires_ms = wanted->expires_ms;
+	isolation->note_len = wanted->note.len;
+	if (wanted->note.len > 0)
+		memcpy(isolation->note, wanted->note.data, wanted->note.len);
 	if (rpc_ask(entry->rpc, &call, NULL, &err) == 0)
 		return;
 	rpc_refuse(ticket, HOST_REFUSED_UNREACHABLE, "%s", err.text);

@@ -78,7 +78,7 @@ static int seal(const struct supervisor *supervisor,
 	request.image = asked->image;
 	request.snapshot = (struct bytes){0};
 	request.entrypoint_count = 0;
-	/* The daemon ends it with us. */
+	/* The daemon ends it with us, if not before. */
 	request.expires_ms = asked->expires_ms;
 	request.metadata = said;
 	request.metadata_count = asked->is_offline ? 2 : 1;
