@@ -39,7 +39,7 @@ struct execd {
 	struct api *api;
 	struct table *commands;
 	struct isolated *isolated;
-	uint32_t isolated_seen; /* when they were loaded */
+	uint32_t isolated_seen, isolated_total; /* while they are loaded */
 	uint64_t reach_changes; /* of what sandboxes may reach, ever */
 	struct io_timer *sweep;
 };

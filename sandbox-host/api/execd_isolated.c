@@ -63,6 +63,23 @@ bool isolated_refuse(struct exchange *exchange, const char *what)
 	return false;
 }
 
+/* Those that are over count, until their client or the sweep drops them: so
+ * many are known here. Of those that live the daemon knows best. */
+static bool has_room(struct exchange *exchange)
+{
+	const struct isolated *isolated;
+	size_t count = 0;
+
+	DL_FOREACH(exchange->api->execd->isolated, isolated)
+	count += bytes_is(exchange->sandbox, isolated->of);
+	if (count < ISOLATED_SANDBOX_MAX)
+		return true;
+	exchange_fail(exchange, 429, "RUNTIME_ERROR",
+		      "a sandbox may have %d isolated sessions",
+		      ISOLATED_SANDBOX_MAX);
+	return false;
+}
+
 struct isolated *isolated_add(struct execd *execd, struct bytes id,
 			      struct bytes of, json_t *made_with)
 {
@@ -141,7 +158,7 @@ static void post_session(struct exchange *exchange)
 	struct isolated_wish *wish;
 	json_t *body;
 
-	if (!execd_body(exchange, true, &body))
+	if (!has_room(exchange) || !execd_body(exchange, true, &body))
 		return;
 	wish = arena_alloc(exchange->arena, sizeof(*wish));
 	if (!wish)

@@ -23,11 +23,12 @@ struct isolated {
 	struct execd *execd;
 	char id[HOST_ID_MAX + 1]; /* of its own sandbox, and the session's */
 	char of[HOST_ID_MAX + 1];
-	unsigned runs;	   /* in its bash */
+	unsigned runs;	   /* that began and are not over */
 	json_t *made_with; /* as a client is told */
 	bool has_network;
 	uint64_t created_ms, last_run_ms; /* wall clock; 0: it never ran */
 	uint64_t used_ms;		  /* monotonic */
+	uint64_t told_ms; /* the same, when its end was put off; 0: never */
 	uint64_t idle_ms; /* how long it may rest; 0: as long as it likes */
 	struct isolated *next, *prev;
 };

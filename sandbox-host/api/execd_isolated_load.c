@@ -53,11 +53,16 @@ static void on_list(struct rpc_outcome *outcome, void *owner)
 	const struct host_list *list = outcome->message;
 	struct api *api = owner;
 	uint32_t *seen = &api->execd->isolated_seen;
+	uint32_t before = api->execd->isolated_total;
 	struct err err;
 
 	/* Who is started in our place asks again. */
 	if (outcome->err)
 		give_up(outcome->err->text);
+	api->execd->isolated_total = list->total;
+	/* Then others have moved from one answer to the other. */
+	if (*seen > 0 && list->total != before)
+		give_up("one began or ended meanwhile");
 	for (size_t i = 0; i < list->sandboxes_count; i++)
 		add(api, &list->sandboxes[i]);
 	*seen += (uint32_t)list->sandboxes_count;

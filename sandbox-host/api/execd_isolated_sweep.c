@@ -10,6 +10,10 @@
 #include "sandbox-host/api/execd_isolated.h"
 #include "sandbox-host/api/lifecycle.h"
 
+/* Its end is put off once in that time, which is less than the grace: each time
+ * is an event of its sandbox, and a file of the daemon's. */
+#define TELL_MS 5000
+
 /* Is that sandbox over? */
 struct look {
 	struct execd *execd;
@@ -107,11 +111,14 @@ void isolated_use(struct isolated *isolated)
 		.timeout_ms = EXCHANGE_ASK_MS,
 		.on_outcome = on_put_off,
 	};
+	uint64_t now = clock_monotonic_ms();
 	struct err err;
 
-	isolated->used_ms = clock_monotonic_ms();
-	if (isolated->idle_ms != 0 &&
-	    rpc_ask(isolated->execd->api->daemon, &call, NULL, &err) < 0)
+	isolated->used_ms = now;
+	if (isolated->idle_ms == 0 || now < isolated->told_ms + TELL_MS)
+		return;
+	isolated->told_ms = now;
+	if (rpc_ask(isolated->execd->api->daemon, &call, NULL, &err) < 0)
 		log_warn("%s", err.text);
 }
 
