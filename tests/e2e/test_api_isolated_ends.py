@@ -69,22 +69,100 @@ def test_it_goes_on_with_what_it_keeps_when(host, end):
 
 
 def test_of_those_before_so_many_are_there_and_nobody_elses(host):
-    iso = Isolated(host, host.make())
-    other = Isolated(host, host.make())
-    sessions = [iso.open() for _ in range(8)]
+    """More than the daemon tells in one answer (20)."""
+    of = {Isolated(host, host.make()): count for count in (8, 7, 6)}
+    made = {iso: {iso.open("ro") for _ in range(count)}
+            for iso, count in of.items()}
     kill_api(host)
     come_back(host)
-    assert {one["session_id"] for one in iso.execd.json(
-        "GET", "/v1/isolated/sessions")["sessions"]} == set(sessions)
-    body = {"workspace": {"path": iso.path}}
-    assert iso.execd.ask("POST", "/v1/isolated/session", body)[0] == 429
+    for iso, sessions in made.items():
+        assert {one["session_id"] for one in iso.execd.json(
+            "GET", "/v1/isolated/sessions")["sessions"]} == sessions
+    iso, other, _ = made
+    session = made[iso].pop()
+    iso.create("ro", 429)
     for method, path in (("GET", ""), ("GET", "/diff"), ("DELETE", "")):
-        other.ask(method, sessions[0], path, status=404)
-    iso.ask("DELETE", sessions[0])
-    iso.open()
-    host.call("DELETE", f"/v1/sandboxes/{iso.box}")
-    host.call("DELETE", f"/v1/sandboxes/{other.box}")
+        other.ask(method, session, path, status=404)
+    iso.ask("DELETE", session)
+    iso.open("ro")
+    for iso in made:
+        host.call("DELETE", f"/v1/sandboxes/{iso.box}")
 
+
+def test_those_that_are_over_count_until_they_are_deleted(host):
+    iso = Isolated(host, host.make())
+    sessions = [iso.open("ro", idle_timeout_seconds=0) for _ in range(8)]
+    for session in sessions:
+        host.call("DELETE", f"/v1/sandboxes/{session}")
+        assert iso.ask("GET", session)["status"] == "dead"
+    assert "8" in iso.create("ro", 429)["message"]
+    iso.ask("DELETE", sessions[0])
+    iso.open("ro")
+    host.call("DELETE", f"/v1/sandboxes/{iso.box}")
+
+
+# ---- what it may reach ----
+
+class Reaching(Isolated):
+    """One of a sandbox whose policy is changed at the gateway, as by
+    somebody who knows nothing of us."""
+
+    def __init__(self, host, gateway, target):
+        super().__init__(host, host.make(networkPolicy={
+            "egress": [{"action": "allow", "target": target}]}))
+        self.gateway, self.target = gateway, target
+        self.session, = (row["id"] for row in gateway.get("/v1/sessions")[
+            "sessions"] if target in self.policy(row["id"]))
+
+    def policy(self, session):
+        return self.gateway.get(f"/v1/sessions/{session}/policy")["policy"]
+
+    def change(self, path):
+        path.write_text(self.policy(self.session).replace(
+            self.target, f"not-{self.target}"))
+        done = self.gateway.cli("session", "policy", self.session, path)
+        assert done.returncode == 0, done.stderr
+
+    def status(self, session):
+        # Its sandbox's supervisor has answered the daemon meanwhile.
+        assert self.execd.run("true")[0] == 0
+        return self.ask("GET", session)["status"]
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_one_made_after_a_change_that_was_heard_goes_on_when(
+        host, gateway, tmp_path, end):
+    iso = Reaching(host, gateway, "heard.example")
+    alone, before = iso.open(), iso.open(share_net=True)
+    iso.change(tmp_path / "policy.yaml")
+    wait_until(lambda: iso.status(before) == "dead")
+    after = iso.open(share_net=True)
+    ENDS[end](host)
+    come_back(host)
+    assert [iso.status(one) for one in (alone, after)] == 2 * ["active"]
+    assert iso.run(after, "true")[0] == 0
+    host.call("DELETE", f"/v1/sandboxes/{iso.box}")
+
+
+def test_a_change_while_no_daemon_is_there_ends_those_that_share(
+        host, gateway, tmp_path):
+    iso = Reaching(host, gateway, "unheard.example")
+    alone, shared = iso.open(), iso.open(share_net=True)
+    changed = changes_of(host, shared)
+    host.kill()
+    iso.change(tmp_path / "policy.yaml")
+    assert changed.exists()
+    come_back(host)
+    wait_until(lambda: not changed.exists())
+    assert iso.status(alone) == "active"
+    after = iso.open(share_net=True)
+    host.kill()
+    come_back(host)
+    assert iso.status(after) == "active"
+    host.call("DELETE", f"/v1/sandboxes/{iso.box}")
+
+
+# ---- without a daemon ----
 
 def test_idle_ones_and_those_of_no_sandbox_end_without_a_daemon(host):
     iso, over = (Isolated(host, host.make()) for _ in range(2))
