@@ -17,7 +17,7 @@ struct given {
 	size_t index;
 	uint64_t used_ms;
 	struct given *prev, *next; /* by use: the head's is longest ago */
-	uint8_t text[];
+	uint8_t text[];		   /* and a NUL */
 };
 
 /* The tree finds by name (names are the sandbox's choice, so no hash), the
@@ -44,7 +44,7 @@ static int compare(const void *a, const void *b)
 
 static struct given *given_new(struct bytes name)
 {
-	struct given *entry = calloc(1, sizeof(*entry) + name.len);
+	struct given *entry = calloc(1, sizeof(*entry) + name.len + 1);
 
 	if (!entry)
 		return NULL;

@@ -35,7 +35,8 @@ int names_address(struct names *names, struct bytes name, uint64_t now_ms,
 		  struct in_addr *ipv4, struct in6_addr *ipv6);
 
 /* The name behind an address (IPv4, IPv6 or IPv4-mapped), and count it as
- * used. Empty when there is none. Valid until the next names_address(). */
+ * used. Empty when there is none; else a NUL is behind it. Valid until the next
+ * names_address(). */
 struct bytes names_behind(struct names *names, const struct sockaddr *address,
 			  uint64_t now_ms);
 /* Has the (canonical) name an address by now? */

@@ -453,12 +453,30 @@ static void tcp_queries_are_cut_by_their_length(void **state)
 
 #define DNS_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
+/* What is behind the name in memory is not told. */
+static void answer_names_an_address_whatever_the_name_s_length(void **state)
+{
+	for (int i = 0; i < 32; i++) {
+		struct asked asked;
+		char name[64], reverse[64];
+
+		(void)snprintf(name, sizeof(name), "%.*s.allowed.test", i + 1,
+			       "abcdefghijklmnopqrstuvwxyzabcdef");
+		(void)snprintf(reverse, sizeof(reverse),
+			       "%d.0.18.198.in-addr.arpa", i + 2);
+		ask(*state, name, ns_t_a, true, &asked);
+		ask(*state, reverse, ns_t_ptr, true, &asked);
+		assert_string_equal(asked.data, name);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		DNS_TEST(allowed_names_get_synthetic_addresses_and_others_none),
 		DNS_TEST(answer_repeats_the_question_as_it_was_asked),
 		DNS_TEST(reason_is_told_only_to_who_speaks_edns),
+		DNS_TEST(answer_names_an_address_whatever_the_name_s_length),
 		DNS_TEST(longest_name_fits_with_its_reason),
 		DNS_TEST(query_that_breaks_the_protocol_is_refused),
 		DNS_TEST(query_of_any_shorter_length_is_survived),
