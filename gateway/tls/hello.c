@@ -25,6 +25,12 @@ static int on_client_hello(SSL *ssl, int *alert, void *unused)
 	size_t len;
 
 	(void)unused;
+	*alert = SSL_AD_INTERNAL_ERROR;
+	/* An SSL that read another before takes none in SSL 2's form. */
+	if (SSL_client_hello_isv2(ssl)) {
+		hello->result = TLS_HELLO_INVALID;
+		return SSL_CLIENT_HELLO_ERROR;
+	}
 	hello->has_ech = SSL_client_hello_get0_ext(ssl, TYPE_ECH, &data, &len);
 	switch (tls_server_name(ssl, &name)) {
 	case 0:
@@ -39,7 +45,6 @@ static int on_client_hello(SSL *ssl, int *alert, void *unused)
 		hello->result = TLS_HELLO_INVALID;
 		break;
 	}
-	*alert = SSL_AD_INTERNAL_ERROR;
 	/* Stop here. After a RETRY OpenSSL would hold the ClientHello, and
 	 * SSL_clear() of 3.0 would lose it. */
 	return SSL_CLIENT_HELLO_ERROR;

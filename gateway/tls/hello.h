@@ -1,7 +1,8 @@
 /*
- * The ClientHello at the front of a stream, read by OpenSSL on a throwaway
- * SSL that never answers. Finds the server name without deciding anything.
- * ECH is not answered: the outer name is what we see and serve.
+ * The ClientHello at the front of a stream, read by OpenSSL on an SSL that
+ * never answers and may look at the next one then. Finds the server name
+ * without deciding anything. ECH is not answered: the outer name is what we see
+ * and serve.
  */
 #ifndef GATEWAY_TLS_HELLO_H
 #define GATEWAY_TLS_HELLO_H

@@ -175,6 +175,10 @@ static void bytes_that_are_no_hello_are_invalid(void **state)
 		{"\x16\x02\x01\x00\x04\x01\x00\x00\x00", 9}, /* version 2 */
 		{"\x16\x03\x01\xff\xff\x01\x00\x00\x00", 9}, /* long record */
 		{"\x16\x03\x01\x00\x04\x01\xff\xff\xff", 9}, /* long message */
+		/* whole and good, in the form of SSL 2 */
+		{"\x80\x1c\x01\x03\x03\0\x03\0\0\0\x10\0\0\x2f"
+		 "0123456789abcdef",
+		 30},
 	};
 
 	(void)state;
