@@ -78,8 +78,12 @@ int fake_file_new(enum fake_kind kind)
 
 void fake_join(int a, int b)
 {
-	fake_file(a)->peer = fake_file(b);
-	fake_file(b)->peer = fake_file(a);
+	struct fake_file *first = fake_file(a);
+	struct fake_file *second = fake_file(b);
+
+	assert(first && second);
+	first->peer = second;
+	second->peer = first;
 }
 
 static int fake_close(int fd)
