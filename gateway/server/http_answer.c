@@ -3,6 +3,11 @@
 #include "gateway/http/write.h"
 #include "gateway/server/parts.h"
 
+static bool has_body(const struct http_conn *conn)
+{
+	return !bytes_is(conn->request.method, "HEAD");
+}
+
 /* ---- whole ones ---- */
 
 void http_conn_reply(struct http_conn *conn, unsigned status,
@@ -28,7 +33,7 @@ void http_conn_reply(struct http_conn *conn, unsigned status,
 		http_conn_close(conn);
 		return;
 	}
-	if (bytes_is(conn->request.method, "HEAD"))
+	if (response.framing == FRAMING_NONE || !has_body(conn))
 		body.len = 0;
 	if (write_response(&out, &response, keep_alive) < 0 ||
 	    buf_add(&out, body) < 0 || io_write(conn->io, buf_view(&out)) < 0) {
@@ -40,11 +45,6 @@ void http_conn_reply(struct http_conn *conn, unsigned status,
 }
 
 /* ---- streams ---- */
-
-static bool has_body(const struct http_conn *conn)
-{
-	return !bytes_is(conn->request.method, "HEAD");
-}
 
 int http_conn_stream_begin(struct http_conn *conn, unsigned status,
 			   const struct fields *fields, uint64_t len)

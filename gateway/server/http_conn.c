@@ -172,6 +172,7 @@ void http_conn_collect(struct http_conn *conn, size_t max)
 		return;
 	}
 	conn->state = HTTP_CONN_BODY;
+	http_server_requeue(conn->server, conn);
 	io_deadline(conn->io, HTTP_BODY_MS);
 	(void)invite(conn);
 }

@@ -42,20 +42,21 @@ static inline void rig_reply(struct http_conn *conn, unsigned status,
 	http_conn_reply(conn, status, &no_fields, bytes_str(body));
 }
 
-/* "/whole" collects a body, "/pass" is given it in pieces; everything else is
- * answered at once. */
+/* "/whole" collects a body, "/pass" is given it in pieces; to everything else
+ * it answers at once, to "/none" with a status that has no body. */
 static inline void rig_on_head(void *owner)
 {
 	struct http_conn *conn = owner;
+	struct bytes path = conn->request.path;
 
-	if (bytes_is(conn->request.path, "/whole"))
+	if (bytes_is(path, "/whole"))
 		http_conn_collect(conn, RIG_BODY);
-	else if (bytes_is(conn->request.path, "/pass"))
+	else if (bytes_is(path, "/pass"))
 		http_conn_pass(conn, RIG_BODY);
-	else if (bytes_is(conn->request.path, "/all"))
+	else if (bytes_is(path, "/all"))
 		http_conn_pass(conn, HTTP_UNBOUNDED);
 	else
-		rig_reply(conn, 200, "now");
+		rig_reply(conn, bytes_is(path, "/none") ? 204 : 200, "now");
 }
 
 static inline void rig_serve(void *owner)

@@ -37,6 +37,16 @@ static void requests_follow_each_other_however_they_come(void **state)
 	assert_string_equal(buf_str(&rig->got), "abcabc");
 }
 
+static void no_body_follows_where_none_may(void **state)
+{
+	(void)state;
+	assert_answer(rig_ask("GET /none HTTP/1.1\r\n" H "\r\n"),
+		      "HTTP/1.1 204", "");
+	assert_answer(rig_ask("HEAD /now HTTP/1.1\r\n" H "\r\n"),
+		      "HTTP/1.1 200", "");
+	assert_answer(rig_ask(GET_NOW), "HTTP/1.1 200", "now");
+}
+
 static void what_is_ambiguous_ends_the_connection(void **state)
 {
 	static const struct {
@@ -340,6 +350,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		rig_test(requests_follow_each_other_however_they_come),
+		rig_test(no_body_follows_where_none_may),
 		rig_test(what_is_ambiguous_ends_the_connection),
 		rig_test(a_head_has_its_time_from_its_first_byte),
 		rig_test(who_asks_nothing_is_let_go_without_a_word),
