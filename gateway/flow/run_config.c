@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -72,9 +73,19 @@ static int refuse(const char *run, const char *what, struct err *err)
 		what, run);
 }
 
-int run_config_find(const char *run, char file[PATH_MAX], struct err *err)
+/* Nobody else may have put it there, where the directory was once open. */
+static bool is_ours(int fd)
 {
-	char name[PATH_MAX], what[ERR_TEXT_MAX];
+	struct stat info;
+
+	return fstat(fd, &info) == 0 && S_ISREG(info.st_mode) &&
+	       (info.st_uid == geteuid() || info.st_uid == 0) &&
+	       !(info.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+int run_config_read(const char *run, char file[PATH_MAX], struct err *err)
+{
+	char name[PATH_MAX];
 	auto_type(buf_release) struct buf path;
 	auto_fd int fd = -1;
 
@@ -84,16 +95,24 @@ int run_config_find(const char *run, char file[PATH_MAX], struct err *err)
 	fd = open(name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0 && errno == ENOENT)
 		return 0;
-	if (fd < 0)
-		return refuse(run, "can not be told", err);
-	if (file_read(fd, &path, err) < 0 || buf_str(&path)[0] != '/' ||
+	if (fd < 0 || !is_ours(fd) || file_read(fd, &path, err) < 0 ||
+	    buf_str(&path)[0] != '/' ||
 	    strlen(buf_str(&path)) != buf_len(&path))
 		return refuse(run, "can not be told", err);
-	if (access(buf_str(&path), R_OK) < 0) {
-		(void)snprintf(what, sizeof(what), "%s can not be read (%s)",
-			       buf_str(&path), strerror(errno));
-		return refuse(run, what, err);
-	}
 	(void)snprintf(file, PATH_MAX, "%s", buf_str(&path));
 	return 0;
+}
+
+int run_config_find(const char *run, char file[PATH_MAX], struct err *err)
+{
+	char what[ERR_TEXT_MAX];
+
+	if (run_config_read(run, file, err) < 0)
+		return -1;
+	if (!file[0] || access(file, R_OK) == 0)
+		return 0;
+	(void)snprintf(what, sizeof(what), "%s can not be read (%s)", file,
+		       strerror(errno));
+	file[0] = '\0';
+	return refuse(run, what, err);
 }

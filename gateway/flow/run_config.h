@@ -24,7 +24,9 @@
  * its owner; NULL: forget the one before. 0, or -1. */
 int run_config_leave(const char *run, const char *file, struct err *err);
 /* The path that was left in run, "" when none was. 0; or -1, when it can not be
- * told or the file it names can not be read: err says what to do. */
+ * told: err says what to do. */
+int run_config_read(const char *run, char file[PATH_MAX], struct err *err);
+/* The same; -1 as well when the file it names can not be read. */
 int run_config_find(const char *run, char file[PATH_MAX], struct err *err);
 
 #endif

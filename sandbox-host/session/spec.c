@@ -1,9 +1,11 @@
 #include "sandbox-host/session/spec.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "gateway/flow/run_config.h"
 #include "policies/glob.h"
 #include "sandbox-host/session/client.h"
 #include "sandbox-host/session/dirs.h"
@@ -28,24 +30,48 @@ static struct sandbox_paths paths_of(struct arena *arena,
 				      strings->count};
 }
 
-/* The policy's list, and the policy itself: the command would change what
- * the next one may do. */
+/* The glob of that one file. */
+static const char *glob_of(struct arena *arena, const char *path)
+{
+	char escaped[2 * PATH_MAX];
+
+	glob_escape(bytes_str(path), escaped);
+	return arena_str(arena, bytes_str(escaped));
+}
+
+/* What the next gateway is started with, which may have gone. False: we would
+ * start none. */
+static bool find_config(char path[PATH_MAX])
+{
+	char run[PATH_MAX], file[PATH_MAX];
+	struct err err;
+
+	if (session_run_dir(run, sizeof(run)) < 0 ||
+	    run_config_read(run, file, &err) < 0 || !file[0])
+		return false;
+	if (!realpath(file, path))
+		(void)snprintf(path, PATH_MAX, "%s", file);
+	return true;
+}
+
+/* The policy's list, the policy itself and the gateway's configuration: the
+ * command would change what the next one may do. */
 static struct sandbox_paths protected_of(const struct session_spec *from,
 					 struct arena *arena)
 {
 	const struct policy_strings *listed = &from->policy->filesystem.protect;
 	const char *policy = from->policy_path;
 	const char **items =
-		arena_array(arena, listed->count + 1, sizeof(*items));
-	char path[PATH_MAX], escaped[2 * PATH_MAX];
+		arena_array(arena, listed->count + 2, sizeof(*items));
+	char path[PATH_MAX];
 	size_t count = 0;
 
 	for (size_t i = 0; items && i < listed->count; i++)
 		items[count++] = arena_str(arena, listed->items[i]);
-	if (items && policy && realpath(policy, path)) {
-		glob_escape(bytes_str(path), escaped);
-		items[count++] = arena_str(arena, bytes_str(escaped));
-	}
+	if (items && policy && realpath(policy, path))
+		items[count++] = glob_of(arena, path);
+	if (items && find_config(path))
+		items[count++] = glob_of(arena, path);
 	return (struct sandbox_paths){items, count};
 }
 

@@ -105,6 +105,26 @@ def test_without_its_configuration_none_is_started(make, web, workspace):
     assert (done.returncode, done.stdout) == (0, "hello\n"), done.stderr
 
 
+@pytest.mark.parametrize("is_there", [True, False], ids=["there", "gone"])
+def test_a_command_can_not_change_what_the_next_one_is_started_with(
+        make, workspace, is_there):
+    gateway = make()
+    named, other = workspace / "gateway.yaml", workspace / "other.yaml"
+    # One that stands in the workspace, where its operator works.
+    (gateway.run_dir / "configuration").write_text(str(named))
+    if is_there:
+        named.write_text(gateway.config.read_text())
+        other.write_text("y")
+    done = gateway.run("version: 1\nname: p\n",
+                       "rm -f gateway.yaml; echo x > gateway.yaml;"
+                       "mv other.yaml gateway.yaml; echo x > other.yaml", workspace)
+    assert done.returncode == 0, done.stderr
+    assert other.read_text() == "x\n"
+    assert named.exists() == is_there
+    if is_there:
+        assert named.read_text() == gateway.config.read_text()
+
+
 def test_one_that_stops_is_waited_for(make, workspace):
     """It is held up by its ledger."""
     gateway = make()

@@ -105,6 +105,26 @@ static void what_is_no_path_is_not_the_default_either(void **state)
 	}
 }
 
+static void what_others_could_write_is_not_believed(void **state)
+{
+	static const mode_t modes[] = {0620, 0602};
+	char file[PATH_MAX];
+	struct err err = {0};
+
+	(void)state;
+	scratch_file("g.yaml");
+	write_left(scratch_path("g.yaml"));
+	for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
+		assert_int_equal(chmod(scratch_path(RUN_CONFIG_NAME), 0600), 0);
+		assert_int_equal(run_config_find(scratch, file, &err), 0);
+		assert_int_equal(chmod(scratch_path(RUN_CONFIG_NAME), modes[i]),
+				 0);
+		assert_int_equal(run_config_find(scratch, file, &err), -1);
+		assert_int_equal(err.code, ERR_INVALID);
+		assert_string_equal(file, "");
+	}
+}
+
 static void a_link_is_not_followed(void **state)
 {
 	char file[PATH_MAX];
@@ -144,6 +164,7 @@ int main(void)
 		EACH(without_one_there_is_none),
 		EACH(a_file_that_is_gone_is_told_and_not_the_default),
 		EACH(what_is_no_path_is_not_the_default_either),
+		EACH(what_others_could_write_is_not_believed),
 		EACH(a_link_is_not_followed),
 		EACH(a_path_that_is_too_long_is_not_left),
 	};
