@@ -26,9 +26,15 @@ static bool set_output(struct cli *cli, const char *value)
 
 	cli->yaml = is_yaml;
 	cli->json = is_yaml || is_json;
-	if (cli->json || (value && !strcmp(value, "table")))
+	if (!cli->json && !(value && !strcmp(value, "table"))) {
+		(void)fprintf(stderr, "%s: -o is json, yaml or table\n",
+			      cli->argv[0]);
+		return false;
+	}
+	if (!cli->json || cli->command->output == OUTPUT_VALUE)
 		return true;
-	(void)fprintf(stderr, "%s: -o is json, yaml or table\n", cli->argv[0]);
+	(void)fprintf(stderr, "%s: no -o %s: this command prints no value\n",
+		      cli->argv[0], value);
 	return false;
 }
 
@@ -49,25 +55,12 @@ static bool is_output(const struct cli *cli, int *at, const char **value)
 	return true;
 }
 
-/* What is printed is no table: -o is a file there. */
-static bool writes_a_file(const struct command *command)
-{
-	return command->verb && !strcmp(command->verb, "learn");
-}
-
-/* A word behind its options may be another command's. */
-static bool ends_with_a_command(const struct command *command)
-{
-	return !strcmp(command->noun, "run") || !strcmp(command->noun, "srt") ||
-	       (command->verb && !strcmp(command->verb, "exec"));
-}
-
 enum arguments_common arguments_take_common(struct cli *cli)
 {
 	int kept = 1;
 	bool ended = false;
 
-	if (ends_with_a_command(cli->command))
+	if (cli->command->output == OUTPUT_COMMANDS)
 		return ARGUMENTS_GO_ON;
 	for (int i = 1; i < cli->argc; i++) {
 		const char *value = NULL;
@@ -76,7 +69,7 @@ enum arguments_common arguments_take_common(struct cli *cli)
 		if (!ended && (!strcmp(cli->argv[i], "--help") ||
 			       !strcmp(cli->argv[i], "-h")))
 			return ARGUMENTS_HELP;
-		if (ended || writes_a_file(cli->command) ||
+		if (ended || cli->command->output == OUTPUT_FILE ||
 		    !is_output(cli, &i, &value))
 			cli->argv[kept++] = cli->argv[i];
 		else if (!set_output(cli, value))

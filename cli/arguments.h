@@ -14,8 +14,8 @@ const struct command *arguments_find(int argc, char **argv, int *used);
 enum arguments_common { ARGUMENTS_GO_ON, ARGUMENTS_HELP, ARGUMENTS_WRONG };
 
 /* Take -o, --output, -h and --help out of cli's words, up to "--".
- * ARGUMENTS_WRONG: -o has no value or one that is not known; it was told.
- * `run` and `exec` take their own: the command's words are not ours. */
+ * ARGUMENTS_WRONG: -o has no value, one that is not known, or one that this
+ * command has not; it was told. OUTPUT_COMMANDS take their own options. */
 enum arguments_common arguments_take_common(struct cli *cli);
 
 /* Refuse every option; the words must be min to max. 0, or -1 when the usage

@@ -35,9 +35,19 @@ struct cli {
 	char **argv; /* [0]: "sallyport run", what getopt calls us */
 };
 
+/* What a command prints, and so what -o is to it. */
+enum command_output {
+	OUTPUT_TEXT,	 /* text alone: JSON and YAML are refused */
+	OUTPUT_VALUE,	 /* a value, or a row of them after the other */
+	OUTPUT_FILE,	 /* where -o says: that is a file */
+	OUTPUT_COMMANDS, /* what a command that it runs does, which has words
+			  * of its own */
+};
+
 struct command {
 	const char *noun;
 	const char *verb; /* NULL: the noun is the command */
+	enum command_output output;
 	int (*run)(struct cli *cli);
 	const char *summary;
 	const char *help; /* the whole text for --help */

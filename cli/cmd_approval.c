@@ -115,16 +115,17 @@ int cmd_approval_list(struct cli *cli)
 
 /* ---- watch ---- */
 
-/* Rows of the record; those about approvals are printed as they are. */
+/* Rows of the record; those about approvals are printed as they are, or as
+ * YAML. */
 static bool show_line(struct bytes line, void *owner)
 {
+	const struct cli *cli = owner;
 	json_t *row = line.len ? json_loadb((const char *)line.data, line.len,
 					    0, NULL)
 			       : NULL;
 
-	(void)owner;
 	if (row && !strcmp(json_text(row, "activity"), "approval"))
-		(void)printf("%.*s\n", BYTES_ARGS(line));
+		cli_print_row(cli, row, line);
 	json_decref(row);
 	return fflush(stdout) == 0;
 }
@@ -142,7 +143,7 @@ int cmd_approval_watch(struct cli *cli)
 		return cli_usage(cli);
 	if (client_open(&client, &err) < 0)
 		return cli_fail_err(&err);
-	result = client_follow(&client, path, show_line, NULL, &err);
+	result = client_follow(&client, path, show_line, cli, &err);
 	client_close(&client);
 	return result < 0 ? cli_fail_err(&err) : EXIT_OK;
 }

@@ -324,15 +324,17 @@ static bool export_line(struct bytes line, void *owner)
 	return *result == EXIT_OK;
 }
 
-/* As it is stored: what the hash chain is over. */
+/* As it is stored: what the hash chain is over. Only YAML is another text. */
 int cmd_audit_export(struct cli *cli)
 {
 	struct audit_options options = {0};
+	struct tail tail = {.cli = cli};
 	int written = EXIT_OK, result;
 
 	if (parse(cli, &options, 0) < 0 || options.count || options.follow)
 		return cli_usage(cli);
-	result = read_all(&options, export_line, &written);
+	result = cli->yaml ? read_all(&options, show_line, &tail)
+			   : read_all(&options, export_line, &written);
 	if (result != EXIT_OK)
 		return result;
 	if (written != EXIT_OK || fflush(stdout) != 0)

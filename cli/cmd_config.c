@@ -7,6 +7,7 @@
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/host.h"
 #include "cli/settings_file.h"
 #include "common/cleanup.h"
 #include "policies/policy.h"
@@ -50,11 +51,12 @@ static int check_settings(const struct cli *cli, const char *path)
 			(void)fputs(buf_str(&policy), stdout);
 		return is_valid ? EXIT_OK : EXIT_INVALID;
 	}
-	value = json_pack(
-		"{s:s, s:b, s:s%, s:s%}", "file", path, "valid", is_valid,
-		"notes", buf_len(&notes) ? buf_str(&notes) : "",
-		buf_len(&notes), "policy", is_valid ? buf_str(&policy) : "",
-		is_valid ? buf_len(&policy) : 0);
+	if (!is_valid)
+		buf_clear(&policy);
+	value = json_pack("{s:o, s:b, s:o, s:o}", "file",
+			  host_text_json(bytes_str(path)), "valid", is_valid,
+			  "notes", host_text_json(buf_view(&notes)), "policy",
+			  host_text_json(buf_view(&policy)));
 	(void)cli_print(cli, value, NULL);
 	json_decref(value);
 	return is_valid ? EXIT_OK : EXIT_INVALID;
@@ -103,5 +105,6 @@ int cmd_config_check(struct cli *cli)
 	if (kind == 's')
 		return check_settings(cli, path);
 	return config_check_by(
-		kind == 'g' ? "sallyport-gateway" : "sallyport-host", path);
+		cli, kind == 'g' ? "sallyport-gateway" : "sallyport-host",
+		path);
 }

@@ -1,27 +1,116 @@
 /*
  * sallyport config dump, reload, and check of what the daemons read.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
+#include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/host.h"
 #include "common/cleanup.h"
+#include "common/file.h"
 #include "sandbox-host/session/client.h"
 #include "sandbox-host/session/gateway.h"
 
-int config_check_by(const char *program, const char *file)
+#define CHECK_REPORT_MAX (256 * 1024)
+
+/* ---- check ---- */
+
+/* Start the check; to: where its errors go. */
+static int start_check(char *const words[], int to, pid_t *pid)
 {
-	char path[PATH_MAX];
+	posix_spawn_file_actions_t actions;
+	int rc = posix_spawn_file_actions_init(&actions);
+
+	if (rc)
+		return rc;
+	rc = posix_spawn_file_actions_adddup2(&actions, to, STDERR_FILENO);
+	if (!rc)
+		rc = posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO,
+						      "/dev/null", O_WRONLY, 0);
+	if (!rc)
+		rc = posix_spawn(pid, words[0], &actions, NULL, words, environ);
+	(void)posix_spawn_file_actions_destroy(&actions);
+	return rc;
+}
+
+/* Run the check and append its errors to report. Its exit code; -1: it has
+ * none. */
+static int run_check(char *const words[], struct buf *report, struct err *err)
+{
+	int ends[2], status = 0, rc;
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_system(err, "make a pipe");
+	rc = start_check(words, ends[1], &pid);
+	(void)close(ends[1]);
+	if (rc) {
+		(void)close(ends[0]);
+		errno = rc;
+		return err_system(err, "run %s", words[0]);
+	}
+	rc = file_read(ends[0], report, err);
+	(void)close(ends[0]);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (rc < 0)
+		return rc;
+	return WIFEXITED(status)
+		       ? WEXITSTATUS(status)
+		       : err_set(err, ERR_LIBRARY, "%s was killed", words[0]);
+}
+
+/* The same as a value: `report` is what is wrong. */
+static int check_as_value(const struct cli *cli, char *const words[],
+			  const char *file)
+{
+	auto_type(buf_release) struct buf report;
+	struct err err;
+	json_t *value;
+	int code;
+
+	buf_init(&report, CHECK_REPORT_MAX);
+	code = run_check(words, &report, &err);
+	if (code < 0)
+		return cli_fail_err(&err);
+	value = json_pack("{s:o, s:b, s:o}", "file",
+			  host_text_json(bytes_str(file)), "valid",
+			  code == EXIT_OK, "report",
+			  host_text_json(buf_view(&report)));
+	if (!value)
+		return cli_fail(EXIT_FAILED, "no memory");
+	(void)cli_print(cli, value, NULL);
+	json_decref(value);
+	return code;
+}
+
+int config_check_by(const struct cli *cli, const char *program,
+		    const char *file)
+{
+	char path[PATH_MAX], test[] = "-t", config[] = "-c";
+	auto_free char *name = strdup(file);
+	char *const words[] = {path, test, config, name, NULL};
 	struct err err;
 
+	if (!name)
+		return cli_fail(EXIT_FAILED, "no memory");
 	if (gateway_find_program(program, path, &err) < 0)
 		return cli_fail_err(&err);
-	(void)execl(path, program, "-t", "-c", file, (char *)NULL);
+	if (cli->json)
+		return check_as_value(cli, words, file);
+	(void)execv(path, words);
 	return cli_fail(EXIT_FAILED, "cannot run %s", path);
 }
+
+/* ---- dump and reload ---- */
 
 /* --host, and no words. -1: that was something else; 1: it was said. */
 static int is_of_host(struct cli *cli)

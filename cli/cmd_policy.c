@@ -4,6 +4,7 @@
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/host.h"
 #include "cli/policy_file.h"
 #include "common/cleanup.h"
 
@@ -30,10 +31,11 @@ static json_t *check_one(const char *path, bool tells)
 			      BYTES_ARGS(buf_view(&report)), path, count,
 			      count == 1 ? "" : "s");
 	policy_free(policy);
-	return json_pack("{s:s, s:b, s:I, s:I, s:s%}", "file", path, "valid",
-			 count == 0, "rules", (json_int_t)rules, "errors",
-			 (json_int_t)count, "report", buf_str(&report),
-			 buf_len(&report));
+	return json_pack("{s:o, s:b, s:I, s:I, s:o}", "file",
+			 host_text_json(bytes_str(path)), "valid", count == 0,
+			 "rules", (json_int_t)rules, "errors",
+			 (json_int_t)count, "report",
+			 host_text_json(buf_view(&report)));
 }
 
 int cmd_policy_check(struct cli *cli)

@@ -34,6 +34,36 @@
 
 #define RUN_ARENA_MAX (8 * 1024 * 1024)
 
+const char cmd_run_help[] =
+	"Usage: sallyport run [--policy FILE | --settings FILE]\n"
+	"                     [--repo URL --branch BRANCH]\n"
+	"                     [--workspace DIR] [-e NAME=VALUE]... "
+	"[--events FILE]\n"
+	"                     [--] COMMAND [ARGUMENT]...\n"
+	"\n"
+	"Run COMMAND in a sandbox whose only way out is the gateway. Uses "
+	"the gateway\n"
+	"that runs, or starts one for the command. Options end at the first "
+	"word that\n"
+	"is not one, or at --. Exits with the command's code (128+n for a "
+	"signal),\n"
+	"125 when the sandbox could not be made.\n"
+	"\n"
+	"  --policy FILE      what the command may do (default: no network,\n"
+	"                     the current directory writable)\n"
+	"  --settings FILE    settings of sandbox-runtime (JSON) instead\n"
+	"  --repo URL         ${session.repo} of the policy\n"
+	"  --branch BRANCH    ${session.branch} of the policy\n"
+	"  --workspace DIR    instead of the policy's workspace path\n"
+	"  -e NAME=VALUE      set a variable inside\n"
+	"  --events FILE      write every decision as a JSON line\n"
+	"\n"
+	"Examples:\n"
+	"  sallyport run -- npm test\n"
+	"  sallyport run --policy agent.yaml --repo "
+	"https://github.com/acme/widgets \\\n"
+	"      --branch agent/42 -- git push origin HEAD\n";
+
 /* One run: what it needs, in the order it is made. */
 struct run {
 	struct run_options options;

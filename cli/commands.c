@@ -3,93 +3,23 @@
 #include "common/cleanup.h"
 
 const struct command commands[] = {
-	{"run", NULL, cmd_run, "run one command in a sandbox",
-	 "Usage: sallyport run [--policy FILE | --settings FILE]\n"
-	 "                     [--repo URL --branch BRANCH]\n"
-	 "                     [--workspace DIR] [-e NAME=VALUE]... "
-	 "[--events FILE]\n"
-	 "                     [--] COMMAND [ARGUMENT]...\n"
-	 "\n"
-	 "Run COMMAND in a sandbox whose only way out is the gateway. Uses "
-	 "the gateway\n"
-	 "that runs, or starts one for the command. Options end at the first "
-	 "word that\n"
-	 "is not one, or at --. Exits with the command's code (128+n for a "
-	 "signal),\n"
-	 "125 when the sandbox could not be made.\n"
-	 "\n"
-	 "  --policy FILE      what the command may do (default: no network,\n"
-	 "                     the current directory writable)\n"
-	 "  --settings FILE    settings of sandbox-runtime (JSON) instead\n"
-	 "  --repo URL         ${session.repo} of the policy\n"
-	 "  --branch BRANCH    ${session.branch} of the policy\n"
-	 "  --workspace DIR    instead of the policy's workspace path\n"
-	 "  -e NAME=VALUE      set a variable inside\n"
-	 "  --events FILE      write every decision as a JSON line\n"
-	 "\n"
-	 "Examples:\n"
-	 "  sallyport run -- npm test\n"
-	 "  sallyport run --policy agent.yaml --repo "
-	 "https://github.com/acme/widgets \\\n"
-	 "      --branch agent/42 -- git push origin HEAD\n"},
-	{"sandbox", "create", cmd_sandbox_create, "make a sandbox that stays",
-	 "Usage: sallyport sandbox create [--policy FILE] [--repo URL "
-	 "--branch BRANCH]\n"
-	 "                                [--workspace DIR|-] [--timeout "
-	 "SECONDS]\n"
-	 "                                [--name NAME] [--metadata K=V]... "
-	 "[-e NAME=VALUE]...\n"
-	 "                                [--image NAME] [--snapshot ID]\n"
-	 "                                [--volume SOURCE:TARGET[:ro]]... "
-	 "[--count N] [--bare]\n"
-	 "                                [-o json|yaml] [-- COMMAND "
-	 "[ARGUMENT]...]\n"
-	 "\n"
-	 "Make a sandbox of the service (sallyport-host) and print its id, "
-	 "once it\n"
-	 "runs. With COMMAND it ends with that, and `sandbox logs` shows what "
-	 "that\n"
-	 "wrote; without, it runs until it is ended.\n"
-	 "\n"
-	 "  --policy FILE        what may be done in it (default: the host's, "
-	 "or no\n"
-	 "                       network)\n"
-	 "  --workspace DIR      instead of the policy's, or this directory; "
-	 "-: a new\n"
-	 "                       one, which ends with the sandbox\n"
-	 "  --timeout SECONDS    it ends by itself then (default: never)\n"
-	 "  --name NAME          shown by `list`\n"
-	 "  --metadata K=V       kept with it\n"
-	 "  -e NAME=VALUE        set a variable inside\n"
-	 "  --image NAME         the root inside is this image of host.yaml, "
-	 "not the host's\n"
-	 "  --snapshot ID        begin with the files of a snapshot\n"
-	 "  --volume SOURCE:TARGET[:ro]\n"
-	 "                       a directory of the host's inside, below a "
-	 "root that\n"
-	 "                       host.yaml allows\n"
-	 "  --count N            so many at once (1 to 100), an id or an error "
-	 "for each\n"
-	 "  --bare               nothing of ours passes: no home, no "
-	 "variables; one of a\n"
-	 "                       pool is taken when all else is as in "
-	 "host.yaml\n"
-	 "\n"
-	 "Examples:\n"
-	 "  sallyport sandbox create --policy agent.yaml --timeout 3600\n"
-	 "  sallyport sandbox create --workspace - -- python3 -m http.server "
-	 "8000\n"},
-	{"sandbox", "list", cmd_sandbox_list, "list the sandboxes",
+	{"run", NULL, OUTPUT_COMMANDS, cmd_run, "run one command in a sandbox",
+	 cmd_run_help},
+	{"sandbox", "create", OUTPUT_VALUE, cmd_sandbox_create,
+	 "make a sandbox that stays", cmd_sandbox_create_help},
+	{"sandbox", "list", OUTPUT_VALUE, cmd_sandbox_list,
+	 "list the sandboxes",
 	 "Usage: sallyport sandbox list [--state STATE]... [-o json|yaml]\n"
 	 "\n"
 	 "STATE is Pending, Running, Pausing, Paused, Resuming, Stopping, "
 	 "Terminated\n"
 	 "or Failed. What has ended is shown for ten minutes.\n"},
-	{"sandbox", "show", cmd_sandbox_show, "show one sandbox",
+	{"sandbox", "show", OUTPUT_VALUE, cmd_sandbox_show, "show one sandbox",
 	 "Usage: sallyport sandbox show ID [-o json|yaml]\n"
 	 "\n"
 	 "Exits 6 when there is no such sandbox.\n"},
-	{"sandbox", "exec", cmd_sandbox_exec, "run a command in a sandbox",
+	{"sandbox", "exec", OUTPUT_COMMANDS, cmd_sandbox_exec,
+	 "run a command in a sandbox",
 	 "Usage: sallyport sandbox exec [-i] [-t] [-e NAME=VALUE]... [-w DIR]\n"
 	 "                              [--timeout SECONDS] [--detach]\n"
 	 "                              ID [--] COMMAND [ARGUMENT]...\n"
@@ -114,7 +44,8 @@ const struct command commands[] = {
 	 "Examples:\n"
 	 "  sallyport sandbox exec sb-7q3k -- npm test\n"
 	 "  sallyport sandbox exec -it sb-7q3k bash\n"},
-	{"sandbox", "cp", cmd_sandbox_cp, "copy files into a sandbox, and out",
+	{"sandbox", "cp", OUTPUT_TEXT, cmd_sandbox_cp,
+	 "copy files into a sandbox, and out",
 	 "Usage: sallyport sandbox cp SOURCE TARGET\n"
 	 "\n"
 	 "Copy a file, or a directory with all below it. One of the two is "
@@ -136,11 +67,13 @@ const struct command commands[] = {
 	 "Examples:\n"
 	 "  sallyport sandbox cp package.json sb-7q3k:app/\n"
 	 "  sallyport sandbox cp sb-7q3k:/tmp/report ./report\n"},
-	{"sandbox", "logs", cmd_sandbox_logs, "what its command wrote",
+	{"sandbox", "logs", OUTPUT_TEXT, cmd_sandbox_logs,
+	 "what its command wrote",
 	 "Usage: sallyport sandbox logs ID [--follow]\n"
 	 "\n"
 	 "Of the command that it was created with. The last MiB is kept.\n"},
-	{"sandbox", "events", cmd_sandbox_events, "what happened to it",
+	{"sandbox", "events", OUTPUT_VALUE, cmd_sandbox_events,
+	 "what happened to it",
 	 "Usage: sallyport sandbox events ID [--follow] [-o json|yaml]\n"
 	 "\n"
 	 "Its states, what was denied inside (files, system calls, limits); "
@@ -148,23 +81,26 @@ const struct command commands[] = {
 	 "256. What was denied on the network is on record: `sallyport audit "
 	 "tail\n"
 	 "--session`.\n"},
-	{"sandbox", "pause", cmd_sandbox_pause, "let everything in it rest",
+	{"sandbox", "pause", OUTPUT_VALUE, cmd_sandbox_pause,
+	 "let everything in it rest",
 	 "Usage: sallyport sandbox pause ID [-o json|yaml]\n"
 	 "\n"
 	 "Its processes stop where they are; policy, lease and time go on. "
 	 "Exits 7\n"
 	 "when it does not run, 1 when this host has no freezer for it.\n"},
-	{"sandbox", "resume", cmd_sandbox_resume, "let it go on",
+	{"sandbox", "resume", OUTPUT_VALUE, cmd_sandbox_resume, "let it go on",
 	 "Usage: sallyport sandbox resume ID [-o json|yaml]\n"
 	 "\n"
 	 "Exits 7 when it does not rest.\n"},
-	{"sandbox", "renew", cmd_sandbox_renew, "let it last longer",
+	{"sandbox", "renew", OUTPUT_VALUE, cmd_sandbox_renew,
+	 "let it last longer",
 	 "Usage: sallyport sandbox renew ID --timeout SECONDS [-o json|yaml]\n"
 	 "\n"
 	 "It ends SECONDS from now, instead of when it would have; 0: only "
 	 "when it is\n"
 	 "ended. Exits 7 when it has ended.\n"},
-	{"sandbox", "port", cmd_sandbox_port, "reach a port inside",
+	{"sandbox", "port", OUTPUT_VALUE, cmd_sandbox_port,
+	 "reach a port inside",
 	 "Usage: sallyport sandbox port ID PORT [-o json|yaml]\n"
 	 "\n"
 	 "Print an address of this host's loopback. Who connects there "
@@ -174,14 +110,14 @@ const struct command commands[] = {
 	 "\n"
 	 "Example:\n"
 	 "  curl http://$(sallyport sandbox port sb-7q3k 8000)/\n"},
-	{"sandbox", "kill", cmd_sandbox_kill, "end a sandbox",
+	{"sandbox", "kill", OUTPUT_VALUE, cmd_sandbox_kill, "end a sandbox",
 	 "Usage: sallyport sandbox kill ID [-o json|yaml]\n"
 	 "\n"
 	 "Returns when everything in it has ended and what was made for it "
 	 "is gone.\n"
 	 "Exits 6 when there is no such sandbox, 7 when it has ended "
 	 "already.\n"},
-	{"sandbox", "snapshot", cmd_sandbox_snapshot,
+	{"sandbox", "snapshot", OUTPUT_VALUE, cmd_sandbox_snapshot,
 	 "keep what it wrote, to begin others with",
 	 "Usage: sallyport sandbox snapshot ID [--name NAME] [-o json|yaml]\n"
 	 "\n"
@@ -194,15 +130,18 @@ const struct command commands[] = {
 	 "Example:\n"
 	 "  sallyport sandbox create --workspace - --snapshot $(sallyport "
 	 "sandbox snapshot sb-7q3k)\n"},
-	{"snapshot", "list", cmd_snapshot_list, "list the snapshots",
+	{"snapshot", "list", OUTPUT_VALUE, cmd_snapshot_list,
+	 "list the snapshots",
 	 "Usage: sallyport snapshot list [-o json|yaml]\n"},
-	{"snapshot", "rm", cmd_snapshot_rm, "remove a snapshot",
+	{"snapshot", "rm", OUTPUT_TEXT, cmd_snapshot_rm, "remove a snapshot",
 	 "Usage: sallyport snapshot rm ID\n"
 	 "\n"
 	 "Sandboxes that began with it go on. Exits 6 when there is none.\n"},
-	{"image", "list", cmd_image_list, "list the images of host.yaml",
+	{"image", "list", OUTPUT_VALUE, cmd_image_list,
+	 "list the images of host.yaml",
 	 "Usage: sallyport image list [-o json|yaml]\n"},
-	{"image", "pull", cmd_image_pull, "unpack an image into the store",
+	{"image", "pull", OUTPUT_VALUE, cmd_image_pull,
+	 "unpack an image into the store",
 	 "Usage: sallyport image pull NAME [-o json|yaml]\n"
 	 "\n"
 	 "Unpacks a tar, or pulls an OCI image with skopeo and umoci, and "
@@ -210,9 +149,10 @@ const struct command commands[] = {
 	 "digest. A digest in host.yaml is held against it first. Exits 7 "
 	 "while sandboxes\n"
 	 "have the image.\n"},
-	{"image", "rm", cmd_image_rm, "remove an image from the store",
-	 "Usage: sallyport image rm NAME\n"},
-	{"srt", NULL, cmd_srt, "run a command as sandbox-runtime does",
+	{"image", "rm", OUTPUT_TEXT, cmd_image_rm,
+	 "remove an image from the store", "Usage: sallyport image rm NAME\n"},
+	{"srt", NULL, OUTPUT_COMMANDS, cmd_srt,
+	 "run a command as sandbox-runtime does",
 	 "Usage: sallyport srt [-d] [-s FILE] -c STRING\n"
 	 "       sallyport srt [-d] [-s FILE] [--] COMMAND [ARGUMENT]...\n"
 	 "\n"
@@ -234,7 +174,8 @@ const struct command commands[] = {
 	 "\n"
 	 "Example:\n"
 	 "  sallyport srt -s settings.json npm test\n"},
-	{"config", "check", cmd_config_check, "check a configuration",
+	{"config", "check", OUTPUT_VALUE, cmd_config_check,
+	 "check a configuration",
 	 "Usage: sallyport config check [--settings|--gateway|--host] FILE\n"
 	 "                              [-o json|yaml]\n"
 	 "\n"
@@ -248,12 +189,13 @@ const struct command commands[] = {
 	 "\n"
 	 "Without an option a file that begins with { is settings, any other "
 	 "is\n"
-	 "gateway.yaml. -o is of settings.\n"
+	 "gateway.yaml.\n"
 	 "\n"
 	 "Examples:\n"
 	 "  sallyport config check /etc/sallyport/gateway.yaml\n"
 	 "  sallyport config check --host /etc/sallyport/host.yaml\n"},
-	{"config", "dump", cmd_config_dump, "the configuration that holds",
+	{"config", "dump", OUTPUT_VALUE, cmd_config_dump,
+	 "the configuration that holds",
 	 "Usage: sallyport config dump [--host] [-o json|yaml]\n"
 	 "\n"
 	 "Prints the configuration that the gateway runs with, as a "
@@ -264,7 +206,7 @@ const struct command commands[] = {
 	 "What a file would become is shown by `sallyport-gateway --dump -c "
 	 "FILE` and\n"
 	 "`sallyport-host --dump -c FILE`.\n"},
-	{"config", "reload", cmd_config_reload,
+	{"config", "reload", OUTPUT_VALUE, cmd_config_reload,
 	 "read gateway.yaml or host.yaml again",
 	 "Usage: sallyport config reload [--host] [-o json|yaml]\n"
 	 "\n"
@@ -274,12 +216,13 @@ const struct command commands[] = {
 	 "what differed is printed; or, when something is wrong or needs a "
 	 "restart, nothing\n"
 	 "changes, and that is printed (exit code 3).\n"},
-	{"session", "create", cmd_session_create, "create a session",
+	{"session", "create", OUTPUT_VALUE, cmd_session_create,
+	 "create a session",
 	 "Usage: sallyport session create --policy FILE [--repo URL] "
 	 "[--branch BRANCH]\n"
 	 "                                [--permission P]... [--ttl SECONDS] "
 	 "[--proxy]\n"
-	 "                                [--ca FILE]\n"
+	 "                                [--ca FILE] [-o json|yaml]\n"
 	 "\n"
 	 "Create a session and print its id and lease. The lease is shown "
 	 "once.\n"
@@ -305,18 +248,19 @@ const struct command commands[] = {
 	 "  sallyport session create --policy p.yaml --proxy\n"
 	 "  curl -x http://127.0.0.1:3128 --proxy-user x:$LEASE \\\n"
 	 "       --cacert $CA https://example.com/\n"},
-	{"session", "list", cmd_session_list, "list the sessions",
+	{"session", "list", OUTPUT_VALUE, cmd_session_list, "list the sessions",
 	 "Usage: sallyport session list [-o json|yaml]\n"},
-	{"session", "show", cmd_session_show, "show one session",
+	{"session", "show", OUTPUT_VALUE, cmd_session_show, "show one session",
 	 "Usage: sallyport session show ID [-o json|yaml]\n"},
-	{"session", "renew", cmd_session_renew, "let a session last longer",
+	{"session", "renew", OUTPUT_VALUE, cmd_session_renew,
+	 "let a session last longer",
 	 "Usage: sallyport session renew ID --ttl SECONDS [-o json|yaml]\n"
 	 "\n"
 	 "It ends SECONDS from now, instead of when it would have: at most "
 	 "seven\n"
 	 "days, and at most 30 days after it was created. A session that has\n"
 	 "ended cannot be renewed.\n"},
-	{"session", "policy", cmd_session_policy,
+	{"session", "policy", OUTPUT_VALUE, cmd_session_policy,
 	 "show or replace a session's policy",
 	 "Usage: sallyport session policy ID [-o json|yaml]\n"
 	 "       sallyport session policy ID FILE [--expect HASH] [-o "
@@ -329,25 +273,28 @@ const struct command commands[] = {
 	 "environment, limits, commands, who signs) must be as it was.\n"
 	 "\n"
 	 "  --expect HASH  only if the policy that holds now has this hash\n"},
-	{"session", "revoke", cmd_session_revoke, "end a session everywhere",
+	{"session", "revoke", OUTPUT_TEXT, cmd_session_revoke,
+	 "end a session everywhere",
 	 "Usage: sallyport session revoke ID\n"
 	 "\n"
 	 "Returns when it holds everywhere: open connections are closed, a\n"
 	 "push in flight is cut off, new requests are refused.\n"},
-	{"policy", "check", cmd_policy_check, "find every error of a policy",
-	 "Usage: sallyport policy check FILE\n"
+	{"policy", "check", OUTPUT_VALUE, cmd_policy_check,
+	 "find every error of a policy",
+	 "Usage: sallyport policy check FILE... [-o json|yaml]\n"
 	 "\n"
 	 "Prints each error as file:line:col with the line and a caret. "
 	 "Exits 3\n"
 	 "when there is one. FILE may be - for stdin.\n"},
-	{"policy", "test", cmd_policy_other, "what would be decided?",
+	{"policy", "test", OUTPUT_VALUE, cmd_policy_other,
+	 "what would be decided?",
 	 "Usage: sallyport policy test --policy FILE [--repo URL] [--branch "
 	 "BRANCH]\n"
 	 "                             [--header 'NAME: VALUE']... [--body "
 	 "FILE]\n"
 	 "                             [--guardrail FILE] [--secret "
 	 "FILE]...\n"
-	 "                             METHOD URL\n"
+	 "                             [-o json|yaml] METHOD URL\n"
 	 "       sallyport policy test --policy FILE ... PUSH URL REF\n"
 	 "       sallyport policy test --policy FILE --command LINE\n"
 	 "\n"
@@ -368,7 +315,8 @@ const struct command commands[] = {
 	 "https://api.github.com/zen\n"
 	 "  sallyport policy test --policy agent.yaml --command 'git push "
 	 "--force'\n"},
-	{"policy", "learn", cmd_policy_other, "rules from what was done",
+	{"policy", "learn", OUTPUT_FILE, cmd_policy_other,
+	 "rules from what was done",
 	 "Usage: sallyport policy learn SESSION [--policy FILE] [--denied] [-o "
 	 "FILE]\n"
 	 "\n"
@@ -396,7 +344,8 @@ const struct command commands[] = {
 	 "\n"
 	 "Example:\n"
 	 "  sallyport policy learn s-7q3k --policy wide.yaml -o narrow.yaml\n"},
-	{"policy", "diff", cmd_policy_diff, "what differs between two?",
+	{"policy", "diff", OUTPUT_VALUE, cmd_policy_diff,
+	 "what differs between two?",
 	 "Usage: sallyport policy diff OLD NEW [-o json|yaml]\n"
 	 "\n"
 	 "Says what was added, removed, changed or moved. Rules, credentials "
@@ -404,10 +353,11 @@ const struct command commands[] = {
 	 "repositories are the same when they are called the same. Exits 1 "
 	 "when\n"
 	 "something differs, 3 when one of them has errors.\n"},
-	{"policy", "explain", cmd_policy_other, "a policy in words",
+	{"policy", "explain", OUTPUT_VALUE, cmd_policy_other,
+	 "a policy in words",
 	 "Usage: sallyport policy explain [--policy FILE] [--repo URL] "
 	 "[--branch BRANCH]\n"
-	 "                                [--guardrail FILE]\n"
+	 "                                [--guardrail FILE] [-o json|yaml]\n"
 	 "\n"
 	 "Says in words what a policy allows, asks a person about and "
 	 "refuses: fit\n"
@@ -417,8 +367,9 @@ const struct command commands[] = {
 	 "policy of a `sallyport run` that names none; without --guardrail: "
 	 "narrowed by\n"
 	 "the guardrail of the gateway that runs.\n"},
-	{"policy", "show", cmd_policy_other, "a policy with its presets' rules",
-	 "Usage: sallyport policy show FILE\n"
+	{"policy", "show", OUTPUT_VALUE, cmd_policy_other,
+	 "a policy with its presets' rules",
+	 "Usage: sallyport policy show FILE [-o json|yaml]\n"
 	 "\n"
 	 "Prints a policy that means the same without `extends`: its own keys, "
 	 "and\n"
@@ -426,7 +377,7 @@ const struct command commands[] = {
 	 "order in\n"
 	 "which they are tried. FILE may be - for stdin. Exits 3 when it has "
 	 "errors.\n"},
-	{"sandbox", "diff", cmd_sandbox_diff,
+	{"sandbox", "diff", OUTPUT_VALUE, cmd_sandbox_diff,
 	 "what did an overlay workspace change?",
 	 "Usage: sallyport sandbox diff [ID] [-o json|yaml]\n"
 	 "\n"
@@ -434,7 +385,7 @@ const struct command commands[] = {
 	 "workspace: {mode: overlay}, with a unified diff of texts. ID is what "
 	 "`run`\n"
 	 "said when it ended. Without ID: which changes are kept.\n"},
-	{"sandbox", "commit", cmd_sandbox_commit,
+	{"sandbox", "commit", OUTPUT_VALUE, cmd_sandbox_commit,
 	 "write such changes into the workspace",
 	 "Usage: sallyport sandbox commit ID [PATH]... [--force] [-o "
 	 "json|yaml]\n"
@@ -458,20 +409,22 @@ const struct command commands[] = {
 	 "\n"
 	 "Example:\n"
 	 "  sallyport sandbox commit s-7q3k src\n"},
-	{"sandbox", "discard", cmd_sandbox_discard, "throw such changes away",
+	{"sandbox", "discard", OUTPUT_TEXT, cmd_sandbox_discard,
+	 "throw such changes away",
 	 "Usage: sallyport sandbox discard ID\n"
 	 "\n"
 	 "Exits 6 when there are no such changes, 7 when they are in use.\n"},
-	{"secret", "put", cmd_secret_put, "store a secret, read from stdin",
+	{"secret", "put", OUTPUT_TEXT, cmd_secret_put,
+	 "store a secret, read from stdin",
 	 "Usage: sallyport secret put NAME < FILE\n"
 	 "\n"
 	 "The value comes from stdin, never from the command line. One "
 	 "trailing\n"
 	 "newline is dropped.\n"},
-	{"secret", "list", cmd_secret_list,
+	{"secret", "list", OUTPUT_VALUE, cmd_secret_list,
 	 "list secrets and where they come from, never a value",
 	 "Usage: sallyport secret list [-o json|yaml]\n"},
-	{"secret", "rotate", cmd_secret_rotate,
+	{"secret", "rotate", OUTPUT_TEXT, cmd_secret_rotate,
 	 "give a secret, or the vault, another",
 	 "Usage: sallyport secret rotate NAME < FILE\n"
 	 "       sallyport secret rotate --key\n"
@@ -489,18 +442,21 @@ const struct command commands[] = {
 	 "Examples:\n"
 	 "  sallyport secret rotate github < new-token.txt\n"
 	 "  sallyport secret rotate --key\n"},
-	{"secret", "rm", cmd_secret_rm, "forget a secret",
+	{"secret", "rm", OUTPUT_TEXT, cmd_secret_rm, "forget a secret",
 	 "Usage: sallyport secret rm NAME\n"},
-	{"approval", "list", cmd_approval_list, "what waits for a person?",
+	{"approval", "list", OUTPUT_VALUE, cmd_approval_list,
+	 "what waits for a person?",
 	 "Usage: sallyport approval list [--session ID] [--state STATE] [-o "
 	 "json|yaml]\n"
 	 "\n"
 	 "STATE is pending (without --state), approved, denied, used, "
 	 "expired or\n"
 	 "ended.\n"},
-	{"approval", "approve", cmd_approval_approve, "allow what is asked for",
+	{"approval", "approve", OUTPUT_VALUE, cmd_approval_approve,
+	 "allow what is asked for",
 	 "Usage: sallyport approval approve ID [--once | --session | --until "
 	 "TIME]\n"
+	 "                                  [-o json|yaml]\n"
 	 "\n"
 	 "Allow the request, and the same request again: by the same rule, "
 	 "to the\n"
@@ -512,19 +468,22 @@ const struct command commands[] = {
 	 "\n"
 	 "Exits 6 when there is no such proposal, 7 when it was decided "
 	 "before.\n"},
-	{"approval", "deny", cmd_approval_deny, "refuse what is asked for",
-	 "Usage: sallyport approval deny ID\n"
+	{"approval", "deny", OUTPUT_VALUE, cmd_approval_deny,
+	 "refuse what is asked for",
+	 "Usage: sallyport approval deny ID [-o json|yaml]\n"
 	 "\n"
 	 "It stays refused until the session ends. Exits 6 when there is no "
 	 "such\n"
 	 "proposal, 7 when it was decided before.\n"},
-	{"approval", "watch", cmd_approval_watch, "see what is asked for",
-	 "Usage: sallyport approval watch [--session ID]\n"
+	{"approval", "watch", OUTPUT_VALUE, cmd_approval_watch,
+	 "see what is asked for",
+	 "Usage: sallyport approval watch [--session ID] [-o json|yaml]\n"
 	 "\n"
 	 "Prints a JSON line for everything that is asked for or decided "
 	 "from now\n"
 	 "on; `approval` is its id.\n"},
-	{"audit", "tail", cmd_audit_tail, "show the newest records",
+	{"audit", "tail", OUTPUT_VALUE, cmd_audit_tail,
+	 "show the newest records",
 	 "Usage: sallyport audit tail [-n COUNT] [--session ID] [--kind "
 	 "KIND]\n"
 	 "                            [--denied] [--follow] [-o json|yaml]\n"
@@ -532,7 +491,8 @@ const struct command commands[] = {
 	 "COUNT is 1 to 10000, 20 without -n. A request that ended at once has "
 	 "one row,\n"
 	 "with `ended`: --kind request and --kind response both show it.\n"},
-	{"audit", "search", cmd_audit_search, "find records by what they say",
+	{"audit", "search", OUTPUT_VALUE, cmd_audit_search,
+	 "find records by what they say",
 	 "Usage: sallyport audit search TEXT [--session ID] [--kind KIND] "
 	 "[--denied]\n"
 	 "                              [-o json|yaml]\n"
@@ -542,34 +502,39 @@ const struct command commands[] = {
 	 "oldest first. Exits 6 when there is none.\n"
 	 "\n"
 	 "Example: sallyport audit search github.com --denied\n"},
-	{"audit", "export", cmd_audit_export, "write the records as they are",
+	{"audit", "export", OUTPUT_VALUE, cmd_audit_export,
+	 "write the records as they are",
 	 "Usage: sallyport audit export [--session ID] [--kind KIND] "
 	 "[--denied]\n"
+	 "                              [-o json|yaml]\n"
 	 "\n"
 	 "One JSON object a line, the oldest first; all of them without an "
 	 "option, so\n"
 	 "that each line's `prev` is the `hash` of the line before.\n"
 	 "\n"
 	 "Example: sallyport audit export > audit.jsonl\n"},
-	{"audit", "verify", cmd_audit_verify, "recompute the hash chain",
-	 "Usage: sallyport audit verify\n"
+	{"audit", "verify", OUTPUT_VALUE, cmd_audit_verify,
+	 "recompute the hash chain",
+	 "Usage: sallyport audit verify [-o json|yaml]\n"
 	 "\n"
 	 "Exits 1 when a record was changed, removed or reordered.\n"},
-	{"push", "list", cmd_push_list, "list the newest pushes",
+	{"push", "list", OUTPUT_VALUE, cmd_push_list, "list the newest pushes",
 	 "Usage: sallyport push list [-n COUNT] [--session ID] [-o json|yaml]\n"
 	 "\n"
 	 "COUNT is 1 to 10000, 20 without -n.\n"},
-	{"status", NULL, cmd_status, "is the gateway well?",
+	{"status", NULL, OUTPUT_VALUE, cmd_status, "is the gateway well?",
 	 "Usage: sallyport status [-o json|yaml]\n"},
-	{"doctor", NULL, cmd_doctor, "what does this host lack?",
+	{"doctor", NULL, OUTPUT_VALUE, cmd_doctor, "what does this host lack?",
 	 "Usage: sallyport doctor [-o json|yaml]\n"
 	 "\n"
 	 "Checks what sandboxes and gateway need of the kernel and says how "
 	 "to\n"
 	 "mend what is missing. Exits 1 when something that is needed "
 	 "lacks.\n"},
-	{"mcp", NULL, cmd_mcp, "tools for an agent, over MCP", cmd_mcp_help},
-	{"completion", NULL, cmd_completion, "completions for a shell",
+	{"mcp", NULL, OUTPUT_TEXT, cmd_mcp, "tools for an agent, over MCP",
+	 cmd_mcp_help},
+	{"completion", NULL, OUTPUT_TEXT, cmd_completion,
+	 "completions for a shell",
 	 "Usage: sallyport completion bash|zsh|fish\n"
 	 "\n"
 	 "Examples:\n"

@@ -7,10 +7,12 @@
 #include "cli/cli.h"
 
 int cmd_run(struct cli *cli);
+extern const char cmd_run_help[];
 int cmd_srt(struct cli *cli);
 int cmd_config_check(struct cli *cli);
-/* Have a daemon's own program check its file. Returns when that failed. */
-int config_check_by(const char *program, const char *file);
+/* Have a daemon's own program check its file. An exit_code. */
+int config_check_by(const struct cli *cli, const char *program,
+		    const char *file);
 int cmd_config_dump(struct cli *cli);
 int cmd_config_reload(struct cli *cli);
 int cmd_sandbox_diff(struct cli *cli);
@@ -41,6 +43,7 @@ int cmd_approval_watch(struct cli *cli);
 int cmd_status(struct cli *cli);
 int cmd_doctor(struct cli *cli);
 int cmd_sandbox_create(struct cli *cli);
+extern const char cmd_sandbox_create_help[];
 int cmd_sandbox_list(struct cli *cli);
 int cmd_sandbox_show(struct cli *cli);
 int cmd_sandbox_exec(struct cli *cli);

@@ -20,7 +20,9 @@ static void print_help(void)
 			     commands[i].verb ? commands[i].verb : "",
 			     commands[i].summary);
 	(void)puts("\n"
-		   "Each has --help. -o json prints JSON, -o yaml YAML.\n"
+		   "Each has --help. With -o json those whose help says so "
+		   "print JSON, with -o yaml\n"
+		   "YAML; the others refuse it.\n"
 		   "SALLYPORT_RUN is the directory of the gateway's sockets,\n"
 		   "SALLYPORT_HOST the socket of sallyport-host.\n"
 		   "\n"

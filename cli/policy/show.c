@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "cli/arguments.h"
+#include "cli/host.h"
 #include "cli/policy/yaml.h"
 #include "cli/policy_file.h"
 #include "common/cleanup.h"
@@ -105,7 +106,24 @@ int show_write(const struct text_node *root, struct arena *trees,
 
 /* ---- the command ---- */
 
-static int show(struct bytes text, const char *file)
+static void print_policy(const json_t *value)
+{
+	(void)fputs(json_text(value, "policy"), stdout);
+}
+
+static int print(const struct cli *cli, const char *file, struct bytes policy)
+{
+	json_t *value =
+		json_pack("{s:o, s:o}", "file", host_text_json(bytes_str(file)),
+			  "policy", host_text_json(policy));
+	int code = value ? cli_print(cli, value, print_policy)
+			 : cli_fail(EXIT_FAILED, "memory is out");
+
+	json_decref(value);
+	return code;
+}
+
+static int show(const struct cli *cli, struct bytes text, const char *file)
 {
 	auto_type(arena_release) struct arena trees;
 	auto_type(buf_release) struct buf out;
@@ -121,10 +139,7 @@ static int show(struct bytes text, const char *file)
 		return cli_fail(EXIT_FAILED, "memory is out");
 	if (show_write(root, &trees, &out, &err) < 0)
 		return cli_fail_err(&err);
-	(void)fputs(buf_str(&out), stdout);
-	return fflush(stdout) == 0
-		       ? EXIT_OK
-		       : cli_fail(EXIT_FAILED, "cannot write the policy");
+	return print(cli, file, buf_view(&out));
 }
 
 int policy_show(struct cli *cli)
@@ -139,5 +154,5 @@ int policy_show(struct cli *cli)
 	if (!policy)
 		return EXIT_INVALID;
 	policy_free(policy);
-	return show(buf_view(&text), cli->argv[optind]);
+	return show(cli, buf_view(&text), cli->argv[optind]);
 }

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "cli/host.h"
 #include "cli/policy/guardrail.h"
 #include "cli/policy/which.h"
 #include "cli/policy_file.h"
@@ -37,15 +38,27 @@ static struct policy *compile(const struct policy_which *which,
 			      &errors);
 }
 
-static int explain(const struct policy *policy)
+static void print_words(const json_t *value)
+{
+	(void)fputs(json_text(value, "text"), stdout);
+}
+
+static int explain(const struct cli *cli, const struct policy *policy,
+		   const char *guardrail)
 {
 	auto_type(buf_release) struct buf words;
+	json_t *value;
+	int code;
 
 	buf_init(&words, WORDS_MAX);
 	if (policy_explain(policy, &words) < 0)
 		return cli_fail(EXIT_FAILED, "the words are too many");
-	(void)fputs(buf_str(&words), stdout);
-	return EXIT_OK;
+	value = json_pack("{s:s, s:o}", "guardrail", guardrail, "text",
+			  host_text_json(buf_view(&words)));
+	code = value ? cli_print(cli, value, print_words)
+		     : cli_fail(EXIT_FAILED, "memory is out");
+	json_decref(value);
+	return code;
 }
 
 int policy_words(struct cli *cli)
@@ -68,7 +81,7 @@ int policy_words(struct cli *cli)
 	exit_code =
 		guardrail_bind(&guardrail, which.guardrail, &variables, policy);
 	if (exit_code == EXIT_OK)
-		exit_code = explain(policy);
+		exit_code = explain(cli, policy, guardrail.where);
 	policy_free(policy);
 	return exit_code;
 }

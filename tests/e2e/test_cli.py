@@ -145,6 +145,16 @@ credentials:
     assert (says or "") in checked["report"]
 
 
+def test_a_file_whose_name_is_no_text_is_a_value_too(tmp_path):
+    name = b"p\xff.yaml"
+    path = os.fsencode(tmp_path) + b"/" + name
+    with open(path, "w") as out:
+        out.write("version: 1\nname: p\n")
+    checked, = json.loads(plain(tmp_path, "policy", "check", "-o", "json",
+                                name).stdout)
+    assert checked["valid"] and checked["file"] == "p?.yaml"
+
+
 def test_policy_check_and_test_without_a_gateway(tmp_path):
     (tmp_path / "p.yaml").write_text(
         "version: 1\nname: p\nnetwork: {rules: [{hosts: [a.example], "

@@ -99,9 +99,14 @@ def test_a_reload_that_changes_nothing_says_why(own_gateway):
 def test_every_configuration_is_checked(tmp_path, text, option, code, words):
     path = tmp_path / "c.yaml"
     path.write_text(text)
-    done = subprocess.run(
-        [CLI, "config", "check", *([option] if option else []), path],
-        text=True, capture_output=True,
-        env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)})
+    command = [CLI, "config", "check", *([option] if option else []), path]
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    done = subprocess.run(command, text=True, capture_output=True, env=env)
     assert done.returncode == code, done.stderr
     assert words in done.stdout + done.stderr
+    done = subprocess.run([*command, "-o", "json"], text=True,
+                          capture_output=True, env=env)
+    value = json.loads(done.stdout)
+    assert done.returncode == code and not done.stderr, done.stderr
+    assert value["valid"] == (code == 0) and value["file"] == str(path)
+    assert code == 0 or words in value.get("report", value.get("notes"))

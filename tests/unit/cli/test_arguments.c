@@ -109,6 +109,41 @@ static void arguments_refuse_an_output_that_is_not_known(void **state)
 	}
 }
 
+static void arguments_refuse_a_value_of_what_prints_none(void **state)
+{
+	static const char *const rows[][WORDS_MAX] = {
+		{"c", "x", "-o", "json"}, {"c", "--output=yaml", "x"}};
+	static const char *const table[] = {"c", "x", "-o", "table", NULL};
+	struct line line;
+	struct cli cli;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		line = line_of(rows[i]);
+		cli = cli_of(&line, "secret", "rm");
+		assert_int_equal(arguments_take_common(&cli), ARGUMENTS_WRONG);
+		/* Its twin: one that has a value. */
+		line = line_of(rows[i]);
+		cli = cli_of(&line, "session", "show");
+		assert_int_equal(arguments_take_common(&cli), ARGUMENTS_GO_ON);
+	}
+	line = line_of(table);
+	cli = cli_of(&line, "secret", "rm");
+	assert_int_equal(arguments_take_common(&cli), ARGUMENTS_GO_ON);
+}
+
+static void arguments_leave_a_file_that_is_written_alone(void **state)
+{
+	static const char *const words[] = {"c", "-o", "json", NULL};
+	struct line line = line_of(words);
+	struct cli cli = cli_of(&line, "policy", "learn");
+
+	(void)state;
+	assert_int_equal(arguments_take_common(&cli), ARGUMENTS_GO_ON);
+	assert_int_equal(cli.argc, 3);
+	assert_false(cli.json);
+}
+
 static void arguments_leave_the_words_of_run_alone(void **state)
 {
 	static const char *const words[] = {"c",    "ls",     "-o",
@@ -179,6 +214,8 @@ int main(void)
 		cmocka_unit_test(arguments_find_a_noun_and_its_verb),
 		cmocka_unit_test(arguments_take_the_output_wherever_it_stands),
 		cmocka_unit_test(arguments_refuse_an_output_that_is_not_known),
+		cmocka_unit_test(arguments_refuse_a_value_of_what_prints_none),
+		cmocka_unit_test(arguments_leave_a_file_that_is_written_alone),
 		cmocka_unit_test(arguments_leave_the_words_of_run_alone),
 		cmocka_unit_test(arguments_after_two_dashes_are_words),
 		cmocka_unit_test(arguments_count_words_and_refuse_options),
