@@ -54,7 +54,7 @@ static struct bytes text_of(struct compare *compare,
 			    const struct text_node *node)
 {
 	static const char cut[] = "...";
-	auto_type(buf_release) struct buf out;
+	auto_type(buf_release) struct buf out = {0};
 	struct bytes text;
 
 	if (!node)

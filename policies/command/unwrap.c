@@ -279,7 +279,7 @@ static void unwrap_shell(const struct command_call *call, struct unwrapped *out)
 static void unwrap_eval(const struct command_call *call, struct arena *arena,
 			struct unwrapped *out)
 {
-	auto_type(buf_release) struct buf line;
+	auto_type(buf_release) struct buf line = {0};
 	bool has_room = true;
 
 	if (call_is_unclear(call)) {
