@@ -147,7 +147,7 @@ int cmd_secret_list(struct cli *cli)
 {
 	static const struct client_request request = {.method = "GET",
 						      .path = "/v1/secrets"};
-	auto_type(reply_release) struct reply reply;
+	auto_type(reply_release) struct reply reply = {0};
 	struct err err;
 
 	if (arguments_words(cli, 0, 0) < 0)
