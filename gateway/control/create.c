@@ -156,7 +156,7 @@ static json_t *parse_wanted(struct conn *conn, struct wanted *wanted)
 static const char *take_permissions(struct conn *conn, struct wanted *wanted)
 {
 	static struct err err;
-	auto_type(buf_release) struct buf text;
+	auto_type(buf_release) struct buf text = {0};
 	const json_t *item;
 	size_t i;
 

@@ -289,7 +289,7 @@ int swap_body_begin(struct leg *leg, const struct msg_token *token,
 		    struct err *err)
 {
 	const struct leg_swap *first;
-	auto_type(buf_release) struct buf text;
+	auto_type(buf_release) struct buf text = {0};
 	int result;
 
 	swap_body_end(leg);

@@ -83,7 +83,7 @@ static void answer_internal(struct door_conn *conn, const char *detail)
 static void hand_on(struct door_conn *conn, const struct session *session)
 {
 	const struct keeper_peer *edge = session->owner;
-	auto_type(buf_release) struct buf read;
+	auto_type(buf_release) struct buf read = {0};
 	struct msg_client message;
 	auto_fd int fd = -1;
 	struct err err;

@@ -65,7 +65,7 @@ static void record_refusal(struct conn *conn)
 
 int conn_write_refusal(struct conn *conn)
 {
-	auto_type(buf_release) struct buf out;
+	auto_type(buf_release) struct buf out = {0};
 	struct problem problem = {
 		.refusal = &conn->refusal,
 		.session = bytes_str(conn->edge->session_id),

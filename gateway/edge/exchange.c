@@ -176,7 +176,7 @@ static bool keeps_alive(const struct conn *conn)
 static enum step on_head(struct conn *conn)
 {
 	struct response *response = upstream_response(conn->up);
-	auto_type(buf_release) struct buf out;
+	auto_type(buf_release) struct buf out = {0};
 	struct response reply;
 
 	if (conn->check_reply && conn->check_reply(conn) < 0)
@@ -221,7 +221,7 @@ static int send_body(struct conn *conn, struct bytes bytes)
 static int feed_down(struct conn *conn, struct bytes span, bool is_end)
 {
 	const struct filter *filter = conn->filter_down;
-	auto_type(buf_release) struct buf out;
+	auto_type(buf_release) struct buf out = {0};
 	struct err err;
 	int result;
 
@@ -261,7 +261,7 @@ static enum step on_body(struct conn *conn)
 /* A client of HTTP/2 gets the trailers that pass. */
 static int write_last_chunk(struct conn *conn)
 {
-	auto_type(buf_release) struct buf out;
+	auto_type(buf_release) struct buf out = {0};
 	struct fields trailers;
 
 	if (!conn->is_stream)

@@ -269,7 +269,7 @@ static int reply_report(struct conn *conn, struct bytes body)
 enum step git_step_refuse(struct conn *conn, enum lane_event event)
 {
 	struct git_work *work = conn->git;
-	auto_type(buf_release) struct buf body;
+	auto_type(buf_release) struct buf body = {0};
 
 	if (event == EV_ENTER) {
 		conn_put_upstream(conn);

@@ -196,7 +196,7 @@ static int begin_report(struct conn *conn)
 {
 	struct git_work *work = conn->git;
 	struct response reply = *upstream_response(conn->up);
-	auto_type(buf_release) struct buf out;
+	auto_type(buf_release) struct buf out = {0};
 
 	if (git_check_answer(conn, git_answer_type(GIT_RECEIVE_PACK)) < 0)
 		return -1;

@@ -117,7 +117,7 @@ void websocket_release(struct conn *conn)
 static enum step agree(struct conn *conn)
 {
 	struct response *response = upstream_response(conn->up);
-	auto_type(buf_release) struct buf out;
+	auto_type(buf_release) struct buf out = {0};
 	struct http_fault fault;
 	struct response reply;
 

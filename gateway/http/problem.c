@@ -97,7 +97,7 @@ static int add_allowed(struct buf *out, const struct refusal *refusal)
 /* Where clients of web APIs look for words (gh, npm, GitLab's). */
 static int add_message(struct buf *out, const struct refusal *refusal)
 {
-	auto_type(buf_release) struct buf text;
+	auto_type(buf_release) struct buf text = {0};
 
 	if (refusal->detail.len == 0)
 		return 0;

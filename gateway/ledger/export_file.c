@@ -63,7 +63,7 @@ static int check_row(struct store *store, uint64_t sequence, struct bytes line,
 {
 	const struct msg_ledger_query query = {.after = sequence - 1,
 					       .limit = 1};
-	auto_type(arena_release) struct arena arena;
+	auto_type(arena_release) struct arena arena = {0};
 	struct msg_ledger_rows rows;
 
 	if (sequence > store->head.sequence)

@@ -16,7 +16,7 @@ static void set_timer(struct follow *follow)
 /* Tell the next rows. True when there is, or may be, more to tell. */
 static bool tell_some(struct follow *follow, struct follower *follower)
 {
-	auto_type(arena_release) struct arena arena;
+	auto_type(arena_release) struct arena arena = {0};
 	uint64_t head = follow->store->head.sequence;
 	struct msg_ledger_rows rows;
 	struct err err;

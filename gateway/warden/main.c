@@ -431,7 +431,7 @@ static int load(struct warden *warden)
 /* -t and --dump. The exit code. */
 static int show(const struct warden_config *config)
 {
-	auto_type(buf_release) struct buf text;
+	auto_type(buf_release) struct buf text = {0};
 
 	if (!only_dump)
 		return puts("sallyport-gateway: the configuration is valid") <
