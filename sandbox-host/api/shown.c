@@ -10,7 +10,7 @@ static const struct bytes replacement = BYTES_LITERAL("\xef\xbf\xbd");
 
 json_t *shown_text(struct bytes text)
 {
-	auto_type(buf_release) struct buf out;
+	auto_type(buf_release) struct buf out = {0};
 	struct bytes valid;
 	size_t len = utf8_valid_len(text);
 

@@ -133,7 +133,7 @@ void answer_config(struct rpc_ticket ticket, const void *message, int *fd,
 {
 	const struct asker *asker = owner;
 	const struct wire_empty empty = {0};
-	auto_type(buf_release) struct buf text;
+	auto_type(buf_release) struct buf text = {0};
 	auto_fd int sealed = -1;
 	struct err err;
 

@@ -129,7 +129,7 @@ static int load_config(struct daemon *daemon, struct err *err)
 /* -t and --dump. The exit code. */
 static int show(const struct host_config *config)
 {
-	auto_type(buf_release) struct buf text;
+	auto_type(buf_release) struct buf text = {0};
 
 	if (!only_dump)
 		return puts("sallyport-host: the configuration is valid") < 0;

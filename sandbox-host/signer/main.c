@@ -71,7 +71,7 @@ static int read_file(const char *path, struct buf *out)
 
 static bool is_ours(const char *key)
 {
-	auto_type(buf_release) struct buf own, given;
+	auto_type(buf_release) struct buf own = {0}, given = {0};
 	char path[PATH_MAX];
 	ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 1);
 	char *slash;

@@ -139,8 +139,8 @@ enum admission exec_admit(struct supervisor *supervisor,
 		.workspace = bytes_str(supervisor->workspace),
 		.cwd = request->cwd,
 	};
-	auto_type(arena_release) struct arena words;
-	auto_type(arena_release) struct arena arena;
+	auto_type(arena_release) struct arena words = {0};
+	auto_type(arena_release) struct arena arena = {0};
 	struct command_line what = {.count = 0};
 	struct command_verdict verdict;
 
