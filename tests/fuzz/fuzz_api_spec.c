@@ -35,7 +35,7 @@ static void check(const struct sandbox_request *request)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct api_config config;
-	auto_type(arena_release) struct arena arena;
+	auto_type(arena_release) struct arena arena = {0};
 	struct sandbox_request request;
 	struct spec_fault fault = {0};
 	json_t *root = json_loadb((const char *)data, size,

@@ -85,7 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	auto_type(arena_release) struct arena arena;
+	auto_type(arena_release) struct arena arena = {0};
 	struct bytes bytes = bytes_from(data, size);
 
 	if (size == 0)

@@ -90,7 +90,7 @@ static void check_reply(struct bytes input, struct arena *arena)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	struct bytes input = bytes_from(data, len);
-	auto_type(buf_release) struct buf out;
+	auto_type(buf_release) struct buf out = {0};
 	struct arena arena;
 
 	if (len > LFS_REQUEST_BYTES_MAX)

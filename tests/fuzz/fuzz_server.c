@@ -126,7 +126,8 @@ static void play(struct bytes bytes, size_t chunk, struct buf *answers,
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	auto_type(buf_release) struct buf whole, single, bodies, pieces;
+	auto_type(buf_release) struct buf whole = {0}, single = {0},
+					  bodies = {0}, pieces = {0};
 
 	if (size > SIZE_MAX_FUZZED)
 		return 0;

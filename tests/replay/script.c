@@ -132,7 +132,7 @@ static void expand(const struct cue *step, struct bytes text, struct buf *out)
 
 static void add_pkt_block(struct cue *step, struct bytes text)
 {
-	auto_type(buf_release) struct buf payload;
+	auto_type(buf_release) struct buf payload = {0};
 
 	if (bytes_is(text, "0000") || bytes_is(text, "0001")) {
 		(void)buf_add(&step->block, text);

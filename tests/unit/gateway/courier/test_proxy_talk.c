@@ -204,7 +204,7 @@ static void proxy_talk_does_not_care_how_an_answer_is_cut(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		auto_type(buf_release) struct buf said;
+		auto_type(buf_release) struct buf said = {0};
 		struct err err = {0};
 
 		if (rows[i].last != PROXY_DONE)
