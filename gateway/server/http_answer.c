@@ -186,6 +186,7 @@ int http_conn_switch(struct http_conn *conn, struct bytes head)
 		return -1;
 	}
 	conn->state = HTTP_CONN_RAW;
+	conn->is_paused = true;
 	io_deadline(conn->io, 0);
 	return 0;
 }

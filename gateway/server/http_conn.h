@@ -97,7 +97,8 @@ bool http_conn_is_full(const struct http_conn *conn);
 void http_conn_stream_end(struct http_conn *conn);
 /* Send that head, of a 101: from then on what comes goes to on_piece as it
  * is, on_complete says that the client has ended its side, and
- * http_conn_stream_*() write as it is. 0, or -1: the connection is closed. */
+ * http_conn_stream_*() write as it is. What came already is held back until
+ * http_conn_pause() says no more. 0, or -1: the connection is closed. */
 int http_conn_switch(struct http_conn *conn, struct bytes head);
 
 #endif

@@ -156,10 +156,11 @@ void exchange_break(struct exchange *exchange);
 
 /* Answer an Upgrade with 101 and the fields that were added; from then on the
  * bytes are the handler's: on_piece gets what comes (each byte once,
- * exchange_body_pause() holds it back), exchange_stream_write() sends,
- * on_complete is the client's end, exchange_break() or exchange_stream_end()
- * (which sends first what is queued) ours. No timeout of ours holds any more
- * but for a client that does not read. 0, or -1: the client is gone. */
+ * exchange_body_pause() holds it back, and lets it come first of all),
+ * exchange_stream_write() sends, on_complete is the client's end,
+ * exchange_break() or exchange_stream_end() (which sends first what is queued)
+ * ours. No timeout of ours holds any more but for a client that does not
+ * read. 0, or -1: the client is gone. */
 int exchange_upgrade(struct exchange *exchange);
 /* Does the request open a WebSocket (RFC 6455 4.2.2)? *accept is what
  * Sec-WebSocket-Accept must say before exchange_upgrade() then, in the arena.

@@ -317,6 +317,8 @@ static void on_runs(struct view *view)
 				  "session_id", guest_id(view->guest), "mode",
 				  is_pipe ? "pipe" : "pty"));
 	read_on(view);
+	/* What came with the handshake. */
+	exchange_body_pause(exchange, false);
 }
 
 static void on_event(struct guest *guest, enum guest_event event, void *owner)

@@ -115,7 +115,11 @@ static bool begin_raw(struct proxy *proxy)
 	}
 	copy_fields(proxy);
 	proxy->state = PROXY_RAW;
-	return exchange_upgrade(proxy->exchange) == 0;
+	if (exchange_upgrade(proxy->exchange) < 0)
+		return false;
+	/* What came with the handshake. */
+	exchange_body_pause(proxy->exchange, false);
+	return true;
 }
 
 static bool begin_body(struct proxy *proxy)

@@ -64,11 +64,12 @@ class Execd:
 class Terminal:
     """The client of a terminal."""
 
-    def __init__(self, execd, name, query=""):
+    def __init__(self, execd, name, query="", early=b""):
         self.client = Client(
             execd.api.socket(), "127.0.0.1",
             f"{execd.prefix}/pty/{name}/ws{query}",
-            [f"{name}: {value}" for name, value in execd.headers.items()])
+            [f"{name}: {value}" for name, value in execd.headers.items()],
+            early)
         self.status = self.client.status
         self.output = b""
         self.replay = None

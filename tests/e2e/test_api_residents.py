@@ -8,6 +8,7 @@ from api import Api
 from api_ends import ENDS, come_back, kill_api
 from execd import Execd, Terminal, events_of
 from waiting import wait_until
+from websocket import BINARY, PING, frame, read_message
 
 
 @pytest.fixture(scope="module")
@@ -220,6 +221,19 @@ def test_a_bad_handshake_sends_nobody_away(host, box):
     # Its twin, whose handshake is good.
     look(execd, name, "?takeover=1")
     assert one.wait_closed() == 4001
+
+
+def test_what_is_typed_with_the_handshake_arrives(host, box):
+    """It does not wait for more to come, as the answer to a ping."""
+    execd = Execd(host, box)
+    terminal = Terminal(execd, open_pty(execd),
+                        early=frame(BINARY, b"\0echo e''arly\n"))
+    heard = b""
+    while b"early" not in heard:
+        opcode, data = read_message(terminal.client.stream)
+        assert opcode != PING
+        heard += data
+    terminal.close()
 
 
 # ---- contexts ----

@@ -306,7 +306,6 @@ static void another_protocol_gets_each_byte_and_then_the_end(void **state)
 	rig_send(POST("/all") "\r\n");
 	rig->is_complete = false;
 	assert_int_equal(http_conn_switch(rig->conn, bytes_str("101")), 0);
-	http_conn_pause(rig->conn, true);
 	rig_send("ab");
 	fake_end(rig->client);
 	fake_run(rig->loop);
@@ -321,6 +320,19 @@ static void another_protocol_gets_each_byte_and_then_the_end(void **state)
 	fake_run(rig->loop);
 	assert_non_null(strstr(rig_take(), "101raw"));
 	assert_true(rig_is_closed());
+}
+
+static void what_came_before_another_protocol_is_its_own(void **state)
+{
+	(void)state;
+	rig->keeps_silent = true;
+	rig_send(POST("/all") "Content-Length: 0\r\n\r\nab");
+	assert_int_equal(http_conn_switch(rig->conn, bytes_str("101")), 0);
+	fake_run(rig->loop);
+	assert_string_equal(buf_str(&rig->got), "");
+	http_conn_pause(rig->conn, false);
+	assert_string_equal(buf_str(&rig->got), "ab");
+	http_conn_stream_end(rig->conn);
 }
 
 /* ---- the end ---- */
@@ -364,6 +376,7 @@ int main(void)
 		rig_test(pieces_that_do_not_come_are_waited_for_in_vain),
 		rig_test(who_gets_a_piece_may_end_the_connection),
 		rig_test(another_protocol_gets_each_byte_and_then_the_end),
+		rig_test(what_came_before_another_protocol_is_its_own),
 		rig_test(who_ends_its_side_gets_what_was_answered),
 		rig_test(who_ends_its_side_does_not_wait_for_an_answer),
 	};
