@@ -225,12 +225,14 @@ static void wait_for_word(const struct supervisor_options *options)
 			{.fd = early_mounts(), .events = POLLPRI}};
 		int count = poll(fds, ARRAY_SIZE(fds), pause_ms);
 
-		if (count > 0 && fds[0].revents)
-			return;
-		if (count > 0) {
+		/* First: a change is told once. */
+		if (count > 0 && fds[1].revents) {
 			early_drop();
 			pause_ms = MOUNTS_REST_MS;
-		} else if (count == 0) {
+		}
+		if (count > 0 && fds[0].revents)
+			return;
+		if (count == 0) {
 			early_make(agent_run, options->id);
 			pause_ms = -1;
 		}

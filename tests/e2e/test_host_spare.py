@@ -164,9 +164,27 @@ def test_process_1_is_of_the_hosts_mounts_as_they_are(kept):
     assert first(spare(kept)) != between
 
 
+def test_of_a_change_that_comes_with_the_sandbox_it_hears(kept):
+    """Both wait for it when it looks: process 1 is not of the old mounts."""
+    waiting = spare(kept)
+    before = first(waiting)
+    os.kill(waiting, signal.SIGSTOP)
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        made = pool.submit(make, kept)
+        time.sleep(0.3)
+        with mounted(kept.dir / "mounted"):
+            os.kill(waiting, signal.SIGCONT)
+            box = made.result()
+            assert kept.supervisors() == {box: waiting}
+            assert before not in children_of(waiting)
+            assert kept.exec(box, "echo", "good").stdout == "good\n"
+
+
 def test_one_that_is_killed_comes_back(kept):
     old = spare(kept)
+    gone = has_ended(first(old))
     os.kill(old, signal.SIGKILL)
+    wait_until(gone)
     wait_until(lambda: f"process {old}, has ended" in kept.log())
     assert spare(kept) != old
     assert kept.exec(make(kept), "echo", "good").stdout == "good\n"
