@@ -256,7 +256,6 @@ void resident_leave(struct resident *resident)
 		stop(resident);
 	if (resident->kind == RESIDENT_CONTEXT)
 		resident_signal(resident, SIGINT);
-	resident->is_busy = false;
 	pump(resident);
 }
 

@@ -34,7 +34,7 @@ struct resident {
 	enum resident_phase phase;
 	struct exec_client *exec; /* NULL: PHASE_NONE */
 	bool is_pipe;		  /* no terminal */
-	bool is_busy;		  /* the holder wrote to it */
+	bool is_busy;		  /* what was written to it may run */
 	struct buf replay;
 	uint64_t written;
 	struct looker *holder;

@@ -64,6 +64,16 @@ static void drop(struct resident *resident)
 	residents_remove(resident);
 }
 
+/* A context whose process nobody waited for is none. */
+static bool is_stale(const struct resident *resident, uint64_t now)
+{
+	bool is_none = resident->kind == RESIDENT_CONTEXT &&
+		       resident->phase == PHASE_NONE;
+	uint64_t max = is_none ? SWEEP_MS : RESIDENT_IDLE_MS;
+
+	return !resident->holder && resident->used_ms + max <= now;
+}
+
 static void on_sweep(void *owner)
 {
 	struct residents *residents = owner;
@@ -71,7 +81,7 @@ static void on_sweep(void *owner)
 	struct resident *resident, *next;
 
 	DL_FOREACH_SAFE(residents->all, resident, next)
-	if (!resident->holder && resident->used_ms + RESIDENT_IDLE_MS <= now)
+	if (is_stale(resident, now))
 		residents_remove(resident);
 	if (residents->all)
 		io_timer_set(residents->sweep, SWEEP_MS);

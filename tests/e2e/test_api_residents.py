@@ -2,6 +2,7 @@
 that serves the API, and the daemon, and end with the sandbox."""
 import pathlib
 import re
+import time
 
 import pytest
 from api import Api
@@ -312,6 +313,40 @@ def test_a_cell_that_is_not_interrupted_keeps_its_context(host, box):
     # What was refused was never run.
     assert run(execd, "n > 0, 'touched' in globals()", context) == (
         ["(True, False)"], None)
+
+
+def test_what_nobody_waits_for_can_still_be_interrupted(host, box):
+    """Its client has gone, and it did not heed that."""
+    execd = Execd(host, box)
+    context = new_context(execd)
+    work = pathlib.Path(host.show(box)["workspace"])
+    connection, response = begun(
+        execd, context, "import time\nn = 0\nwhile n < 2:\n    try:\n"
+        "        open(f'n{n}', 'w').close()\n        time.sleep(300)\n"
+        "    except KeyboardInterrupt:\n        n += 1\n")
+    wait_until((work / "n0").exists)
+    response.close()
+    connection.close()
+    wait_until((work / "n1").exists)
+    assert execd.ask("DELETE", f"/code?id={context}")[0] == 200
+    assert run(execd, "n", context) == (["2"], None)
+
+
+def test_a_context_whose_client_left_meanwhile_is_none(host, box):
+    """Wherever it was: asked for, made, taken, started."""
+    execd = Execd(host, box)
+    for tenths in range(60):
+        connection = execd.connect()
+        connection.request("POST", f"{execd.prefix}/code/context",
+                           '{"language": "python"}',
+                           {**execd.headers,
+                            "Content-Type": "application/json"})
+        time.sleep(tenths / 10000)
+        connection.close()
+    wait_until(lambda: execd.json("GET", "/code/contexts") == [])
+    # Its twin: who waits gets one.
+    context = new_context(execd)
+    assert run(execd, "1", context) == (["1"], None)
 
 
 def test_a_context_ends_with_its_sandbox_and_nothing_stays(host, box):
