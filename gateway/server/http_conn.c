@@ -131,7 +131,10 @@ static bool may_come(struct http_conn *conn, uint64_t max)
 
 	conn->body_max = max;
 	body_decoder_init(&conn->decoder, request->framing, request->body_len);
-	if (request->framing != FRAMING_LENGTH || request->body_len <= max)
+	/* For one without a length nobody waits where none is taken: even who
+	 * has no key may send it. */
+	if (request->framing == FRAMING_LENGTH ? request->body_len <= max
+					       : max > 0 || conn->is_body_over)
 		return true;
 	refuse(conn, 413, "the body is too large");
 	return false;
@@ -172,7 +175,6 @@ void http_conn_collect(struct http_conn *conn, size_t max)
 		return;
 	}
 	conn->state = HTTP_CONN_BODY;
-	http_server_requeue(conn->server, conn);
 	io_deadline(conn->io, HTTP_BODY_MS);
 	(void)invite(conn);
 }

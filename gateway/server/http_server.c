@@ -49,20 +49,13 @@ static void pause_listeners(struct http_server *server, bool is_full)
 		io_listener_pause(server->listeners[i], is_full);
 }
 
-/* A body as well as a head: even who has no key may send none, where a route
- * is open to all, and would keep the others out. */
-static bool is_waited_for(const struct http_conn *conn)
-{
-	return conn->state == HTTP_CONN_HEAD || conn->state == HTTP_CONN_BODY;
-}
-
 static void make_room(struct http_server *server)
 {
-	struct http_conn *conn = server->conns;
+	struct http_conn *conn = NULL;
 
-	while (conn && !is_waited_for(conn))
-		conn = conn->next;
-	if (conn && server->service->makes_room)
+	if (server->service->makes_room)
+		DL_SEARCH_SCALAR(server->conns, conn, state, HTTP_CONN_HEAD);
+	if (conn)
 		http_conn_close(conn);
 	else
 		pause_listeners(server, true);

@@ -26,8 +26,7 @@ struct http_conn;
 struct http_service {
 	size_t arena_max;  /* bytes that a request may keep, beside its head */
 	size_t answer_max; /* bytes of answers that wait to be sent */
-	/* Who sends nothing of a head, or of a body that is collected, for
-	 * longest makes room for who comes. */
+	/* Who waits for a head longest makes room for who comes. */
 	bool makes_room;
 
 	/* A head came whole, and nothing of its body is looked at yet: answer
@@ -62,7 +61,7 @@ struct http_server {
 	struct io_loop *loop;
 	struct io_listener *listeners[HTTP_LISTENERS_MAX];
 	size_t listener_count;
-	struct http_conn *conns; /* who is waited for longest comes first */
+	struct http_conn *conns; /* who waits longest for a head comes first */
 	size_t conn_count, conns_max;
 	bool is_full; /* listeners pause */
 };

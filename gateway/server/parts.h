@@ -8,7 +8,7 @@
 
 /* ---- http_server.c ---- */
 
-/* It is there; it is waited for anew, for a head or a body; it is gone. */
+/* It is there; it waits for its next head; it is gone. */
 void http_server_add(struct http_server *server, struct http_conn *conn);
 void http_server_requeue(struct http_server *server, struct http_conn *conn);
 void http_server_remove(struct http_server *server, struct http_conn *conn);

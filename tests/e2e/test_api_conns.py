@@ -75,6 +75,17 @@ def test_who_comes_when_all_are_busy_waits_for_room(api):
     late.close()
 
 
+@pytest.mark.parametrize("fields,status", [
+    ("", 200), ("Content-Length: 0\r\n", 200), ("Content-Length: 1\r\n", 413),
+    ("Transfer-Encoding: chunked\r\n", 413)])
+def test_for_a_body_that_nobody_takes_nobody_waits(api, fields, status):
+    """Who has no key may ask this, and would keep a connection for longer."""
+    with api.socket() as stream:
+        stream.sendall(f"GET /health HTTP/1.1\r\nHost: x\r\n{fields}\r\n"
+                       .encode())
+        assert stream.recv(64).startswith(b"HTTP/1.1 %d " % status)
+
+
 def test_all_of_it_arrives_when_a_client_ends_its_side_early(api):
     box = api.make()
     prefix, headers = api.endpoint(box, 8000)

@@ -2,7 +2,6 @@
 
 #define GET_NOW "GET /now HTTP/1.1\r\n" H "\r\n"
 #define BEGUN	"POST /pass HTTP/1.1\r\n" H "Content-Length: 1\r\n\r\n"
-#define ASKED	"POST /whole HTTP/1.1\r\n" H CHUNKED
 #define MAX	4
 
 static int listener;
@@ -67,25 +66,6 @@ static void who_waits_longest_makes_room(void **state)
 	assert_false(fake_is_closed(rig->client));
 }
 
-static void who_sends_no_body_makes_room_as_well(void **state)
-{
-	int others[MAX], late;
-
-	(void)state;
-	listen_with(&rig_service);
-	for (size_t i = 0; i < MAX - 2; i++)
-		others[i] = connect_one();
-	send_to(rig->client, ASKED);
-	for (size_t i = 0; i < MAX - 2; i++)
-		send_to(others[i], ASKED);
-	late = connect_one();
-	send_to(late, GET_NOW);
-	assert_int_equal(accepted, MAX);
-	assert_true(fake_is_closed(rig->client));
-	assert_false(fake_is_closed(others[0]));
-	assert_begins(buf_str(fake_received(late)), "HTTP/1.1 200");
-}
-
 static void who_comes_when_all_are_busy_waits(void **state)
 {
 	int late;
@@ -134,7 +114,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		rig_test(who_waits_longest_makes_room),
-		rig_test(who_sends_no_body_makes_room_as_well),
 		rig_test(who_comes_when_all_are_busy_waits),
 		rig_test(nobody_goes_where_none_makes_room),
 	};
