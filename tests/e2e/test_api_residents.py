@@ -297,11 +297,15 @@ def test_a_context_keeps_its_variables_when(host, box, end):
 def test_a_cell_that_is_not_interrupted_keeps_its_context(host, box):
     execd = Execd(host, box)
     context = new_context(execd)
+    workspace = pathlib.Path(host.show(box)["workspace"])
     connection, response = begun(
-        execd, context, "import os, time\nn = 0\n"
-        "while not os.path.exists('go'):\n    try:\n"
+        execd, context, "import os, time\nn = 0\nwhile True:\n    try:\n"
+        "        open('caught', 'w').close()\n"
+        "        if os.path.exists('go'):\n            break\n"
         "        time.sleep(0.05)\n    except KeyboardInterrupt:\n"
         "        n += 1\n")
+    # Before that the interrupt would end it.
+    wait_until((workspace / "caught").exists)
     kill_api(host)
     response.close()
     connection.close()
@@ -309,7 +313,7 @@ def test_a_cell_that_is_not_interrupted_keeps_its_context(host, box):
     got, _, text = execd.ask("POST", "/code", {
         "context": {"id": context}, "code": "touched = 1"})
     assert got == 409 and b"runs something" in text
-    pathlib.Path(host.show(box)["workspace"], "go").touch()
+    (workspace / "go").touch()
     # What was refused was never run.
     assert run(execd, "n > 0, 'touched' in globals()", context) == (
         ["(True, False)"], None)
