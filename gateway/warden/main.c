@@ -36,7 +36,8 @@
 #define LOCK_TRY_MS    10
 /* All that one which stops may wait for. */
 static_assert(GATEWAY_STOP_MAX_MS >
-	      DRAIN_VAULT_MS + 2 * DRAIN_FIRST_MS + DRAIN_MS);
+		      DRAIN_VAULT_MS + 2 * DRAIN_FIRST_MS + DRAIN_MS,
+	      "who stops is waited for as long as it may take");
 
 static const char usage_text[] =
 	"Usage: sallyport-gateway [-c FILE] [-t | --dump]\n"
