@@ -1,4 +1,5 @@
 """What the policy leaves to a person: held, answered, remembered."""
+import itertools
 import json
 import os
 import signal
@@ -290,14 +291,15 @@ def test_watch_tells_what_is_asked_and_decided(gateway, make_session, origin,
             [CLI, "approval", "watch", "--session", session.id],
             stdout=subprocess.PIPE, text=True, env=gateway.env()) as watch:
         try:
-            rows = []
+            rows, numbers = [], itertools.count(3)
             reader = threading.Thread(target=lambda: rows.extend(
                 map(json.loads, watch.stdout)))
             reader.start()
 
             def is_denied():
-                """It may not follow yet."""
-                wanted = post(session, origin).json["proposal"]
+                """It may not follow yet; what was denied is not asked again."""
+                path = f"/release/{next(numbers)}"
+                wanted = post(session, origin, path).json["proposal"]
                 decide(gateway, wanted, "deny")
                 return rows
             wait_until(is_denied, every=0.3)
