@@ -93,7 +93,9 @@ static void take_report(struct run *run, struct exec_client *client)
 static void on_started(struct run *run)
 {
 	run->has_begun = true;
-	(void)sse_begin(&run->sse, run->exchange, run->command->id);
+	/* What it wrote may have come before the word that it runs. */
+	if (sse_begin(&run->sse, run->exchange, run->command->id) == 0)
+		pump(run);
 }
 
 static void on_event(struct exec_client *client, enum exec_event event,

@@ -257,10 +257,11 @@ def new_context(execd):
     return execd.json("POST", "/code/context", {"language": "python"})["id"]
 
 
-def begun(execd, context, code):
-    """A cell that runs, after `up`."""
+def begun(execd, context, code, first=""):
+    """A cell that runs, after `first` and `up`."""
     connection, response = execd.open("POST", "/code", {
-        "context": {"id": context}, "code": "print('up')\n" + code})
+        "context": {"id": context},
+        "code": f"{first}\nprint('up')\n{code}"})
     for event in events_of(response):
         if event["type"] == "stdout":
             return connection, response
@@ -277,8 +278,8 @@ def test_a_context_keeps_its_variables_when(host, box, end):
     assert run(execd, "x = 3", busy) == ([], None)
     # It says much, of which a part is on its way.
     connection, response = begun(
-        execd, busy, "x = 4\nimport time\nwhile True:\n"
-                     "    print('y' * 5000)\n    time.sleep(0.001)")
+        execd, busy, "import time\nwhile True:\n"
+                     "    print('y' * 5000)\n    time.sleep(0.001)", "x = 4")
     ENDS[end](host)
     response.close()
     connection.close()

@@ -207,6 +207,7 @@ def test_the_user_of_a_sandbox_is_its_own_as_long_as_it_lives(
         finally:
             os.kill(host.process.pid, signal.SIGCONT)
         wait_until(lambda: not is_taken(uid))
+        wait_until(lambda: not list(host.works.iterdir()))
     finally:
         host.stop()
     host.check()
