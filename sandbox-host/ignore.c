@@ -152,6 +152,25 @@ bool ignore_hides(const struct ignore *ignore, const char *path,
 	return false;
 }
 
+bool ignore_is_anywhere(const struct ignore *ignore, const char *tree,
+			const char *name, bool is_directory)
+{
+	bool is_hidden = false;
+
+	for (size_t i = 0; i < ignore->count; i++) {
+		const struct ignore_rule *rule = &ignore->rules[i];
+		bool is_of_name = (!rule->is_for_directories || is_directory) &&
+				  (rule->is_anchored ||
+				   glob_matches(&rule->glob, bytes_str(name)));
+
+		if (is_of_name && rule->shows)
+			return false;
+		is_hidden |= is_of_name && !rule->is_anchored &&
+			     !strcmp(rule->base, tree);
+	}
+	return is_hidden;
+}
+
 bool ignore_covers(const struct ignore *ignore, const char *path,
 		   bool is_directory)
 {

@@ -47,6 +47,10 @@ void ignore_release(struct ignore *ignore);
  * was asked about before. */
 bool ignore_hides(const struct ignore *ignore, const char *path,
 		  bool is_directory);
+/* Would a thing of that name be hidden in every directory below tree, as far as
+ * the files are known that were added? */
+bool ignore_is_anywhere(const struct ignore *ignore, const char *tree,
+			const char *name, bool is_directory);
 /* Is it, or a directory above it? What exists not is taken for a file. */
 bool ignore_covers(const struct ignore *ignore, const char *path,
 		   bool is_directory);

@@ -108,7 +108,15 @@ static int add_hide(struct plan *plan, const char *path, struct err *err)
 			err);
 }
 
-int plan_hide_real(struct plan *plan, const char *path, struct err *err)
+/* The next sandbox looks for it at the same place. */
+static int pin_above(struct plan *plan, const char *path, struct err *err)
+{
+	return plan_is_writable(plan, path) ? plan_pin_above(plan, path, err)
+					    : 0;
+}
+
+int plan_hide_real(struct plan *plan, const char *path, bool is_anywhere,
+		   struct err *err)
 {
 	bool failed;
 	const char *real = plan_real(plan, path, &failed, err);
@@ -120,24 +128,50 @@ int plan_hide_real(struct plan *plan, const char *path, struct err *err)
 	if (plan_is_within(plan->workspace, real))
 		return err_set(err, ERR_INVALID,
 			       "hide %s: the workspace would be hidden", path);
+	if ((!is_anywhere || strcmp(real, path) != 0) &&
+	    pin_above(plan, real, err) < 0)
+		return -1;
 	return add_hide(plan, real, err);
+}
+
+struct expanded {
+	struct plan *plan;
+	const struct pattern *pattern;
+};
+
+/* Would the pattern match a thing of that name wherever it could be moved? */
+static bool is_anywhere(const struct expanded *expanded, const char *path)
+{
+	const struct plan_step *mount = plan_covering(expanded->plan, path);
+	const char *name = strrchr(path, '/') + 1;
+	char deeper[NAME_MAX + sizeof("\1/\1/")];
+	int len = snprintf(deeper, sizeof(deeper), "\1/\1/%s", name);
+
+	return len > 0 && (size_t)len < sizeof(deeper) && mount &&
+	       plan_is_within(mount->target, expanded->pattern->base) &&
+	       glob_matches(&expanded->pattern->rest, bytes_str(name)) &&
+	       glob_matches(&expanded->pattern->rest, bytes_str(deeper));
 }
 
 static int on_path(void *owner, const char *path, struct err *err)
 {
-	return plan_hide_real(owner, path, err);
+	const struct expanded *expanded = owner;
+
+	return plan_hide_real(expanded->plan, path, is_anywhere(expanded, path),
+			      err);
 }
 
 static int expand(struct plan *plan, const char *glob, struct err *err)
 {
 	struct pattern *pattern = malloc(sizeof(*pattern));
+	struct expanded expanded = {plan, pattern};
 	int rc;
 
 	if (!pattern)
 		return err_set(err, ERR_TOO_LARGE, "hide: no memory");
 	rc = pattern_parse(pattern, glob, err);
 	if (rc == 0)
-		rc = pattern_expand(pattern, on_path, plan, err);
+		rc = pattern_expand(pattern, on_path, &expanded, err);
 	free(pattern);
 	return rc;
 }
@@ -145,7 +179,7 @@ static int expand(struct plan *plan, const char *glob, struct err *err)
 static int hide(struct plan *plan, const char *path, struct err *err)
 {
 	return pattern_is_glob(path) ? expand(plan, path, err)
-				     : plan_hide_real(plan, path, err);
+				     : plan_hide_real(plan, path, false, err);
 }
 
 /* What exists is hidden by a mount; what appears later, or in its place, is
@@ -164,11 +198,12 @@ static int hide_entry(struct plan *plan, const char *path, bool is_glob,
 	    add_hide(plan, path, err) < 0)
 		return -1;
 	if ((is_glob ? expand(plan, path, err)
-		     : plan_hide_real(plan, path, err)) < 0)
+		     : plan_hide_real(plan, path, false, err)) < 0)
 		return -1;
 	if (!is_glob)
 		real = plan_real(plan, path, &failed, err);
-	if (failed || plan_add(plan, veil, err) < 0)
+	if (failed || plan_add(plan, veil, err) < 0 ||
+	    (!is_glob && !real && pin_above(plan, path, err) < 0))
 		return -1;
 	plan->watches_reads = true;
 	if (!real || !strcmp(real, path))
@@ -197,7 +232,7 @@ static int hide_known(struct plan *plan, struct err *err)
 		if (len < 0 || (size_t)len >= sizeof(path))
 			return err_set(err, ERR_TOO_LARGE, "hide: long home");
 		if (plan_is_bound(plan, path) &&
-		    plan_hide_real(plan, path, err) < 0)
+		    plan_hide_real(plan, path, false, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -237,7 +272,7 @@ static int hide_ours(struct plan *plan, const char *path, struct err *err)
 	    plan_is_bound(plan, real) && has_owners(plan, real) &&
 	    !is_below_hidden(plan, real))
 		return hide_entry(plan, path, false, err);
-	return plan_hide_real(plan, path, err);
+	return plan_hide_real(plan, path, false, err);
 }
 
 int plan_hides(struct plan *plan, const struct sandbox_spec *spec,
@@ -309,7 +344,7 @@ static int hide_socket(struct plan *plan, const char *path, bool has_volumes,
 		return real ? -1 : 0;
 	if (!plan_is_bound(plan, real) || is_named_socket(plan, real))
 		return 0;
-	return add_hide(plan, real, err);
+	return pin_above(plan, real, err) < 0 ? -1 : add_hide(plan, real, err);
 }
 
 int plan_sockets(struct plan *plan, const struct sandbox_spec *spec,

@@ -75,7 +75,12 @@ static enum walk_answer on_entry(void *owner, const struct walk_entry *entry,
 
 	if (ignore_hides(search->plan->ignore, entry->path,
 			 entry->is_directory))
-		return plan_hide_real(search->plan, entry->path, err) < 0
+		return plan_hide_real(search->plan, entry->path,
+				      ignore_is_anywhere(
+					      search->plan->ignore,
+					      search->plan->workspace,
+					      entry->name, entry->is_directory),
+				      err) < 0
 			       ? WALK_FAIL
 			       : WALK_SKIP;
 	/* git's own are nobody's to ignore. */

@@ -78,8 +78,14 @@ int plan_trees(struct plan *plan, const struct sandbox_spec *spec,
 	       struct err *err);
 int plan_hides(struct plan *plan, const struct sandbox_spec *spec,
 	       struct err *err);
-/* Hide a path if it is a thing of the host's inside. */
-int plan_hide_real(struct plan *plan, const char *path, struct err *err);
+/* Hide a path if it is a thing of the host's inside. is_anywhere: it would be
+ * hidden in any other directory, too, so those above it may be moved. */
+int plan_hide_real(struct plan *plan, const char *path, bool is_anywhere,
+		   struct err *err);
+/* Make mounts of the directories between what is mounted and path, as far as
+ * they exist: one that is a mount can not be moved away, nor made anew with
+ * another thing in it. */
+int plan_pin_above(struct plan *plan, const char *path, struct err *err);
 int plan_ignores(struct plan *plan, const struct sandbox_spec *spec,
 		 struct err *err);
 int plan_sockets(struct plan *plan, const struct sandbox_spec *spec,

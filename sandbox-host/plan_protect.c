@@ -96,40 +96,9 @@ static bool is_directory(const char *path)
 	return lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-static bool is_pinned(const struct plan *plan, const char *path)
-{
-	for (size_t i = 0; i < plan->step_count; i++)
-		if ((plan->steps[i].kind == PLAN_PIN ||
-		     plan->steps[i].kind == PLAN_PROTECT) &&
-		    !strcmp(plan->steps[i].target, path))
-			return true;
-	return false;
-}
-
-/* Directories between what is mounted and a thing that is protected become
- * mounts of their own: one that is a mount can not be moved away and made
- * anew, with another thing in it. */
-static int pin_above(struct plan *plan, const char *path, struct err *err)
-{
-	const struct plan_step *mount = plan_covering(plan, path);
-	size_t start = mount ? strlen(mount->target) : 0;
-
-	for (size_t i = start + 1; path[i]; i++) {
-		const char *above;
-
-		if (path[i] != '/')
-			continue;
-		above = plan_format(plan, err, "%.*s", (int)i, path);
-		if (!above || (!is_pinned(plan, above) &&
-			       add_path(plan, PLAN_PIN, above, err) < 0))
-			return -1;
-	}
-	return 0;
-}
-
 static int add_protect(struct plan *plan, const char *path, struct err *err)
 {
-	return pin_above(plan, path, err) < 0
+	return plan_pin_above(plan, path, err) < 0
 		       ? -1
 		       : add_path(plan, PLAN_PROTECT, path, err);
 }
@@ -189,7 +158,7 @@ static int protect_git(struct plan *plan, const char *git, struct err *err)
 {
 	if (!is_directory(git) || !plan_is_writable(plan, git))
 		return 0;
-	if (pin_above(plan, git, err) < 0 ||
+	if (plan_pin_above(plan, git, err) < 0 ||
 	    add_path(plan, PLAN_PIN, git, err) < 0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_SIZE(git_names); i++)

@@ -2,6 +2,7 @@
 after the start; other names of what is hidden or protected."""
 import os
 import random
+import socket
 import subprocess
 
 import pytest
@@ -285,3 +286,74 @@ def test_a_submodules_settings_are_protected(box):
                     "mv .git/modules/mod .git/modules/m; "
                     "mv .git/modules .git/m")
     assert box.view() == before, result.stderr
+
+
+# ---- directories above what is hidden ----
+
+@pytest.mark.parametrize("options,ignored", [
+    (["--hide", "./conf/deep/key"], None),
+    (["--hide", "./conf/*/ke?"], None),
+    (["--hide", "**/deep/key"], None),
+    (["--hide", "./conf/**/key"], None),
+    (["--hide", "./conf/deep"], None),
+    (["--ignore", ".agentignore"], "/conf/*/key\n"),
+    (["--ignore", ".agentignore"], "**/deep/key\n"),
+    (["--ignore", ".agentignore"], "key\n!/*/key\n"),
+    (["--ignore", ".agentignore"], "/conf/\n"),
+])
+def test_what_is_hidden_is_not_moved_to_where_it_is_not(box, options,
+                                                        ignored):
+    """By one sandbox, for the next one to read."""
+    box.write("conf/deep/key", "SECRET")
+    box.write("fine/f", "fine\n")
+    if ignored:
+        box.write(".agentignore", ignored)
+    box.sh("mv conf other; mv conf/deep other; mv conf/deep/key another; "
+           "mv fine good", options=options)
+    result = box.sh("cat good/f; grep -rs SECRET .", options=options)
+    assert result.stdout == "fine\n", result.stderr
+    assert (box.workspace / "conf/deep/key").read_text() == "SECRET"
+
+
+@pytest.mark.parametrize("options,ignored", [
+    (["--hide", "**/key"], None),
+    (["--ignore", ".agentignore"], "key\n"),
+])
+def test_what_is_hidden_wherever_it_is_may_be_moved_with_others(
+        box, options, ignored):
+    box.write("conf/deep/key", "SECRET")
+    if ignored:
+        box.write(".agentignore", ignored)
+    assert box.sh("mv conf other", options=options).returncode == 0
+    result = box.sh("ls other/deep; grep -rs SECRET .", options=options)
+    assert result.stdout == "key\n", result.stderr
+
+
+def test_a_name_that_is_hidden_later_is_not_moved_either(box):
+    box.write("conf/fine", "fine\n")
+    out, err = meanwhile(box, lambda: box.write("conf/key", "SECRET"),
+                         "mv conf other; cat conf/fine; grep -rs SECRET .",
+                         ["--hide", "./conf/key"])
+    assert out == "fine\n", err
+
+
+def test_a_socket_of_the_host_is_not_moved_to_where_it_is_not_known(box):
+    path = box.workspace / "conf/deep/agent.sock"
+    path.parent.mkdir(parents=True)
+    script = """
+import glob, socket
+for path in glob.glob("**/agent.sock", recursive=True):
+    with socket.socket(socket.AF_UNIX) as client:
+        try:
+            client.connect(path)
+            print("reached", path)
+        except OSError:
+            pass
+"""
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+        os.chmod(path, 0o777)
+        server.listen()
+        box.sh("mv conf other; mv conf/deep other")
+        result = box.python(script)
+    assert result.returncode == 0 and result.stdout == "", result.stderr
