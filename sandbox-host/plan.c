@@ -126,7 +126,7 @@ bool plan_is_writable(const struct plan *plan, const char *path)
 	return step && step->kind == PLAN_BIND && (step->flags & PLAN_WRITE);
 }
 
-static bool has_dots(const char *path)
+bool plan_has_dots(const char *path)
 {
 	for (const char *at = path; *at; at++) {
 		size_t len = strcspn(at, "/");
@@ -174,7 +174,8 @@ static const char *resolve(struct plan *plan, const char *text, bool is_glob,
 	struct bytes path = trimmed(text);
 	const char *base = plan->workspace;
 
-	if (has_dots(text + (text[0] == '.' && (text[1] == '/' || !text[1])))) {
+	if (plan_has_dots(text +
+			  (text[0] == '.' && (text[1] == '/' || !text[1])))) {
 		err_set(err, ERR_INVALID, "path %s: no \"..\" here", text);
 		return NULL;
 	}

@@ -128,4 +128,7 @@ void sandbox_plan_print(const struct plan *plan, FILE *out);
 
 enum plan_stage plan_stage_of(enum plan_kind kind);
 
+/* Is any part of path "." or ".."? */
+bool plan_has_dots(const char *path);
+
 #endif

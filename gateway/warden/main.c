@@ -26,6 +26,7 @@
 #include "gateway/flow/run_config.h"
 #include "gateway/warden/config_dump.h"
 #include "gateway/warden/configure.h"
+#include "gateway/warden/leave.h"
 #include "gateway/warden/packchecks.h"
 
 #define SOCKET_BACKLOG 128
@@ -228,7 +229,7 @@ static int open_all(struct warden *warden, struct err *err)
 		listen_unix(config->run, "attach.sock", SOCK_SEQPACKET, err);
 	if (warden->attach_fd < 0 || warden_listen_proxy(warden, err) < 0)
 		return -1;
-	return run_config_leave(config->run, warden->options.file, err);
+	return leave_config(&warden->options, config, err);
 }
 
 /* ---- life ---- */

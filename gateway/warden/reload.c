@@ -9,6 +9,7 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "gateway/warden/leave.h"
 
 /* ---- what only a restart changes ---- */
 
@@ -221,6 +222,10 @@ int warden_reload(struct warden *warden, struct warden_config *next,
 	sealed = warden_config_seal(next, err);
 	if (sealed < 0)
 		return -1;
+	if (leave_config(&warden->options, next, err) < 0) {
+		(void)close(sealed);
+		return -1;
+	}
 	reloads++;
 	(void)close(warden->config_fd);
 	warden->config_fd = sealed;

@@ -113,12 +113,33 @@ static int make_run_dir(const char *run, struct err *err)
 	return 0;
 }
 
-/* A file that was named for the gateway before says where its state is, unless
- * this environment does. */
-static bool names_state(const char *config)
+/* Of the gateway before: what it was told, or what the file says that was named
+ * for it; unless this environment says another. */
+static int choose_state(const struct run_config *before, struct start *start)
 {
-	return config[0] && strcmp(config, CONFIG_DEFAULT) != 0 &&
-	       !getenv("SALLYPORT_STATE");
+	bool is_named =
+		before->file[0] && strcmp(before->file, CONFIG_DEFAULT) != 0;
+	bool is_ours = getenv("SALLYPORT_STATE") != NULL;
+
+	start->state[0] = '\0';
+	if (!is_ours && before->state[0])
+		(void)snprintf(start->state, sizeof(start->state), "%s",
+			       before->state);
+	else if (is_ours || !is_named)
+		return session_state_dir(start->state, sizeof(start->state));
+	return 0;
+}
+
+static int choose(struct start *start, struct err *err)
+{
+	auto_type(run_config_release) struct run_config before = {0};
+
+	if (run_config_find(start->run, &before, err) < 0)
+		return -1;
+	(void)snprintf(start->config, sizeof(start->config), "%s", before.file);
+	return choose_state(&before, start) < 0
+		       ? err_set(err, ERR_TOO_LARGE, "a path is too long")
+		       : 0;
 }
 
 /* Its pid, or -1. */
@@ -129,14 +150,10 @@ static pid_t start_gateway(struct err *err)
 
 	if (find_gateway(start.path, err) < 0)
 		return -1;
-	if (session_run_dir(start.run, sizeof(start.run)) < 0 ||
-	    session_state_dir(start.state, sizeof(start.state)) < 0)
+	if (session_run_dir(start.run, sizeof(start.run)) < 0)
 		return err_set(err, ERR_TOO_LARGE, "a path is too long");
-	if (make_run_dir(start.run, err) < 0 ||
-	    run_config_find(start.run, start.config, err) < 0)
+	if (make_run_dir(start.run, err) < 0 || choose(&start, err) < 0)
 		return -1;
-	if (names_state(start.config))
-		start.state[0] = '\0';
 	(void)snprintf(start.log, sizeof(start.log), "%s/gateway.log",
 		       start.run);
 	child = fork();

@@ -4,9 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "common/cleanup.h"
 #include "gateway/flow/run_config.h"
 #include "policies/glob.h"
+#include "sandbox-host/plan.h"
 #include "sandbox-host/session/client.h"
 #include "sandbox-host/session/dirs.h"
 #include "sandbox-host/session/run_env.h"
@@ -30,48 +33,77 @@ static struct sandbox_paths paths_of(struct arena *arena,
 				      strings->count};
 }
 
-/* The glob of that one file. */
+/* The name path, in the directory that it really is in: it may have gone, or be
+ * a link. False: there is no telling. */
+static bool find_name(const char *path, char name[PATH_MAX])
+{
+	char whole[PATH_MAX] = "", above[PATH_MAX + 1], real[PATH_MAX];
+	size_t len;
+	int done;
+
+	if (path[0] != '/' && !getcwd(whole, sizeof(whole)))
+		return false;
+	len = strlen(whole);
+	if (len + strlen(path) + 1 >= sizeof(whole))
+		return false;
+	(void)snprintf(whole + len, sizeof(whole) - len, "%s%s", len ? "/" : "",
+		       path);
+	len = strlen(whole);
+	do {
+		while (whole[--len] != '/')
+			continue;
+		(void)snprintf(above, sizeof(above), "%.*s/", (int)len, whole);
+	} while (!realpath(above, real) && len > 0);
+	if (plan_has_dots(whole + len))
+		return false;
+	done = snprintf(name, PATH_MAX, "%s%s",
+			strcmp(real, "/") != 0 ? real : "", whole + len);
+	return done > 0 && done < PATH_MAX;
+}
+
 static const char *glob_of(struct arena *arena, const char *path)
 {
-	char escaped[2 * PATH_MAX];
+	char name[PATH_MAX], escaped[2 * PATH_MAX];
 
-	glob_escape(bytes_str(path), escaped);
+	if (!find_name(path, name))
+		return NULL;
+	glob_escape(bytes_str(name), escaped);
 	return arena_str(arena, bytes_str(escaped));
 }
 
-/* What the next gateway is started with, which may have gone. False: we would
- * start none. */
-static bool find_config(char path[PATH_MAX])
+static size_t add_glob(struct arena *arena, const char **items, size_t count,
+		       const char *path)
 {
-	char run[PATH_MAX], file[PATH_MAX];
-	struct err err;
-
-	if (session_run_dir(run, sizeof(run)) < 0 ||
-	    run_config_read(run, file, &err) < 0 || !file[0])
-		return false;
-	if (!realpath(file, path))
-		(void)snprintf(path, PATH_MAX, "%s", file);
-	return true;
+	items[count] = glob_of(arena, path);
+	return items[count] ? count + 1 : count;
 }
 
-/* The policy's list, the policy itself and the gateway's configuration: the
- * command would change what the next one may do. */
+/* The policy's list, the policy itself, the gateway's configuration and what
+ * that names: the command would change what the next one may do. Nothing of
+ * the last two where we would start no gateway. */
 static struct sandbox_paths protected_of(const struct session_spec *from,
 					 struct arena *arena)
 {
 	const struct policy_strings *listed = &from->policy->filesystem.protect;
-	const char *policy = from->policy_path;
+	auto_type(run_config_release) struct run_config config = {0};
 	const char **items =
-		arena_array(arena, listed->count + 2, sizeof(*items));
-	char path[PATH_MAX];
+		arena_array(arena, listed->count + RUN_CONFIG_NAMES_MAX + 2,
+			    sizeof(*items));
+	char run[PATH_MAX];
 	size_t count = 0;
+	struct err err;
 
 	for (size_t i = 0; items && i < listed->count; i++)
 		items[count++] = arena_str(arena, listed->items[i]);
-	if (items && policy && realpath(policy, path))
-		items[count++] = glob_of(arena, path);
-	if (items && find_config(path))
-		items[count++] = glob_of(arena, path);
+	if (items && from->policy_path)
+		count = add_glob(arena, items, count, from->policy_path);
+	if (!items || session_run_dir(run, sizeof(run)) < 0 ||
+	    run_config_read(run, &config, &err) < 0)
+		return (struct sandbox_paths){items, count};
+	if (config.file[0])
+		count = add_glob(arena, items, count, config.file);
+	for (size_t i = 0; i < config.count; i++)
+		count = add_glob(arena, items, count, config.names[i]);
 	return (struct sandbox_paths){items, count};
 }
 

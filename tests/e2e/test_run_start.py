@@ -9,7 +9,7 @@ import subprocess
 import time
 
 import pytest
-from gateway import PROGRAM
+from gateway import CLI, PROGRAM
 from waiting import wait_until
 
 STOP_MAX_S = 13
@@ -55,6 +55,11 @@ def guardrail(tmp_path, policies):
     return path
 
 
+def told(gateway):
+    """What the next one is told: its file, its state, what the file names."""
+    return (gateway.run_dir / "configuration").read_text().split("\0")
+
+
 def nobody_listens(gateway):
     with socket.socket(socket.AF_UNIX) as client:
         return client.connect_ex(str(gateway.run_dir / "control.sock")) != 0
@@ -92,7 +97,7 @@ def test_an_operators_guardrail_outlives_the_gateway(
 def test_without_its_configuration_none_is_started(make, web, workspace):
     gateway = make()
     left = gateway.run_dir / "configuration"
-    assert left.read_text() == str(gateway.config)
+    assert told(gateway)[0] == str(gateway.config)
     assert left.stat().st_mode & 0o777 == 0o600
     gateway.stop()
     gateway.config.rename(gateway.dir / "elsewhere")
@@ -125,6 +130,115 @@ def test_a_command_can_not_change_what_the_next_one_is_started_with(
         assert named.read_text() == gateway.config.read_text()
 
 
+@pytest.mark.parametrize("is_named", [True, False], ids=["named", "not"])
+def test_a_command_can_not_change_what_the_configuration_names(
+        make, workspace, tmp_path, guardrail, is_named):
+    """Nor by another directory in its place, nor another link."""
+    below = workspace / "settings"
+    below.mkdir()
+    files = {name: below / name for name in
+             ("guardrail.yaml", "ca.pem", "program", "script", "token")}
+    for name, path in files.items():
+        path.write_text(guardrail.read_text() if name == "guardrail.yaml"
+                        else "#!/bin/sh\n")
+        path.chmod(0o700)
+    linked = workspace / "linked.yaml"
+    linked.symlink_to(guardrail)
+    missing = workspace / "not" / "yet"
+    config = {
+        "guardrail": str(files["guardrail.yaml"]),
+        "secrets": {"one": {"exec": [str(files["program"]), str(below)]},
+                    "two": {"exec": ["/bin/sh", str(files["script"]),
+                                     str(missing)]},
+                    "three": {"file": str(files["token"])},
+                    "four": {"exec": ["/bin/cat", str(linked)]}}}
+    gateway = make(**config if is_named else {})
+    if is_named:
+        files["ca.pem"].write_text((gateway.dir / "ca.pem").read_text())
+        text = json.loads(gateway.config.read_text())
+        text["tls"]["ca_bundle"] = str(files["ca.pem"])
+        gateway.config.write_text(json.dumps(text))
+        # A reload names what the start did not.
+        done = gateway.cli("config", "reload")
+        assert done.returncode == 0, done.stderr
+    was = {path: path.read_text() for path in files.values()}
+    done = gateway.run("version: 1\nname: p\n",
+                       "for f in settings/*; do echo x >> $f; rm -f $f;"
+                       " echo x > $f; done; mv settings aside; mkdir settings;"
+                       "for f in guardrail.yaml ca.pem program script token;"
+                       " do echo x > settings/$f; done;"
+                       "ln -sf /tmp/x linked.yaml; mkdir not; echo x > not/yet;"
+                       "echo x > free; true", workspace)
+    assert done.returncode == 0, done.stderr
+    assert (workspace / "free").read_text() == "x\n"
+    for path, text in was.items():
+        assert (path.read_text() == text) == is_named, path
+    assert (os.readlink(linked) == str(guardrail)) == is_named
+    assert missing.exists() != is_named
+
+
+def test_what_it_names_is_where_the_operator_works(make, workspace, guardrail):
+    """Beside it everything can be written."""
+    gateway = make(guardrail=str(guardrail))
+    done = gateway.run("version: 1\nname: p\n", "mkdir a && echo x > a/b",
+                       workspace)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("how", ["option", "variable", "file"])
+def test_its_state_is_that_of_the_one_before(make, workspace, how):
+    """What that was told, not what its file or the default says."""
+    gateway = make()
+    gateway.stop()
+    other = gateway.dir / "other"
+    settings = json.loads(gateway.config.read_text())
+    if how == "variable":
+        del settings["state"]
+    elif how == "file":
+        settings["state"] = str(other)
+    gateway.config.write_text(json.dumps(settings))
+    # root's default is the machine's own, which no test may use.
+    env = gateway.env()
+    del env["SALLYPORT_STATE"]
+    told_env = {"SALLYPORT_STATE": str(other)} if how == "variable" else {}
+    options = ["--state", other] if how == "option" else []
+    with open(gateway.dir / "log", "a") as log:
+        gateway.process = subprocess.Popen(
+            [PROGRAM, "-c", gateway.config, *options], stdout=log, stderr=log,
+            stdin=subprocess.DEVNULL, env=env | told_env,
+            start_new_session=True)
+    wait_until(gateway.is_ready, 60)
+    gateway.stop()
+    assert f' state {other}"' in gateway.log()
+    assert told(gateway)[1] == ("" if how == "file" else str(other))
+    policy = gateway.dir / "policy.yaml"
+    policy.write_text("version: 1\nname: p\n")
+    # Twice: one for a command leaves what the operator said.
+    for number in range(2):
+        done = subprocess.run(
+            [CLI, "run", "--policy", policy, "--workspace", workspace, "--",
+             "true"], env=env, capture_output=True, text=True, timeout=60,
+            check=False)
+        assert done.returncode == 0, done.stderr
+        wait_until(lambda: is_free(gateway), 30)
+        log = (gateway.run_dir / "gateway.log").read_text()
+        assert log.count(f' state {other}"') == number + 1, log
+
+
+def test_a_state_that_this_environment_names_is_another(make, workspace):
+    gateway = make()
+    gateway.stop()
+    mine = gateway.dir / "mine"
+    done = gateway.run("version: 1\nname: p\n", "true", workspace,
+                       SALLYPORT_STATE=str(mine))
+    assert done.returncode == 0, done.stderr
+    wait_until(lambda: is_free(gateway), 30)
+    log = (gateway.run_dir / "gateway.log").read_text()
+    assert f' state {mine}"' in log
+    # Nobody's but this command's.
+    assert str(mine) not in told(gateway)
+
+
 def test_one_that_stops_is_waited_for(make, workspace):
     """It is held up by its ledger."""
     gateway = make()
@@ -155,5 +269,4 @@ def test_one_that_runs_is_not(make):
     assert done.returncode == 1 and "running already" in done.stderr
     assert time.monotonic() - began < STOP_MAX_S
     # What the second one was told is not what the next one is.
-    assert (gateway.run_dir / "configuration").read_text() == \
-        str(gateway.config)
+    assert told(gateway)[0] == str(gateway.config)
