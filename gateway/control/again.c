@@ -10,6 +10,7 @@
 #define UID_FORMAT    "uid %u: "
 #define CHANGE_FORMAT UID_FORMAT "%71s to %71s"
 #define CREATE_FORMAT UID_FORMAT "%71s lease %71[^,]"
+#define LINK_FORMAT   UID_FORMAT "%32s"
 
 void policy_hash(struct bytes text, char out[POLICY_HASH_SIZE])
 {
@@ -88,6 +89,31 @@ static void take_create(struct again *again, const char *detail)
 			  uid == again->uid;
 }
 
+/* One that can not be looked at may have been ended. */
+static void take_link(struct again *again, const char *detail)
+{
+	unsigned uid;
+
+	if (again->links_count == AGAIN_LINKS_MAX ||
+	    sscanf(detail, LINK_FORMAT, &uid,
+		   again->links[again->links_count]) != 2)
+		again->was_ended = true;
+	else
+		again->links_count++;
+}
+
+bool again_follow(struct again *again)
+{
+	if (!again->was_made || again->links_taken == again->links_count ||
+	    strcmp(again->lease, again->given) != 0)
+		return false;
+	again->was_made = false;
+	again->changes_count = 0;
+	memcpy(again->id, again->links[again->links_taken++],
+	       sizeof(again->id));
+	return true;
+}
+
 static void take_admin(struct again *again, const char *method,
 		       const char *detail, bool is_done)
 {
@@ -97,6 +123,8 @@ static void take_admin(struct again *again, const char *method,
 		again->was_ended = true;
 	if (!strcmp(method, "session.policy"))
 		take_change(again, detail, is_done);
+	if (!strcmp(method, AGAIN_METHOD))
+		take_link(again, detail);
 }
 
 /* "ended": its holder hung up, or the gateway went. Every other end was
@@ -162,6 +190,17 @@ struct asking {
 
 static void ask_rows(struct conn *conn, struct asking *asking);
 
+/* Of this session's or the next one's rows. False: there are no more. */
+static bool has_kind(struct asking *asking)
+{
+	if (asking->kind < ARRAY_SIZE(kinds))
+		return true;
+	if (!again_follow(asking->again))
+		return false;
+	asking->kind = 0;
+	return true;
+}
+
 static void on_rows(struct conn *conn, const void *message)
 {
 	const struct msg_ledger_rows *rows = message;
@@ -177,7 +216,7 @@ static void on_rows(struct conn *conn, const void *message)
 		asking->kind++;
 		asking->query.after = 0;
 	}
-	if (asking->kind < ARRAY_SIZE(kinds)) {
+	if (has_kind(asking)) {
 		ask_rows(conn, asking);
 		return;
 	}

@@ -50,6 +50,7 @@ struct create_task {
 	uint8_t terms[DIGEST_LEN]; /* the configuration's part of them */
 	json_t *placeholders;
 	struct record record;
+	struct record link; /* of the one before, if it is made anew */
 };
 
 static void create_end(struct conn *conn)
@@ -317,8 +318,16 @@ static void on_signer(struct conn *conn, const void *message)
 static void on_created(struct conn *conn, const void *message)
 {
 	const struct create_task *task = conn->task;
+	struct err err;
 
 	(void)message;
+	/* One that no record leads to could be made anew when it is revoked. */
+	if (task->link.session.len > 0 &&
+	    keeper_record(conn->control->keeper, &task->link) < 0) {
+		(void)ask_end_session(conn->control, bytes_str(task->id), &err);
+		conn_refuse(conn, 503, "the record could not be kept");
+		return;
+	}
 	if (task->signs)
 		signer_ask(conn, bytes_str(task->id), true, on_signer);
 	else
@@ -347,6 +356,21 @@ static void ask_create(struct conn *conn)
 	conn_ask(conn, &question, on_created);
 }
 
+/* Which one is there instead of the one before; wanted ends with this turn. */
+static void note_link(struct conn *conn, struct bytes before,
+		      struct create_task *task)
+{
+	task->link = (struct record){
+		.kind = RECORD_ADMIN,
+		.allowed = true,
+		.session = arena_copy(&conn->http.arena, before),
+		.host = bytes_str("control"),
+		.method = bytes_str(AGAIN_METHOD),
+		.detail = bytes_str(arena_format(&conn->http.arena, AGAIN_LINK,
+						 conn->who.uid, task->id)),
+	};
+}
+
 /* Who created what: the warden's own record has only the session. */
 static void note_record(struct conn *conn, const struct wanted *wanted,
 			struct create_task *task)
@@ -373,6 +397,8 @@ static void note_record(struct conn *conn, const struct wanted *wanted,
 		.method = bytes_str("session.create"),
 		.detail = bytes_str(detail),
 	};
+	if (wanted->again.len > 0)
+		note_link(conn, wanted->again, task);
 }
 
 static void create(struct conn *conn, struct wanted *wanted)

@@ -171,10 +171,42 @@ def test_one_that_is_there_is_not_made_a_second_time(gateway, policies):
     assert is_refused()
     crash(gateway)
     gateway.start()
-    second = made_again(gateway, made, policy, hold=False)
+    made_again(gateway, made, policy, hold=False)
     assert is_refused()
-    gateway.end(second["id"], "ended")
+    crash(gateway)
+    gateway.start()
     assert made_again(gateway, made, policy)["lease"] == made["lease"]
+
+
+@pytest.mark.parametrize("is_revoked", [True, False], ids=["revoked", "not"])
+def test_what_was_made_in_its_place_ends_it_too(gateway, policies, is_revoked):
+    """Also the one after that."""
+    policy = policies.make()
+    first = gateway.create(policy)
+    wait_until(lambda: gateway.audit(session=first["id"], kind="admin"))
+    made = [first]
+    for _ in range(2):
+        crash(gateway)
+        gateway.start()
+        made.append(made_again(gateway, made[-1], policy, hold=False))
+        wait_until(lambda: [row for row in gateway.audit(
+            session=made[-2]["id"], kind="admin")
+            if row["method"] == "session.again"])
+    if is_revoked:
+        gateway.end(made[-1]["id"])
+        wait_until(lambda: gateway.audit(session=made[-1]["id"],
+                                         kind="session.ended"))
+    crash(gateway)
+    gateway.start()
+    for session in made:
+        if is_revoked:
+            with pytest.raises(ApiError, match="was ended") as caught:
+                made_again(gateway, session, policy)
+            assert caught.value.status == 403
+        else:
+            last = made_again(gateway, session, policy)
+            wait_until(lambda: gateway.audit(session=last["id"],
+                                             kind="session.ended"))
 
 
 def test_the_record_decides_what_is_made_anew(gateway, policies):

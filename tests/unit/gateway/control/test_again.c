@@ -105,6 +105,131 @@ static void again_is_allowed_by_what_is_on_record_alone(void **state)
 	}
 }
 
+#define LINKED(id) ROW("admin", AGAIN_METHOD, "true", "uid 1000: " id)
+
+/* The same rows, of another session. */
+static void take_of(struct again *again, const char *id, const char *row)
+{
+	static const struct bytes own = BYTES_LITERAL("\"s-1\"");
+	const char *at = strstr(row, (const char *)own.data);
+	char text[1024];
+
+	assert_non_null(at);
+	(void)snprintf(text, sizeof(text), "%.*s\"%s\"%s", (int)(at - row), row,
+		       id, at + own.len);
+	again_take(again, bytes_str(text));
+}
+
+static void again_is_allowed_by_what_was_made_in_its_place(void **state)
+{
+	static const struct {
+		const char *id, *rows[2];
+		unsigned status;
+	} table[] = {
+		{"s-2", {MADE, NULL}, 0},
+		{"s-2", {MADE, ROW("session.ended", "", "true", "ended")}, 0},
+		{"s-2",
+		 {MADE, ROW("session.ended", "", "true", "revoked")},
+		 403},
+		{"s-2",
+		 {MADE, ROW("session.ended", "", "true", "expired")},
+		 403},
+		{"s-2",
+		 {MADE, ROW("admin", "session.end", "true", "uid 0: revoked")},
+		 403},
+		{"s-2", {CREATED("uid 10: " A " lease " LEASE), NULL}, 403},
+		{"s-2", {CREATED("uid 1000: " A " lease " B), NULL}, 403},
+		{"s-2", {MADE, CHANGED}, 409},
+		/* It is not on record. */
+		{"s-2", {NULL, NULL}, 403},
+		{"s-3", {MADE, NULL}, 403},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		struct again again = {
+			.id = "s-1", .uid = OWNER, .given = LEASE};
+		unsigned status;
+		const char *why;
+
+		again_take(&again, bytes_str(MADE));
+		again_take(&again, bytes_str(LINKED("s-2")));
+		assert_true(again_follow(&again));
+		assert_string_equal(again.id, "s-2");
+		for (size_t j = 0; j < 2 && table[i].rows[j]; j++)
+			take_of(&again, table[i].id, table[i].rows[j]);
+		assert_false(again_follow(&again));
+		why = again_judge(&again, A, &status);
+		if (table[i].status != (why ? status : 0))
+			fail_msg("row %zu: %s", i, why ? why : "allowed");
+	}
+}
+
+static void again_follows_each_of_several_and_what_followed_them(void **state)
+{
+	struct again again = {.id = "s-1", .uid = OWNER, .given = LEASE};
+	static const char *const ids[] = {"s-2", "s-3", "s-4"};
+	unsigned status;
+
+	(void)state;
+	again_take(&again, bytes_str(MADE));
+	again_take(&again, bytes_str(LINKED("s-2")));
+	again_take(&again, bytes_str(LINKED("s-3")));
+	for (size_t i = 0; i < ARRAY_SIZE(ids); i++) {
+		assert_true(again_follow(&again));
+		assert_string_equal(again.id, ids[i]);
+		take_of(&again, ids[i], MADE);
+		if (i == 0)
+			take_of(&again, ids[i], LINKED("s-4"));
+	}
+	assert_false(again_follow(&again));
+	assert_null(again_judge(&again, A, &status));
+	take_of(&again, "s-4", ROW("session.ended", "", "true", "revoked"));
+	assert_non_null(again_judge(&again, A, &status));
+}
+
+static void again_follows_so_many_and_no_more(void **state)
+{
+	struct again again = {.id = "s-1", .uid = OWNER, .given = LEASE};
+	unsigned status;
+
+	(void)state;
+	again_take(&again, bytes_str(MADE));
+	for (int i = 0; i < AGAIN_LINKS_MAX; i++)
+		again_take(&again, bytes_str(LINKED("s-2")));
+	for (int i = 0; i < AGAIN_LINKS_MAX; i++) {
+		assert_true(again_follow(&again));
+		take_of(&again, "s-2", MADE);
+	}
+	assert_false(again_follow(&again));
+	assert_null(again_judge(&again, A, &status));
+	take_of(&again, "s-2", LINKED("s-3"));
+	assert_non_null(again_judge(&again, A, &status));
+}
+
+static void a_link_that_can_not_be_read_speaks_against_it(void **state)
+{
+	static const char *const details[] = {"", "s-2", "uid 1000:"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(details); i++) {
+		struct again again = {
+			.id = "s-1", .uid = OWNER, .given = LEASE};
+		char row[256];
+		unsigned status;
+
+		again_take(&again, bytes_str(MADE));
+		assert_null(again_judge(&again, A, &status));
+		(void)snprintf(row, sizeof(row),
+			       "{\"activity\":\"admin\",\"allowed\":true,"
+			       "\"session\":\"s-1\",\"method\":\"" AGAIN_METHOD
+			       "\",\"detail\":\"%s\"}",
+			       details[i]);
+		again_take(&again, bytes_str(row));
+		assert_non_null(again_judge(&again, A, &status));
+	}
+}
+
 static void again_takes_no_row_of_another_session(void **state)
 {
 	struct again again = {.id = "s-2", .uid = OWNER, .given = LEASE};
@@ -150,6 +275,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(again_is_allowed_by_what_is_on_record_alone),
+		cmocka_unit_test(
+			again_is_allowed_by_what_was_made_in_its_place),
+		cmocka_unit_test(
+			again_follows_each_of_several_and_what_followed_them),
+		cmocka_unit_test(again_follows_so_many_and_no_more),
+		cmocka_unit_test(a_link_that_can_not_be_read_speaks_against_it),
 		cmocka_unit_test(again_takes_no_row_of_another_session),
 		cmocka_unit_test(
 			again_looks_back_at_many_changes_and_no_further),
