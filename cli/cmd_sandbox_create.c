@@ -61,7 +61,10 @@ const char cmd_sandbox_create_help[] =
 	"root that\n"
 	"                       host.yaml allows\n"
 	"  --count N            so many at once (1 to 100), an id or an error "
-	"for each\n"
+	"for each;\n"
+	"                       of -o json and yaml one list of those that "
+	"were "
+	"made\n"
 	"  --bare               nothing of ours passes: no home, no "
 	"variables; one of a\n"
 	"                       pool is taken when all else is as in "
@@ -79,7 +82,7 @@ struct wanted {
 	struct text_item env[ENV_MAX];
 	struct text_pair metadata[REQUEST_METADATA_MAX];
 	struct volume_request volumes[REQUEST_VOLUMES_MAX];
-	unsigned count; /* of sandboxes */
+	unsigned count; /* of sandboxes; 0: one, and no list of one */
 	bool is_bare;	/* nothing of ours passes */
 	struct arena arena;
 	struct buf policy_text;
@@ -337,6 +340,7 @@ static int seal(struct wanted *wanted, char **words, struct err *err)
 
 struct batch {
 	struct cli *cli;
+	json_t *list; /* of those that were made; NULL: each is printed */
 	unsigned left;
 	int code;
 };
@@ -357,7 +361,10 @@ static void on_created(struct rpc_outcome *outcome, void *owner)
 		code = host_outcome_code(outcome);
 	} else {
 		value = host_sandbox_json(outcome->message);
-		code = cli_print(batch->cli, value, id_table);
+		if (batch->list)
+			(void)json_array_append(batch->list, value);
+		else
+			code = cli_print(batch->cli, value, id_table);
 		(void)fflush(stdout);
 	}
 	json_decref(value);
@@ -365,10 +372,24 @@ static void on_created(struct rpc_outcome *outcome, void *owner)
 		batch->code = code;
 }
 
+/* Ids as they come; a list once it is whole, also when some were not made. */
+static int end_batch(struct batch *batch)
+{
+	int code = EXIT_OK;
+
+	if (batch->list)
+		code = cli_print(batch->cli, batch->list, NULL);
+	json_decref(batch->list);
+	return batch->code == EXIT_OK ? code : batch->code;
+}
+
 static int ask(struct cli *cli, unsigned count, int request)
 {
 	const struct wire_empty empty = {0};
-	struct batch batch = {.cli = cli, .left = 0, .code = EXIT_OK};
+	struct batch batch = {
+		.cli = cli,
+		.list = cli->json && count > 0 ? json_array() : NULL,
+	};
 	const struct rpc_call call = {
 		.type = MSG_HOST_CREATE,
 		.schema = &wire_empty_schema,
@@ -383,6 +404,8 @@ static int ask(struct cli *cli, unsigned count, int request)
 	struct err err;
 	int result = host_open(&host, &err);
 
+	if (count == 0)
+		count = 1;
 	while (result == 0 && batch.left < count) {
 		result = rpc_ask(host.rpc, &call, NULL, &err);
 		batch.left += result == 0;
@@ -392,7 +415,7 @@ static int ask(struct cli *cli, unsigned count, int request)
 	if (result < 0)
 		batch.code = cli_fail_err(&err);
 	host_close(&host);
-	return batch.code;
+	return end_batch(&batch);
 }
 
 int cmd_sandbox_create(struct cli *cli)
@@ -404,7 +427,6 @@ int cmd_sandbox_create(struct cli *cli)
 
 	if (!wanted)
 		return cli_fail(EXIT_FAILED, "no memory");
-	wanted->count = 1;
 	if (parse(cli, wanted) < 0)
 		return cli_usage(cli);
 	request = seal(wanted, cli->argv + optind, &err);

@@ -196,6 +196,27 @@ def test_what_has_a_value_prints_it(world, command, form):
         assert json.loads(text), text
 
 
+@pytest.mark.parametrize("count", [1, 3])
+def test_many_sandboxes_are_one_list(host, count):
+    words = ["sandbox", "create", "--workspace", "-", "--timeout", "60",
+             "--count", count]
+    made = json.loads(run(host, *words, "-o", "json").stdout)
+    assert len({box["id"] for box in made}) == count
+    known = {box["id"] for box in host.list()}
+    assert {box["id"] for box in made} <= known
+    text = run(host, *words, "-o", "yaml").stdout
+    assert text.count("---\n") == 1 and text.count("\n  id: ") == count, text
+    # A table is told as it comes.
+    assert len(run(host, *words).stdout.split()) == count
+
+
+def test_a_list_of_sandboxes_has_those_that_were_made(host):
+    done = run(host, "sandbox", "create", "--workspace", "-", "--image",
+               "none", "--count", "2", "-o", "json")
+    assert done.returncode != 0 and json.loads(done.stdout) == []
+    assert done.stderr.count("image none") == 2, done.stderr
+
+
 @pytest.mark.parametrize("form", ["json", "yaml"])
 @pytest.mark.parametrize("command", TEXT)
 def test_what_has_none_refuses_to_print_one(host, command, form):
