@@ -28,9 +28,11 @@ foreach(type IN ITEMS RELEASE RELWITHDEBINFO MINSIZEREL)
 		"${CMAKE_C_FLAGS_${type}}")
 endforeach()
 # What a program does not use is neither in it nor, as a library, loaded by it:
-# of the linkers only lld asks --as-needed of what --gc-sections left.
+# of the linkers only lld asks --as-needed of what --gc-sections left. What an
+# archive gave it is its own: no library that it loads finds that.
 set(CMAKE_C_FLAGS_RELEASE "-O2 -g1 -ffunction-sections -fdata-sections")
-set(CMAKE_EXE_LINKER_FLAGS_RELEASE "-fuse-ld=lld -Wl,--gc-sections")
+set(CMAKE_EXE_LINKER_FLAGS_RELEASE 
+	"-fuse-ld=lld -Wl,--gc-sections,--exclude-libs,ALL")
 if(CMAKE_BUILD_TYPE STREQUAL Release)
 	find_program(LLD ld.lld REQUIRED)
 endif()

@@ -27,12 +27,13 @@ function(room_library name)
 	target_link_libraries(${name} PUBLIC sp_base ${arg_LIBS})
 endfunction()
 
-# room_process(NAME [ONLY_DIGESTS] [LIBS lib...]): the executable
+# room_process(NAME [ONLY_DIGESTS] [ARCHIVES] [LIBS lib...]): the executable
 # sallyport-NAME from main.c, on the room's library sp_NAME when it has other
 # files. ONLY_DIGESTS: of libcrypto it has what common/digest.c takes, linked
 # in (30 KB); the shared one costs each process 0.6 MB, and 1 ms to start.
+# ARCHIVES: it starts often (cmake/Archives.cmake).
 function(room_process name)
-	cmake_parse_arguments(arg "ONLY_DIGESTS" "" "LIBS" ${ARGN})
+	cmake_parse_arguments(arg "ONLY_DIGESTS;ARCHIVES" "" "LIBS" ${ARGN})
 	room_library(sp_${name} LIBS ${arg_LIBS})
 	if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/main.c)
 		return()
@@ -42,6 +43,7 @@ function(room_process name)
 	target_link_options(sallyport-${name} PRIVATE -pie)
 	set_target_properties(sallyport-${name} PROPERTIES
 		SP_ONLY_DIGESTS "${arg_ONLY_DIGESTS}"
+		SP_ARCHIVES "${arg_ARCHIVES}"
 		RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/libexec/sallyport)
 	# The command looks for ../libexec/sallyport, wherever it is.
 	install(TARGETS sallyport-${name} DESTINATION libexec/sallyport)

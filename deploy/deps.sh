@@ -15,7 +15,7 @@ build_packages() {
 		libssl-dev libevent-dev libc-ares-dev libgit2-dev \
 		libsqlite3-dev libfyaml-dev libjansson-dev libseccomp-dev \
 		libcap-ng-dev libnftnl-dev libmnl-dev zlib1g-dev \
-		libpsl-dev libidn2-dev uthash-dev libpcre2-dev \
+		libpsl-dev libidn2-dev libunistring-dev uthash-dev libpcre2-dev \
 		libbrotli-dev libzstd-dev libvectorscan-dev libnghttp2-dev \
 		libwslay-dev liblua5.4-dev libjwt-dev git openssl
 	# Debian 13 and Ubuntu 24.04 package llhttp; Debian 12 ships its C
