@@ -2,17 +2,9 @@
 
 #include <assert.h>
 #include <endian.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include "common/cleanup.h"
 #include "common/words.h"
-
-/* So that what was mapped cannot change, and cannot fault, under us. */
-#define SEALS_NEEDED (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
 const struct wire_schema wire_empty_schema = {
 	.name = "empty",
@@ -112,6 +104,7 @@ static inline size_t scalar_width(enum wire_kind kind)
 	case WIRE_KIND_BYTES:
 	case WIRE_KIND_TEXT:
 	case WIRE_KIND_LIST:
+	case WIRE_KIND_ENCODED:
 	case WIRE_KIND_MAX:
 		break;
 	}
@@ -169,6 +162,7 @@ struct encoder {
 	uint8_t *at, *end; /* where bytes go, and how far; in out's memory */
 	struct err *err;
 	unsigned depth;
+	bool is_fitting; /* texts are made to keep their rules */
 };
 
 static int encode_struct(struct encoder *to, const struct wire_schema *schema,
@@ -284,6 +278,7 @@ static inline int put_integer(struct encoder *to, uint64_t value, size_t width)
 	return 0;
 }
 
+/* view is not empty. */
 static inline int put_view(struct encoder *to, struct bytes view)
 {
 	uint32_t len = htole32((uint32_t)view.len);
@@ -292,8 +287,59 @@ static inline int put_view(struct encoder *to, struct bytes view)
 	if (!at)
 		return -1;
 	memcpy(at, &len, sizeof(len));
-	if (view.len)
-		memcpy(at + sizeof(len), view.data, view.len);
+	memcpy(at + sizeof(len), view.data, view.len);
+	return 0;
+}
+
+/* What may not stand in a text, or may be shown as something else, becomes
+ * '?'. */
+static void make_printable(uint8_t *text, size_t len)
+{
+	if (wire_is_printable(bytes_from(text, len)))
+		return;
+	for (size_t i = 0; i < len; i++)
+		if (text[i] < 0x20 || text[i] > 0x7e)
+			text[i] = '?';
+}
+
+static inline int encode_view(struct encoder *to,
+			      const struct wire_schema *schema,
+			      const struct wire_field *field, struct bytes view)
+{
+	bool is_fitted = to->is_fitting && field->kind == WIRE_KIND_TEXT;
+
+	if (view.len == 0)
+		return put_integer(to, 0, 4) == 0
+			       ? 0
+			       : refuse(to->err, ERR_TOO_LARGE, schema, field,
+					"no room");
+	if (is_fitted)
+		view = bytes_slice(view, 0, field->bound);
+	else if (check_view(schema, field, view, to->err) < 0)
+		return -1;
+	if (put_view(to, view) < 0)
+		return refuse(to->err, ERR_TOO_LARGE, schema, field, "no room");
+	if (is_fitted)
+		make_printable(to->at - view.len, view.len);
+	return 0;
+}
+
+/* The items are what wire_encode_fit() or wire_encode() made of them. */
+static int encode_encoded(struct encoder *to, const struct wire_schema *schema,
+			  const struct wire_field *field, const uint8_t *msg)
+{
+	struct bytes items;
+	size_t count;
+	uint8_t *at;
+
+	memcpy(&items, msg + field->offset, sizeof(items));
+	memcpy(&count, msg + field->count_offset, sizeof(count));
+	if (check_count(schema, field, count, to->err) < 0)
+		return -1;
+	if (put_integer(to, count, 4) < 0 || !(at = put(to, items.len)))
+		return refuse(to->err, ERR_TOO_LARGE, schema, field, "no room");
+	if (items.len)
+		memcpy(at, items.data, items.len);
 	return 0;
 }
 
@@ -353,17 +399,15 @@ encode_field(struct encoder *to, const struct wire_schema *schema,
 		return encode_scalar(to, schema, field, msg, 8);
 	case WIRE_KIND_LIST:
 		return encode_list(to, schema, field, msg);
+	case WIRE_KIND_ENCODED:
+		return encode_encoded(to, schema, field, msg);
 	case WIRE_KIND_BYTES:
 	case WIRE_KIND_TEXT:
 	case WIRE_KIND_MAX:
 		break;
 	}
 	memcpy(&view, msg + field->offset, sizeof(view));
-	if (check_view(schema, field, view, to->err) < 0)
-		return -1;
-	if (put_view(to, view) < 0)
-		return refuse(to->err, ERR_TOO_LARGE, schema, field, "no room");
-	return 0;
+	return encode_view(to, schema, field, view);
 }
 
 static int encode_struct(struct encoder *to, const struct wire_schema *schema,
@@ -375,18 +419,34 @@ static int encode_struct(struct encoder *to, const struct wire_schema *schema,
 	return 0;
 }
 
-int wire_encode(const struct wire_schema *schema, const void *msg,
-		struct buf *out, struct err *err)
+static int encode_all(struct encoder *to, const struct wire_schema *schema,
+		      const void *msg)
 {
-	struct encoder to = {.out = out, .err = err};
+	struct buf *out = to->out;
 	size_t before = buf_len(out);
 
-	if (encode_struct(&to, schema, msg) == 0) {
-		settle(&to);
+	if (encode_struct(to, schema, msg) == 0) {
+		settle(to);
 		return 0;
 	}
 	out->end = out->start + before;
 	return -1;
+}
+
+int wire_encode(const struct wire_schema *schema, const void *msg,
+		struct buf *out, struct err *err)
+{
+	struct encoder to = {.out = out, .err = err};
+
+	return encode_all(&to, schema, msg);
+}
+
+int wire_encode_fit(const struct wire_schema *schema, const void *msg,
+		    struct buf *out, struct err *err)
+{
+	struct encoder to = {.out = out, .err = err, .is_fitting = true};
+
+	return encode_all(&to, schema, msg);
 }
 
 /* ---- decode ---- */
@@ -492,6 +552,7 @@ static int decode_field(struct decoder *from, const struct wire_schema *schema,
 	size_t width = scalar_width(field->kind);
 	uint64_t value;
 
+	assert(field->kind != WIRE_KIND_ENCODED);
 	if (field->kind == WIRE_KIND_LIST)
 		return decode_list(from, schema, field, msg);
 	if (width == 0)
@@ -525,75 +586,4 @@ int wire_decode(const struct wire_schema *schema, struct bytes bytes,
 		return refuse(err, ERR_INVALID, schema, NULL,
 			      "bytes left over");
 	return 0;
-}
-
-/* ---- sealed memory ---- */
-
-static int write_all(int fd, struct bytes bytes)
-{
-	while (bytes.len > 0) {
-		ssize_t n = write(fd, bytes.data, bytes.len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -1;
-		bytes = bytes_slice(bytes, (size_t)n, bytes.len);
-	}
-	return 0;
-}
-
-int wire_memfd_seal(const char *name, struct bytes bytes, struct err *err)
-{
-	auto_fd int fd = -1;
-
-	if (bytes.len > WIRE_MEMFD_MAX)
-		return err_set(err, ERR_TOO_LARGE, "seal %s: %zu bytes", name,
-			       bytes.len);
-	fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd < 0)
-		return err_system(err, "create memfd %s", name);
-	if (write_all(fd, bytes) < 0)
-		return err_system(err, "write memfd %s", name);
-	if (fcntl(fd, F_ADD_SEALS, SEALS_NEEDED | F_SEAL_SEAL) < 0)
-		return err_system(err, "seal memfd %s", name);
-	return take_fd(&fd);
-}
-
-int wire_memfd_map(int fd, size_t max, struct bytes *view, struct err *err)
-{
-	int seals = fcntl(fd, F_GET_SEALS);
-	off_t len;
-	void *data;
-
-	*view = bytes_from(NULL, 0);
-	if (seals < 0)
-		return err_system(err, "read the seals of a descriptor");
-	if ((seals & SEALS_NEEDED) != SEALS_NEEDED)
-		return err_set(err, ERR_INVALID, "map memfd: it is not sealed");
-	/* Not fstat(): as a system call it takes paths as well. */
-	len = lseek(fd, 0, SEEK_END);
-	if (len < 0)
-		return err_system(err, "measure memfd");
-	if ((uint64_t)len > max)
-		return err_set(err, ERR_TOO_LARGE,
-			       "map memfd: larger than %zu bytes", max);
-	if (len == 0)
-		return 0;
-	data = mmap(NULL, (size_t)len, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (data == MAP_FAILED)
-		return err_system(err, "map memfd");
-	*view = bytes_from(data, (size_t)len);
-	return 0;
-}
-
-void wire_memfd_unmap(struct bytes view)
-{
-	union {
-		const uint8_t *from;
-		void *to;
-	} data = {.from = view.data};
-
-	if (view.len > 0)
-		(void)munmap(data.to, view.len);
 }

@@ -38,14 +38,15 @@
 #define WIRE_DEPTH_MAX 4
 
 enum wire_kind {
-	WIRE_KIND_U8,	 /* uint8_t, value < bound when bound > 0 */
-	WIRE_KIND_U16,	 /* uint16_t */
-	WIRE_KIND_U32,	 /* uint32_t, value < bound when bound > 0 */
-	WIRE_KIND_U64,	 /* uint64_t */
-	WIRE_KIND_BOOL,	 /* bool */
-	WIRE_KIND_BYTES, /* struct bytes, any content, len <= bound */
-	WIRE_KIND_TEXT,	 /* struct bytes, wire_is_text(), len <= bound */
-	WIRE_KIND_LIST,	 /* T *items and size_t count, count <= bound */
+	WIRE_KIND_U8,	   /* uint8_t, value < bound when bound > 0 */
+	WIRE_KIND_U16,	   /* uint16_t */
+	WIRE_KIND_U32,	   /* uint32_t, value < bound when bound > 0 */
+	WIRE_KIND_U64,	   /* uint64_t */
+	WIRE_KIND_BOOL,	   /* bool */
+	WIRE_KIND_BYTES,   /* struct bytes, any content, len <= bound */
+	WIRE_KIND_TEXT,	   /* struct bytes, wire_is_text(), len <= bound */
+	WIRE_KIND_LIST,	   /* T *items and size_t count, count <= bound */
+	WIRE_KIND_ENCODED, /* a list's items, encoded before; only sent */
 	WIRE_KIND_MAX
 };
 
@@ -90,6 +91,14 @@ struct wire_schema {
 	 .count_offset = offsetof(type, field##_count),                        \
 	 .bound = (max),                                                       \
 	 .element = (schema)}
+/* A list for whose items struct bytes field holds the encoding, one after
+ * the other; the receiver's schema has a WIRE_LIST. */
+#define WIRE_ENCODED(type, field, max)                                         \
+	{.name = #field,                                                       \
+	 .kind = WIRE_KIND_ENCODED,                                            \
+	 .offset = offsetof(type, field),                                      \
+	 .count_offset = offsetof(type, field##_count),                        \
+	 .bound = (max)}
 #define WIRE_SCHEMA(name_, type, table)                                        \
 	{.name = (name_),                                                      \
 	 .size = sizeof(type),                                                 \
@@ -113,6 +122,10 @@ bool wire_is_printable(struct bytes view);
  * field. */
 int wire_encode(const struct wire_schema *schema, const void *msg,
 		struct buf *out, struct err *err);
+/* The same, but a TEXT is cut to its bound, and each byte of it that is not
+ * within 0x20..0x7e becomes '?'. */
+int wire_encode_fit(const struct wire_schema *schema, const void *msg,
+		    struct buf *out, struct err *err);
 
 /* Decode bytes (untrusted), all of them, into msg[schema->size]. Views
  * borrow from bytes; list items are allocated in arena. 0, or -1 with *err

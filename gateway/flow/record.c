@@ -28,18 +28,18 @@ static const struct wire_field record_fields[] = {
 const struct wire_schema record_schema =
 	WIRE_SCHEMA("record", struct record, record_fields);
 
-const struct record_text record_texts[RECORD_TEXTS] = {
-	{offsetof(struct record, session), 32},
-	{offsetof(struct record, request_id), 32},
-	{offsetof(struct record, rule), 256},
-	{offsetof(struct record, host), 256},
-	{offsetof(struct record, method), 32},
-	{offsetof(struct record, path), 2048},
-	{offsetof(struct record, credential), 128},
-	{offsetof(struct record, detail), 1024},
-	{offsetof(struct record, old_oid), 64},
-	{offsetof(struct record, new_oid), 64},
-	{offsetof(struct record, approval), 32},
+const size_t record_texts[RECORD_TEXTS] = {
+	offsetof(struct record, session),
+	offsetof(struct record, request_id),
+	offsetof(struct record, rule),
+	offsetof(struct record, host),
+	offsetof(struct record, method),
+	offsetof(struct record, path),
+	offsetof(struct record, credential),
+	offsetof(struct record, detail),
+	offsetof(struct record, old_oid),
+	offsetof(struct record, new_oid),
+	offsetof(struct record, approval),
 };
 
 static const char *const kind_names[] = {

@@ -63,17 +63,13 @@ struct record {
 
 extern const struct wire_schema record_schema;
 
-/* The texts of a record, with what the wire takes of each. */
+/* Where the texts of a record stand in it. */
 #define RECORD_TEXTS 11
-struct record_text {
-	size_t offset, max;
-};
-extern const struct record_text record_texts[RECORD_TEXTS];
+extern const size_t record_texts[RECORD_TEXTS];
 
 static inline struct bytes *record_text_of(struct record *record, size_t at)
 {
-	return (struct bytes *)(void *)((uint8_t *)record +
-					record_texts[at].offset);
+	return (struct bytes *)(void *)((uint8_t *)record + record_texts[at]);
 }
 
 const char *record_kind_name(enum record_kind kind);

@@ -9,73 +9,46 @@
 #define BATCH_RECORDS_MAX  64
 #define BATCH_BYTES_MAX	   (48 * 1024)
 #define DURABLE_TIMEOUT_MS 5000
-/* The scalars of a record and the length of each of its texts. */
-#define RECORD_FIXED_BYTES 108
+/* Of an empty batch that is kept for the next turn. */
+#define BATCH_KEPT_BYTES (16 * 1024)
 
-/* Records that will be one message. */
+/* Records that will be one message, as that has them: each is encoded once,
+ * when it is kept. */
 struct batch {
 	struct batch *next;
-	struct arena arena;
-	struct record records[BATCH_RECORDS_MAX];
+	struct buf records;
 	size_t count;
-	size_t bytes;
 };
 
-/* ---- a record whose texts are ours and fit the wire ---- */
+/* MSG_RECORDS, of records that are encoded. */
+struct told_records {
+	struct bytes records;
+	size_t records_count;
+};
+static const struct wire_field told_fields[] = {
+	WIRE_ENCODED(struct told_records, records, BATCH_RECORDS_MAX),
+};
+static const struct wire_schema told_schema =
+	WIRE_SCHEMA("records", struct told_records, told_fields);
 
-/* What the wire would refuse becomes '?'. */
-static void make_printable(uint8_t *text, size_t len)
+/* Append the record, its texts cut and cleaned for the wire. */
+static int encode(const struct record *record, struct buf *out)
 {
-	if (wire_is_printable(bytes_from(text, len)))
-		return;
-	for (size_t i = 0; i < len; i++)
-		if (text[i] < 0x20 || text[i] >= 0x7f)
-			text[i] = '?';
-}
+	struct record timed;
 
-/* Copy the texts, cut to what the wire takes; without memory they are empty.
- * Returns how many bytes they are. */
-static size_t copy_texts(struct arena *arena, struct record *record)
-{
-	size_t sum = 0;
-	uint8_t *to;
-
-	for (size_t i = 0; i < RECORD_TEXTS; i++) {
-		struct bytes *text = record_text_of(record, i);
-
-		*text = bytes_slice(*text, 0, record_texts[i].max);
-		sum += text->len;
+	if (record->time_ms == 0) {
+		timed = *record;
+		timed.time_ms = clock_wall_ms();
+		record = &timed;
 	}
-	to = sum ? arena_alloc(arena, sum) : NULL;
-	for (size_t i = 0; i < RECORD_TEXTS; i++) {
-		struct bytes *text = record_text_of(record, i);
-
-		if (!to || text->len == 0) {
-			*text = bytes_from(NULL, 0);
-			continue;
-		}
-		memcpy(to, text->data, text->len);
-		make_printable(to, text->len);
-		*text = bytes_from(to, text->len);
-		to += text->len;
-	}
-	return to ? sum : 0;
-}
-
-static size_t copy_record(struct arena *arena, const struct record *from,
-			  struct record *to)
-{
-	*to = *from;
-	if (to->time_ms == 0)
-		to->time_ms = clock_wall_ms();
-	return RECORD_FIXED_BYTES + copy_texts(arena, to);
+	return wire_encode_fit(&record_schema, record, out, NULL);
 }
 
 /* ---- batches ---- */
 
 static void batch_free(struct batch *batch)
 {
-	arena_release(&batch->arena);
+	buf_release(&batch->records);
 	free(batch);
 }
 
@@ -86,12 +59,12 @@ static struct batch *batch_with_room(struct keeper *keeper)
 	if (keeper->records.bytes >= KEEPER_RECORDS_MAX)
 		return NULL;
 	if (batch && batch->count < BATCH_RECORDS_MAX &&
-	    batch->bytes < BATCH_BYTES_MAX)
+	    buf_len(&batch->records) < BATCH_BYTES_MAX)
 		return batch;
 	batch = calloc(1, sizeof(*batch));
 	if (!batch)
 		return NULL;
-	arena_init(&batch->arena, KEEPER_RECORDS_MAX);
+	buf_init(&batch->records, WIRE_MESSAGE_MAX);
 	if (keeper->records.last)
 		keeper->records.last->next = batch;
 	else
@@ -104,11 +77,12 @@ static struct batch *batch_with_room(struct keeper *keeper)
  * nothing here. */
 static void batch_done(struct keeper *keeper, struct batch *batch)
 {
-	keeper->records.bytes -= batch->bytes;
+	keeper->records.bytes -= buf_len(&batch->records);
 	if (!batch->next) {
-		arena_reset(&batch->arena);
 		batch->count = 0;
-		batch->bytes = 0;
+		buf_clear(&batch->records);
+		if (batch->records.size > BATCH_KEPT_BYTES)
+			buf_release(&batch->records);
 		return;
 	}
 	keeper->records.first = batch->next;
@@ -124,13 +98,13 @@ void keeper_records_flush(struct keeper *keeper)
 	struct err err;
 
 	while (ledger && (batch = keeper->records.first) && batch->count) {
-		const struct msg_records message = {
-			.records = batch->records,
+		const struct told_records message = {
+			.records = buf_view(&batch->records),
 			.records_count = batch->count,
 		};
 
-		if (rpc_tell(ledger->rpc, MSG_RECORDS, &msg_records_schema,
-			     &message, -1, &err) < 0) {
+		if (rpc_tell(ledger->rpc, MSG_RECORDS, &told_schema, &message,
+			     -1, &err) < 0) {
 			log_debug("records wait: %s", err.text);
 			/* Nothing else may come that would have them told. */
 			(void)set_timer(keeper);
@@ -202,15 +176,15 @@ static void flush_in_time(struct keeper *keeper)
 static int keep(struct keeper *keeper, const struct record *record)
 {
 	struct batch *batch = batch_with_room(keeper);
-	size_t bytes;
+	size_t before;
 
 	if (!batch)
 		return -1;
-	bytes = copy_record(&batch->arena, record,
-			    &batch->records[batch->count]);
+	before = buf_len(&batch->records);
+	if (encode(record, &batch->records) < 0)
+		return -1;
 	batch->count++;
-	batch->bytes += bytes;
-	keeper->records.bytes += bytes;
+	keeper->records.bytes += buf_len(&batch->records) - before;
 	return 0;
 }
 
@@ -269,15 +243,11 @@ int keeper_record_durable(struct keeper *keeper, const struct record *record,
 {
 	struct keeper_peer *ledger = keeper_peer_of(keeper, ROLE_LEDGER);
 	auto_free struct durable *durable = malloc(sizeof(*durable));
-	auto_type(arena_release) struct arena arena;
-	struct record copy;
-	const struct msg_records message = {
-		.records = &copy,
-		.records_count = 1,
-	};
+	auto_type(buf_release) struct buf encoded = {.max = WIRE_MESSAGE_MAX};
+	struct told_records message = {.records_count = 1};
 	const struct rpc_call call = {
 		.type = MSG_RECORDS_DURABLE,
-		.schema = &msg_records_schema,
+		.schema = &told_schema,
 		.message = &message,
 		.fd = -1,
 		.reply_schema = &wire_empty_schema,
@@ -287,11 +257,10 @@ int keeper_record_durable(struct keeper *keeper, const struct record *record,
 	};
 	struct err err;
 
-	arena_init(&arena, KEEPER_RECORDS_MAX);
-	if (!ledger || !durable)
+	if (!ledger || !durable || encode(record, &encoded) < 0)
 		return -1;
+	message.records = buf_view(&encoded);
 	*durable = (struct durable){fn, owner};
-	(void)copy_record(&arena, record, &copy);
 	keeper_records_flush(keeper);
 	/* What still waits happened before it. */
 	if (keeper->records.bytes > 0 ||

@@ -5,10 +5,7 @@
 
 #include <cmocka.h>
 
-#include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/wire.h"
@@ -331,6 +328,80 @@ static void wire_encodes_behind_what_a_growing_buffer_holds(void **state)
 				    one.data, one.len);
 }
 
+static void wire_cuts_and_cleans_texts_that_are_to_fit(void **state)
+{
+	struct fixture *fixture = *state;
+	struct every every = *full();
+
+	buf_clear(&fixture->out);
+	every.text = bytes_str("\xc3\xa4\t\n\x7f\x01~ 012345678");
+	assert_int_equal(wire_encode(&every_schema, &every, &fixture->out,
+				     &fixture->err),
+			 -1);
+	assert_int_equal(wire_encode_fit(&every_schema, &every, &fixture->out,
+					 &fixture->err),
+			 0);
+	assert_int_equal(decode(fixture, buf_view(&fixture->out)), 0);
+	assert_true(bytes_is(fixture->got.text, "??????~ 01234567"));
+	assert_true(bytes_equal(fixture->got.raw, every.raw));
+}
+
+static void wire_fits_nothing_but_texts(void **state)
+{
+	struct fixture *fixture = *state;
+	struct every every = *full();
+
+	buf_clear(&fixture->out);
+	every.raw = bytes_str("12345");
+	assert_int_equal(wire_encode_fit(&every_schema, &every, &fixture->out,
+					 &fixture->err),
+			 -1);
+	assert_int_equal(buf_len(&fixture->out), 0);
+}
+
+struct sent {
+	struct bytes items;
+	size_t items_count;
+};
+static const struct wire_field sent_fields[] = {
+	WIRE_ENCODED(struct sent, items, 3),
+};
+static const struct wire_schema sent_schema =
+	WIRE_SCHEMA("sent", struct sent, sent_fields);
+
+static void wire_sends_items_that_were_encoded_before(void **state)
+{
+	static const struct item items[] = {
+		{BYTES_LITERAL("one"), 1},
+		{BYTES_LITERAL("two"), 2},
+	};
+	struct fixture *fixture = *state;
+	auto_type(buf_release) struct buf encoded;
+	struct sent sent = {.items_count = 2};
+	struct group got;
+
+	buf_init(&encoded, WIRE_MESSAGE_MAX);
+	buf_clear(&fixture->out);
+	for (size_t i = 0; i < ARRAY_SIZE(items); i++)
+		assert_int_equal(wire_encode(&item_schema, &items[i], &encoded,
+					     &fixture->err),
+				 0);
+	sent.items = buf_view(&encoded);
+	assert_int_equal(
+		wire_encode(&sent_schema, &sent, &fixture->out, &fixture->err),
+		0);
+	assert_int_equal(wire_decode(&group_schema, buf_view(&fixture->out),
+				     &fixture->arena, &got, &fixture->err),
+			 0);
+	assert_int_equal(got.items_count, 2);
+	assert_true(bytes_is(got.items[1].name, "two"));
+	assert_int_equal(got.items[1].weight, 2);
+	sent.items_count = 4;
+	assert_int_equal(
+		wire_encode(&sent_schema, &sent, &fixture->out, &fixture->err),
+		-1);
+}
+
 static void wire_finds_one_byte_that_is_not_printable(void **state)
 {
 	static const uint8_t bad[] = {0x00, 0x1f, 0x7f, 0x80, 0xff};
@@ -439,92 +510,6 @@ static void wire_text_checks_each_byte_of_a_word(void **state)
 	}
 }
 
-static void memfd_brings_its_bytes_back_and_cannot_change(void **state)
-{
-	struct fixture *fixture = *state;
-	auto_fd int fd =
-		wire_memfd_seal("t", bytes_str("hello"), &fixture->err);
-	struct bytes view;
-
-	assert_true(fd >= 0);
-	assert_int_equal(wire_memfd_map(fd, 5, &view, &fixture->err), 0);
-	assert_true(bytes_is(view, "hello"));
-	wire_memfd_unmap(view);
-	assert_int_equal(pwrite(fd, "x", 1, 0), -1);
-	assert_int_equal(ftruncate(fd, 0), -1);
-	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
-}
-
-static void memfd_may_be_empty(void **state)
-{
-	struct fixture *fixture = *state;
-	auto_fd int fd = wire_memfd_seal("t", bytes_str(""), &fixture->err);
-	struct bytes view = bytes_str("x");
-
-	assert_int_equal(wire_memfd_map(fd, 5, &view, &fixture->err), 0);
-	assert_int_equal(view.len, 0);
-	wire_memfd_unmap(view);
-}
-
-static void memfd_larger_than_the_bound_is_refused(void **state)
-{
-	struct fixture *fixture = *state;
-	auto_fd int fd =
-		wire_memfd_seal("t", bytes_str("hello"), &fixture->err);
-	struct bytes view;
-
-	assert_int_equal(wire_memfd_map(fd, 4, &view, &fixture->err), -1);
-	assert_int_equal(fixture->err.code, ERR_TOO_LARGE);
-	assert_int_equal(wire_memfd_seal("t",
-					 bytes_from("", WIRE_MEMFD_MAX + 1),
-					 &fixture->err),
-			 -1);
-	assert_int_equal(fixture->err.code, ERR_TOO_LARGE);
-}
-
-static void memfd_with_any_seal_missing_is_refused(void **state)
-{
-	static const int seals[] = {
-		0,
-		F_SEAL_SHRINK | F_SEAL_GROW,
-		F_SEAL_SHRINK | F_SEAL_WRITE,
-		F_SEAL_GROW | F_SEAL_WRITE,
-		F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE,
-	};
-	struct fixture *fixture = *state;
-	struct bytes view;
-
-	for (size_t i = 0; i < ARRAY_SIZE(seals); i++) {
-		auto_fd int fd = memfd_create("t", MFD_ALLOW_SEALING);
-
-		assert_int_equal(write(fd, "hello", 5), 5);
-		assert_int_equal(fcntl(fd, F_ADD_SEALS, seals[i]), 0);
-		assert_int_equal(wire_memfd_map(fd, 5, &view, &fixture->err),
-				 -1);
-		assert_int_equal(fixture->err.code, ERR_INVALID);
-		assert_int_equal(
-			fcntl(fd, F_ADD_SEALS,
-			      F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE),
-			0);
-		assert_int_equal(wire_memfd_map(fd, 5, &view, &fixture->err),
-				 0);
-		wire_memfd_unmap(view);
-	}
-}
-
-static void memfd_that_is_none_is_refused(void **state)
-{
-	struct fixture *fixture = *state;
-	struct bytes view;
-	int ends[2];
-
-	assert_int_equal(pipe(ends), 0);
-	assert_int_equal(wire_memfd_map(ends[0], 5, &view, &fixture->err), -1);
-	assert_int_equal(wire_memfd_map(-1, 5, &view, &fixture->err), -1);
-	(void)close(ends[0]);
-	(void)close(ends[1]);
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -540,15 +525,13 @@ int main(void)
 		TEST(wire_encodes_no_value_that_breaks_its_bound),
 		TEST(wire_leaves_a_full_buffer_as_it_was),
 		TEST(wire_encodes_behind_what_a_growing_buffer_holds),
+		TEST(wire_cuts_and_cleans_texts_that_are_to_fit),
+		TEST(wire_fits_nothing_but_texts),
+		TEST(wire_sends_items_that_were_encoded_before),
 		TEST(wire_finds_one_byte_that_is_not_printable),
 		TEST(wire_carries_an_empty_message),
 		TEST(wire_text_is_utf8_without_controls),
 		TEST(wire_text_checks_each_byte_of_a_word),
-		TEST(memfd_brings_its_bytes_back_and_cannot_change),
-		TEST(memfd_may_be_empty),
-		TEST(memfd_larger_than_the_bound_is_refused),
-		TEST(memfd_with_any_seal_missing_is_refused),
-		TEST(memfd_that_is_none_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
