@@ -2,22 +2,66 @@
 
 #include <stdlib.h>
 
+#include "common/words.h"
+
 static uint8_t lower(uint8_t c)
 {
 	return c >= 'A' && c <= 'Z' ? (uint8_t)(c + ('a' - 'A')) : c;
 }
 
+/* Of eight bytes, or of fewer with zeros: A-Z to a-z, the rest as it is. */
+static uint64_t word_lower(uint64_t word)
+{
+	uint64_t low = word & ~WORD_HIGHS;
+	uint64_t from_a = low + (0x80 - 'A') * WORD_ONES;
+	uint64_t past_z = low + (0x7f - 'Z') * WORD_ONES;
+	/* The high bit of each byte that is a capital letter. */
+	uint64_t capitals = from_a & ~past_z & ~word & WORD_HIGHS;
+
+	return word | capitals >> 2;
+}
+
+static bool words_same_nocase(uint64_t a, uint64_t b)
+{
+	return a == b || word_lower(a) == word_lower(b);
+}
+
+static uint64_t load_eight(const uint8_t *from)
+{
+	uint64_t word;
+
+	memcpy(&word, from, sizeof(word));
+	return word;
+}
+
+/* 4 to 7 bytes: the first four and the last four of them. */
+static uint64_t load_four_to_seven(const uint8_t *from, size_t len)
+{
+	uint32_t first, last;
+
+	memcpy(&first, from, sizeof(first));
+	memcpy(&last, from + len - sizeof(last), sizeof(last));
+	return (uint64_t)last << 32 | first;
+}
+
 bool bytes_same_nocase(const uint8_t *a, const uint8_t *b, size_t len)
 {
-	for (size_t i = 0; i < len; i++) {
-		/* A letter's two cases differ in this bit alone. */
-		uint8_t letter = a[i] | 0x20;
+	size_t at = 0;
 
-		if (a[i] != b[i] &&
-		    ((a[i] ^ b[i]) != 0x20 || letter < 'a' || letter > 'z'))
-			return false;
+	if (len < sizeof(uint32_t)) {
+		for (; at < len && lower(a[at]) == lower(b[at]); at++)
+			;
+		return at == len;
 	}
-	return true;
+	if (len < WORD_LEN)
+		return words_same_nocase(load_four_to_seven(a, len),
+					 load_four_to_seven(b, len));
+	for (; at + WORD_LEN < len; at += WORD_LEN)
+		if (!words_same_nocase(load_eight(a + at), load_eight(b + at)))
+			return false;
+	/* The last eight, of which some were looked at. */
+	at = len - WORD_LEN;
+	return words_same_nocase(load_eight(a + at), load_eight(b + at));
 }
 
 bool bytes_starts_with(struct bytes view, struct bytes prefix)

@@ -36,6 +36,37 @@ static void bytes_folds_ascii_case_alone(void **state)
 	assert_false(bytes_is_nocase(text("\xc0"), "\xe0"));
 }
 
+/* Words or single bytes: each value at each place of each length. */
+static void bytes_fold_the_same_at_any_place(void **state)
+{
+	char one[21], other[21];
+
+	(void)state;
+	for (size_t i = 0; i < 256 * sizeof(one); i++) {
+		size_t at = i % sizeof(one);
+		uint8_t byte = (uint8_t)(i / sizeof(one));
+		bool is_letter = (byte >= 'A' && byte <= 'Z') ||
+				 (byte >= 'a' && byte <= 'z');
+
+		for (size_t len = at + 1; len <= sizeof(one); len++) {
+			memset(one, 'k', len);
+			memset(other, 'K', len);
+			one[at] = (char)byte;
+			other[at] = (char)(byte ^ 0x20);
+			assert_int_equal(
+				bytes_equal_nocase(bytes_from(one, len),
+						   bytes_from(other, len)),
+				is_letter);
+			other[at] = (char)byte;
+			assert_true(bytes_equal_nocase(bytes_from(one, len),
+						       bytes_from(other, len)));
+			other[at] = (char)(byte ^ 1);
+			assert_false(bytes_equal_nocase(
+				bytes_from(one, len), bytes_from(other, len)));
+		}
+	}
+}
+
 static void bytes_knows_its_ends(void **state)
 {
 	(void)state;
@@ -163,6 +194,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bytes_compares_content_and_length),
 		cmocka_unit_test(bytes_folds_ascii_case_alone),
+		cmocka_unit_test(bytes_fold_the_same_at_any_place),
 		cmocka_unit_test(bytes_knows_its_ends),
 		cmocka_unit_test(bytes_finds_from_an_index_on),
 		cmocka_unit_test(bytes_slice_clamps_both_ends),
