@@ -218,15 +218,13 @@ static int send_body(struct conn *conn, struct bytes bytes)
 	return io_write(conn->client, bytes_str(CHUNK_TAIL));
 }
 
-static int feed_down(struct conn *conn, struct bytes span, bool is_end)
+static int filter_down(struct conn *conn, struct bytes span, bool is_end)
 {
 	const struct filter *filter = conn->filter_down;
 	auto_type(buf_release) struct buf out = {0};
 	struct err err;
 	int result;
 
-	if (!filter)
-		return send_body(conn, span);
 	buf_init(&out, FILTER_OUT_MAX);
 	result = is_end ? filter->end(filter->state, &out, &err)
 			: filter->feed(filter->state, span, &out, &err);
@@ -236,6 +234,12 @@ static int feed_down(struct conn *conn, struct bytes span, bool is_end)
 		return -1;
 	}
 	return send_body(conn, buf_view(&out));
+}
+
+static int feed_down(struct conn *conn, struct bytes span, bool is_end)
+{
+	return conn->filter_down ? filter_down(conn, span, is_end)
+				 : send_body(conn, span);
 }
 
 /* The head was sent: all that is left is to end the connection without the

@@ -176,8 +176,6 @@ static enum step begin(struct conn *conn)
 {
 	struct err err;
 
-	if (conn->law->policy->script.len == 0)
-		return STEP_NEXT;
 	if (conn->edge->script)
 		return ask(conn);
 	if (start(conn->edge, &err) == 0)
@@ -202,7 +200,7 @@ enum step script_step(struct conn *conn, enum lane_event event)
 {
 	switch ((unsigned)event) {
 	case EV_ENTER:
-		return begin(conn);
+		return conn->law->policy->script.len ? begin(conn) : STEP_NEXT;
 	case EV_WAKE:
 		return wake(conn);
 	case EV_ANSWER:

@@ -197,16 +197,12 @@ static struct bytes encoding_of(const struct conn *conn)
 	return field ? field->value : bytes_from(NULL, 0);
 }
 
-int stray_begin(struct conn *conn)
+static int begin(struct conn *conn)
 {
-	const struct placeholders *all = conn->law->placeholders;
 	struct bytes encoding = encoding_of(conn);
 	struct stray *stray;
 	struct err err;
 
-	if (!all || all->count == 0 || conn->look ||
-	    conn->request.framing == FRAMING_NONE)
-		return 0;
 	stray = calloc(1, sizeof(*stray));
 	if (!stray)
 		return no_memory(conn);
@@ -219,6 +215,16 @@ int stray_begin(struct conn *conn)
 	conn->filter_up = &stray->filter;
 	conn->keeps_length = true;
 	return 0;
+}
+
+int stray_begin(struct conn *conn)
+{
+	const struct placeholders *all = conn->law->placeholders;
+
+	if (!all || all->count == 0 || conn->look ||
+	    conn->request.framing == FRAMING_NONE)
+		return 0;
+	return begin(conn);
 }
 
 /* ---- what is held ---- */

@@ -82,12 +82,11 @@ static int origin_form(struct arena *arena, struct request *request,
 		       struct bytes raw, struct http_fault *fault)
 {
 	struct bytes path, rest = raw;
-	struct err err;
 
 	request->raw_path = raw;
 	request->has_query = bytes_split(&rest, '?', &path);
 	request->query = request->has_query ? rest : bytes_from(NULL, 0);
-	if (path_normalise(arena, path, &request->path, &err) < 0)
+	if (path_normalise(arena, path, &request->path, NULL) < 0)
 		return refuse(fault, CONSTRAINT_path_ambiguous,
 			      "the path can be read in two ways");
 	return 0;

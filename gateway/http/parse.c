@@ -37,29 +37,53 @@ static int on_value(llhttp_t *parser, const char *at, size_t len)
 	return 0;
 }
 
-/* Fields that end at this hop (RFC 9110 7.6.1), delimit the message, or are
- * kept apart. */
-static bool is_taken_out(struct bytes name)
-{
-	static const struct bytes names[] = {
-		BYTES_LITERAL("te"),
-		BYTES_LITERAL("host"),
-		BYTES_LITERAL("expect"),
-		BYTES_LITERAL("upgrade"),
-		BYTES_LITERAL("trailer"),
-		BYTES_LITERAL("connection"),
-		BYTES_LITERAL("keep-alive"),
-		BYTES_LITERAL("content-length"),
-		BYTES_LITERAL("http2-settings"),
-		BYTES_LITERAL("transfer-encoding"),
-	};
+/* What becomes of a field. */
+enum place {
+	PLACE_FIELDS, /* it goes with the message */
+	PLACE_NONE,   /* ends at this hop (RFC 9110 7.6.1), or delimits it */
+	PLACE_HOST,
+	PLACE_TE,
+	PLACE_PROXY_AUTHORIZATION,
+};
 
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (name.len == names[i].len &&
-		    bytes_equal_nocase(name, names[i]))
-			return true;
-	return (name.data[0] | 0x20) == 'p' &&
-	       bytes_is_nocase(bytes_slice(name, 0, 6), "proxy-");
+struct placed {
+	struct bytes name;
+	enum place place;
+};
+
+/* By length: at most this many of one. */
+#define PLACED_MAX 2
+static const struct placed placed[][PLACED_MAX] = {
+	[2] = {{BYTES_LITERAL("te"), PLACE_TE}},
+	[4] = {{BYTES_LITERAL("host"), PLACE_HOST}},
+	[6] = {{BYTES_LITERAL("expect"), PLACE_NONE}},
+	[7] = {{BYTES_LITERAL("upgrade"), PLACE_NONE},
+	       {BYTES_LITERAL("trailer"), PLACE_NONE}},
+	[10] = {{BYTES_LITERAL("connection"), PLACE_NONE},
+		{BYTES_LITERAL("keep-alive"), PLACE_NONE}},
+	[14] = {{BYTES_LITERAL("content-length"), PLACE_NONE},
+		{BYTES_LITERAL("http2-settings"), PLACE_NONE}},
+	[17] = {{BYTES_LITERAL("transfer-encoding"), PLACE_NONE}},
+	[19] = {{BYTES_LITERAL("proxy-authorization"),
+		 PLACE_PROXY_AUTHORIZATION}},
+};
+
+static enum place place_of(struct bytes name)
+{
+	static const struct bytes proxy = BYTES_LITERAL("proxy-");
+	const struct placed *row;
+
+	if (name.len < ARRAY_SIZE(placed)) {
+		row = placed[name.len];
+		for (size_t i = 0; i < PLACED_MAX && row[i].name.len; i++)
+			if (bytes_equal_nocase(name, row[i].name))
+				return row[i].place;
+	}
+	return name.len >= proxy.len && (name.data[0] | 0x20) == 'p' &&
+			       bytes_same_nocase(name.data, proxy.data,
+						 proxy.len)
+		       ? PLACE_NONE
+		       : PLACE_FIELDS;
 }
 
 static int on_field(llhttp_t *parser)
@@ -70,16 +94,22 @@ static int on_field(llhttp_t *parser)
 
 	parse->field = (struct field){{NULL, 0}, {NULL, 0}};
 	parse->seen++;
-	if (!is_taken_out(field.name))
+	switch (place_of(field.name)) {
+	case PLACE_FIELDS:
 		return fields_add(&parsed->fields, field.name, field.value);
-	if (bytes_is_nocase(field.name, "Host")) {
+	case PLACE_HOST:
 		parsed->host = field.value;
-	} else if (bytes_is_nocase(field.name, "Proxy-Authorization")) {
-		parsed->proxy_authorization = field.value;
-		parsed->proxy_authorizations++;
-	} else if (bytes_is_nocase(field.name, "TE")) {
+		break;
+	case PLACE_TE:
 		parsed->takes_trailers |=
 			bytes_is_nocase(field.value, "trailers");
+		break;
+	case PLACE_PROXY_AUTHORIZATION:
+		parsed->proxy_authorization = field.value;
+		parsed->proxy_authorizations++;
+		break;
+	case PLACE_NONE:
+		break;
 	}
 	return 0;
 }
