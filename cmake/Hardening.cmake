@@ -1,8 +1,11 @@
-# Hardening that every build has; FORTIFY needs an optimising one.
+# Hardening that every build has; FORTIFY needs an optimising one. Variables
+# without a value are zero in what is shipped; a build that is only tested
+# fills them with what is no pointer, no length and no truth, so that whoever
+# relies on zero is found.
 add_library(sp_hardening INTERFACE)
 target_compile_options(sp_hardening INTERFACE
 	-fstack-protector-strong -fstack-clash-protection
-	-ftrivial-auto-var-init=zero -fzero-call-used-regs=used-gpr
+	-fzero-call-used-regs=used-gpr
 	-fno-common -fno-strict-aliasing)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
 	target_compile_options(sp_hardening INTERFACE -fcf-protection=full)
@@ -16,8 +19,12 @@ elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
 	target_compile_options(sp_hardening INTERFACE
 		-mbranch-protection=standard)
 endif()
-if(NOT SALLYPORT_SANITIZE AND NOT CMAKE_BUILD_TYPE STREQUAL Debug)
+if(SALLYPORT_SANITIZE OR CMAKE_BUILD_TYPE STREQUAL Debug)
 	target_compile_options(sp_hardening INTERFACE
+		-ftrivial-auto-var-init=pattern)
+else()
+	target_compile_options(sp_hardening INTERFACE
+		-ftrivial-auto-var-init=zero
 		-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)
 endif()
 target_link_options(sp_hardening INTERFACE
@@ -31,8 +38,4 @@ endforeach()
 # of the linkers only lld asks --as-needed of what --gc-sections left. What an
 # archive gave it is its own: no library that it loads finds that.
 set(CMAKE_C_FLAGS_RELEASE "-O2 -g1 -ffunction-sections -fdata-sections")
-set(CMAKE_EXE_LINKER_FLAGS_RELEASE 
-	"-fuse-ld=lld -Wl,--gc-sections,--exclude-libs,ALL")
-if(CMAKE_BUILD_TYPE STREQUAL Release)
-	find_program(LLD ld.lld REQUIRED)
-endif()
+set(CMAKE_EXE_LINKER_FLAGS_RELEASE "-Wl,--gc-sections,--exclude-libs,ALL")

@@ -7,6 +7,12 @@ if(SALLYPORT_SANITIZE)
 	# Reports name functions and lines; more takes long to link.
 	target_compile_options(sp_sanitizers INTERFACE ${flags} -O1 -g1)
 	target_link_options(sp_sanitizers INTERFACE ${flags})
+	if(CMAKE_C_COMPILER_ID STREQUAL GNU)
+		# As clang does by itself: thousands of short processes need
+		# not relocate a shared one each.
+		target_link_options(sp_sanitizers INTERFACE
+			-static-libasan -static-libubsan)
+	endif()
 	target_compile_definitions(sp_sanitizers INTERFACE SP_UNCONFINED=1)
 	if(SALLYPORT_FUZZ)
 		target_compile_options(sp_sanitizers INTERFACE

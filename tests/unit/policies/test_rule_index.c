@@ -86,12 +86,12 @@ static size_t compare(const struct policy *policy, const char *host,
 			.target = target_of(host, i & 1 ? 443 : 8443),
 			.is_tls = true,
 			.method = bytes_str(i & 2 ? "GET" : "PUT"),
-			.path = bytes_str(path),
 		};
 		struct verdict fast;
 		struct verdict slow;
 
 		snprintf(path, sizeof(path), "/%u", i / 4);
+		facts.path = bytes_str(path);
 		fast = decide_request(policy, &facts, NULL);
 		slow = decide_request(policy, &facts, trace);
 		assert_same(&fast, &slow);
