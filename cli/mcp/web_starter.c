@@ -261,9 +261,9 @@ int web_confine(struct err *err)
 	/* Beside the base set: connections, a pair for each session, and the
 	 * end of the starter and of the loop. */
 	static const char *const calls[] = {
-		"accept4",	"getsockname",	  "getsockopt", "setsockopt",
-		"shutdown",	"socketpair",	  "wait4",	"newfstatat",
-		"rt_sigaction", "rt_sigprocmask", NULL,
+		"accept4",    "getsockname",  "getsockopt",	"setsockopt",
+		"fstat",      "shutdown",     "socketpair",	"wait4",
+		"newfstatat", "rt_sigaction", "rt_sigprocmask", NULL,
 	};
 	const struct confine_spec spec = {.name = "mcp", .syscalls = calls};
 	size_t seed = 0;
