@@ -81,6 +81,7 @@ is_installed() {
 	nodejs) command -v node >/dev/null ;;
 	npm) command -v npm >/dev/null ;;
 	default-jdk-headless) command -v javac >/dev/null ;;
+	mitmproxy) command -v mitmdump >/dev/null ;;
 	*) return 1 ;;
 	esac
 }
@@ -88,6 +89,17 @@ is_installed() {
 # Is $1 a package that this release has under this name?
 is_known() {
 	apt-cache show "$1" >/dev/null 2>&1
+}
+
+# What to do about a package that this release does not have: fails where
+# nothing works without it.
+do_without() {
+	case $1 in
+	# Not in Debian 13.
+	mitmproxy) echo "tests/bench/proxies needs --without mitmproxy, or a" \
+		"mitmdump on PATH (pip install mitmproxy)" ;;
+	*) return 1 ;;
+	esac
 }
 
 # Debian starts what it installs, and at every boot. The tests start their
@@ -156,16 +168,24 @@ main() {
 	"${as_root[@]}" apt-get update -qq
 	# The lists may only now say which llhttp this release has.
 	missing=()
+	local lacking=() advice
 	for name in $(wanted "$set"); do
 		is_installed "$name" && continue
-		is_known "$name" || {
+		if is_known "$name"; then
+			missing+=("$name")
+			continue
+		fi
+		advice=$(do_without "$name") || {
 			echo "deps: this release has no package '$name'" >&2
 			exit 1
 		}
-		missing+=("$name")
+		lacking+=("this release has no package '$name': $advice")
 	done
-	echo "deps: installing ${missing[*]}"
-	install_unstarted "${missing[@]}"
+	if [ ${#missing[@]} -gt 0 ]; then
+		echo "deps: installing ${missing[*]}"
+		install_unstarted "${missing[@]}"
+	fi
+	[ ${#lacking[@]} -eq 0 ] || printf 'deps: %s\n' "${lacking[@]}" >&2
 	echo "deps: done"
 }
 
