@@ -11,6 +11,7 @@ import string
 import urllib.parse
 
 PAGE = 4096
+WORD = 8
 PRESENT = 1 << 63 | 1 << 62  # in memory, or swapped
 # Larger mappings are a sanitizer's shadow.
 MAPPING_MAX = 1 << 30
@@ -56,11 +57,20 @@ def forms(plain):
     return made
 
 
+def words_of(data):
+    """The whole words of data. Wherever a pattern of 2 * WORD - 1 bytes
+    stands, it has one of them: data without a word of any pattern, in any
+    alignment, is clean, and a look at each says so ten times as fast as a
+    search for each pattern."""
+    return array.array("Q", data[:len(data) // WORD * WORD])
+
+
 class Search:
     """Looks for everything in wanted: {name: bytes or text}."""
 
     def __init__(self, **wanted):
         self._patterns = {}
+        self._words = set()
         self._clean = set()
         for name, value in wanted.items():
             self.add(name, value)
@@ -69,12 +79,17 @@ class Search:
         value = value.encode() if isinstance(value, str) else value
         assert len(value) >= 16, name
         for form, pattern in forms(value).items():
+            assert len(pattern) >= 2 * WORD - 1, (name, form)
             self._patterns.setdefault(pattern, f"{name} ({form})")
+            for at in range(WORD):
+                self._words |= set(words_of(pattern[at:]))
 
     def find(self, data):
         """Names of what stands in data."""
         if isinstance(data, str):
             data = data.encode()
+        if self._words.isdisjoint(words_of(data)):
+            return []
         return [name for pattern, name in self._patterns.items()
                 if pattern in data]
 
