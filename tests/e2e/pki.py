@@ -27,6 +27,8 @@ class Authority:
         self.name = _name(name)
         self.cert = self._sign(self.name, self.key.public_key(), [
             (x509.BasicConstraints(True, None), True),
+            (x509.SubjectKeyIdentifier.from_public_key(
+                self.key.public_key()), False),
             (x509.KeyUsage(False, False, False, False, False, True, True,
                            False, False), True)])
 
@@ -63,6 +65,10 @@ class Authority:
         subject = _name(cn or names[0])
         if self_signed:
             signing.update(issuer=subject, key=key)
+        else:  # Python asks for it since 3.13
+            extensions.append((
+                x509.AuthorityKeyIdentifier.from_issuer_public_key(
+                    self.key.public_key()), False))
         cert = self._sign(subject, key.public_key(), extensions, **signing)
         return (key.private_bytes(serialization.Encoding.PEM,
                                   serialization.PrivateFormat.PKCS8,

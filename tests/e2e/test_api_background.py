@@ -80,6 +80,7 @@ def test_a_timeout_holds_without_a_daemon(host):
     execd = Execd(host, box)
     name = begin(execd, "echo begun; sleep 75.5; echo no", timeout=2000)
     supervisor = host.supervisors()[box]
+    wait_until(lambda: logs(execd, name) == (b"begun\n", 6))
     host.kill()
 
     def sleeps():
@@ -88,7 +89,8 @@ def test_a_timeout_holds_without_a_daemon(host):
                    if path.name != str(supervisor))
     wait_until(lambda: not sleeps())
     host.start()
-    now = status(execd, name)
+    # Its end is told a moment after its last process is gone.
+    now = wait_ended(execd, name)
     assert (now["running"], now["exit_code"], now["error"]) == (
         False, -1, "timeout")
     assert logs(execd, name) == (b"begun\n", 6)
