@@ -222,15 +222,18 @@ def test_an_upstream_that_behaves_is_served(session, server):
 
 
 def test_a_request_that_ends_after_its_answer_is_whole(session, server):
-    """curl 7.88 then reads on only if something comes."""
+    """curl 7.88 then reads on only if something comes; 8.14 sends nothing
+    before it has something of the body."""
     body = session.dir / "early"
     with subprocess.Popen(
-            ["curl", "-sSN", "-x", session.proxy, "--cacert", session.ca,
+            ["curl", "-vsSN", "-x", session.proxy, "--cacert", session.ca,
              "--http2", "--max-time", "30", "-o", body, "-X", "POST", "-T",
              "-", "-H", "TE: trailers", "-H",
              "Content-Type: application/grpc",
              f"https://{HOST}:{server.port}/well"],
             stdin=subprocess.PIPE, stderr=subprocess.PIPE) as curl:
+        curl.stdin.write(b"x")
+        curl.stdin.flush()
         session.row("request", path="/well")
         # It reads something each time that it could send.
         for _ in range(20):
@@ -238,7 +241,10 @@ def test_a_request_that_ends_after_its_answer_is_whole(session, server):
             curl.stdin.flush()
             time.sleep(0.02)
         _, error = curl.communicate()
-    assert (curl.returncode, body.read_bytes()) == (0, b"well"), error
+    # Of the rest, which nobody wants, 7.88 says nothing and 8.14 says 55.
+    assert curl.returncode in (0, 55), error
+    assert body.read_bytes() == b"well"
+    assert b"left intact" in error, error
 
 
 def test_a_body_goes_as_fast_as_upstream_allows(make, server):
