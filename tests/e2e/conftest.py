@@ -23,10 +23,13 @@ ODD_HOSTS = {"metadata.example": "169.254.169.254",
              "loopback.example": "127.0.0.1"}
 
 LONGEST = [f"test_{name}.py" for name in (
-    "taint", "push", "attack_push", "crash", "upstream_failures", "http",
-    "attack_floods", "clients", "isolation", "remotes", "git_clients",
-    "push_content", "dns_upstream", "memory", "push_differential", "lease",
-    "door", "attack_http", "upstream_proxy_odd", "host_work")]
+    "push", "attack_push", "taint", "crash", "api_residents",
+    "upstream_failures", "remotes", "host", "push_hostile", "clients",
+    "host_images", "tokens", "run_start", "git_clients", "push_content",
+    "memory", "output", "dns_upstream", "attack_floods", "api_isolated_ends",
+    "sandbox_hidden", "push_secrets", "sandbox_overlay", "api_isolated",
+    "lease", "audit", "push_commits", "door", "host_ready", "host_config",
+    "push_differential", "door_socks", "upstream_proxy_odd", "host_work")]
 
 
 def pytest_configure(config):
