@@ -15,6 +15,7 @@
 #include "gateway/edge/script.h"
 
 #define EXPIRY_CHECK_MS 1000
+#define WARM_UP_MS	20
 
 enum constraint edge_over(struct edge *edge)
 {
@@ -141,6 +142,40 @@ static void prefer_http11(struct edge *edge)
 	tls_server_prefer_http11(&edge->server, names, names ? count : 0);
 }
 
+struct tls_server *edge_tls_server(struct edge *edge, struct err *err)
+{
+	if (edge->server.ctx)
+		return &edge->server;
+	if (tls_server_init(&edge->server, bytes_str(edge->session_id), err) <
+	    0)
+		return NULL;
+	prefer_http11(edge);
+	return &edge->server;
+}
+
+/* Once its sandbox is there; no request should wait for it. */
+static void on_warm_up(void *owner)
+{
+	struct edge *edge = owner;
+	struct err err;
+
+	if (!tls_client_context(&edge->client, &err) ||
+	    !edge_tls_server(edge, &err))
+		log_error("%s", err.text);
+}
+
+/* Who may reach nothing needs TLS to be told so, if at all: then it is made. */
+static int warm_up_later(struct edge *edge, struct err *err)
+{
+	if (edge->law->policy->rule_count + edge->law->policy->repo_count == 0)
+		return 0;
+	edge->warm_up = io_timer_new(edge->keeper->loop, on_warm_up, edge);
+	if (!edge->warm_up)
+		return err_set(err, ERR_SYSTEM, "start a timer");
+	io_timer_set(edge->warm_up, WARM_UP_MS);
+	return 0;
+}
+
 void edge_limit(struct edge *edge)
 {
 	const struct network_limits *limits =
@@ -155,7 +190,8 @@ void edge_limit(struct edge *edge)
 	edge->conns_max = edge->keeper->config.connections_max;
 	if (edge->conns_max > limits->connections)
 		edge->conns_max = limits->connections;
-	prefer_http11(edge);
+	if (edge->server.ctx)
+		prefer_http11(edge);
 }
 
 static int begin_session(struct edge *edge, const struct session_package *of,
@@ -171,9 +207,6 @@ static int begin_session(struct edge *edge, const struct session_package *of,
 	if (denials_init(&edge->denials, edge->keeper->loop, write_record,
 			 edge) < 0)
 		return err_set(err, ERR_SYSTEM, "start a timer");
-	if (tls_server_init(&edge->server, of->id, err) < 0)
-		return -1;
-	edge->has_server = true;
 	if (turns_init(edge, err) < 0 || backlog_init(edge, err) < 0)
 		return -1;
 	edge_limit(edge);
@@ -182,7 +215,7 @@ static int begin_session(struct edge *edge, const struct session_package *of,
 	if (!edge->expiry)
 		return err_set(err, ERR_SYSTEM, "start expiry timer");
 	io_timer_set(edge->expiry, EXPIRY_CHECK_MS);
-	return 0;
+	return warm_up_later(edge, err);
 }
 
 static void on_session_open(struct keeper *keeper, struct session *session)
@@ -345,8 +378,8 @@ static int prepare(struct keeper *keeper, struct confine_spec *confine,
 		return err_set(err, ERR_SYSTEM, "allocate names");
 	dns_init(&edge->dns, edge->names, decide_name, edge);
 	tls_leaves_init(&edge->leaves);
-	return tls_client_init(&edge->client, keeper->config.ca_bundle,
-			       keeper->config.tls13_only, err);
+	return tls_client_begin(&edge->client, keeper->config.ca_bundle,
+				keeper->config.tls13_only, err);
 }
 
 /* What else it says is read when a session begins. */

@@ -44,9 +44,8 @@ struct edge {
 	/* Not none: everything is refused for this (lease_expired,
 	 * session_revoked), also before the session is known (internal). */
 	enum constraint over;
-	bool has_ended; /* and what was open then is closed */
-	struct tls_server server;
-	bool has_server;
+	bool has_ended;		  /* and what was open then is closed */
+	struct tls_server server; /* edge_tls_server() */
 	struct tls_leaves leaves;
 	struct turns turns;
 	struct backlog backlog;
@@ -69,6 +68,7 @@ struct edge {
 	uint64_t spooled;    /* bytes of packs held, of all connections */
 	uint64_t held_bytes; /* of bodies under inspection, likewise */
 	struct io_timer *expiry;
+	struct io_timer *warm_up;
 	struct grants grants;
 	struct approval *held; /* requests that wait for a person */
 	size_t held_count;
@@ -85,6 +85,10 @@ extern const struct keeper_spec edge_spec;
 
 /* Why everything is refused now, or CONSTRAINT_none. */
 enum constraint edge_over(struct edge *edge);
+
+/* The TLS side towards the sandbox, made when it is first needed; the session
+ * is known then. NULL with *err: it cannot be made. */
+struct tls_server *edge_tls_server(struct edge *edge, struct err *err);
 
 /* Apply what the session's law bounds, beside what every session is bound by.
  */

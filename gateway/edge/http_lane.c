@@ -208,13 +208,13 @@ static void take_minted(struct conn *conn, struct rpc_outcome *outcome)
 		conn_refuse(conn, CONSTRAINT_internal, "%s", err.text);
 }
 
-static enum step ask_minter(struct conn *conn)
+static enum step ask_minter(struct conn *conn, const struct tls_server *server)
 {
 	struct keeper_peer *minter =
 		keeper_peer_of(conn->edge->keeper, ROLE_MINTER);
 	const struct msg_mint message = {
 		.name = bytes_str(conn->target.host),
-		.public_key = tls_server_public_key(&conn->edge->server),
+		.public_key = tls_server_public_key(server),
 		.purpose = is_refusal(conn) ? MINT_REFUSE : MINT_SERVE,
 	};
 	const struct rpc_call call = {
@@ -231,8 +231,12 @@ static enum step ask_minter(struct conn *conn)
 		       : STEP_STAY;
 }
 
+/* A leaf is for the key of the edge's TLS side, which is there from then on. */
 static enum step step_mint(struct conn *conn, enum lane_event event)
 {
+	const struct tls_server *server;
+	struct err err;
+
 	if (leaf_of(conn))
 		return STEP_NEXT;
 	if (event != EV_ENTER)
@@ -244,7 +248,11 @@ static enum step step_mint(struct conn *conn, enum lane_event event)
 		if (leaf_of(conn))
 			return STEP_NEXT;
 	}
-	return ask_minter(conn);
+	server = edge_tls_server(conn->edge, &err);
+	if (server)
+		return ask_minter(conn, server);
+	conn_refuse(conn, CONSTRAINT_internal, "%s", err.text);
+	return STEP_DENY;
 }
 
 static enum step begin_tls(struct conn *conn)

@@ -67,21 +67,47 @@ static bool set_up(SSL_CTX *ctx, struct bytes ca_bundle, bool tls13_only)
 	       set_up_roots(ctx, ca_bundle);
 }
 
-int tls_client_init(struct tls_client *client, struct bytes ca_bundle,
-		    bool tls13_only, struct err *err)
+int tls_client_begin(struct tls_client *client, struct bytes ca_bundle,
+		     bool tls13_only, struct err *err)
 {
-	*client = (struct tls_client){0};
+	*client = (struct tls_client){.ca_bundle = ca_bundle,
+				      .tls13_only = tls13_only};
 	/* The first gmtime_r() of a process, here that of the first chain,
 	 * opens /etc/localtime: a confined one dies of it. */
 	tzset();
-	client->ctx = SSL_CTX_new(TLS_client_method());
 	client->sessions =
 		calloc(TLS_CLIENT_SESSIONS_MAX, sizeof(*client->sessions));
-	if (client->ctx && client->sessions &&
-	    set_up(client->ctx, ca_bundle, tls13_only))
+	if (client->sessions && OPENSSL_init_ssl(0, NULL) == 1)
 		return 0;
 	tls_client_release(client);
 	return tls_library_error(err, "set up TLS towards upstream");
+}
+
+SSL_CTX *tls_client_context(struct tls_client *client, struct err *err)
+{
+	SSL_CTX *ctx;
+
+	if (client->ctx)
+		return client->ctx;
+	ctx = SSL_CTX_new(TLS_client_method());
+	if (ctx && set_up(ctx, client->ca_bundle, client->tls13_only)) {
+		client->ctx = ctx;
+		return ctx;
+	}
+	SSL_CTX_free(ctx);
+	(void)tls_library_error(err, "set up TLS towards upstream");
+	return NULL;
+}
+
+int tls_client_init(struct tls_client *client, struct bytes ca_bundle,
+		    bool tls13_only, struct err *err)
+{
+	if (tls_client_begin(client, ca_bundle, tls13_only, err) < 0)
+		return -1;
+	if (tls_client_context(client, err))
+		return 0;
+	tls_client_release(client);
+	return -1;
 }
 
 /* ---- sessions ---- */
@@ -215,8 +241,12 @@ int tls_client_change(struct tls_client *client, struct bytes ca_bundle,
 {
 	struct tls_client next;
 
-	if (tls_client_init(&next, ca_bundle, tls13_only, err) < 0)
+	if (tls_client_begin(&next, ca_bundle, tls13_only, err) < 0)
 		return -1;
+	if (client->ctx && !tls_client_context(&next, err)) {
+		tls_client_release(&next);
+		return -1;
+	}
 	tls_client_release(client);
 	*client = next;
 	return 0;

@@ -37,7 +37,7 @@ struct tls_server {
 	size_t http11_count;
 };
 
-/* Before confinement: OpenSSL reads its configuration. session_id at most
+/* OpenSSL has read its configuration (tls_client_begin()). session_id at most
  * 32 bytes. server stays where it is. 0, or -1. */
 int tls_server_init(struct tls_server *server, struct bytes session_id,
 		    struct err *err);

@@ -31,7 +31,6 @@ int upstream_start_direct(struct upstream *up, int fd, struct err *err)
 	struct keeper *keeper = up->pool->keeper;
 	char key[TLS_CLIENT_KEY_MAX];
 	struct io_tls_client client = {
-		.ctx = up->pool->tls->ctx,
 		.name = up->target.host,
 		.check = tls_verify_leaf,
 	};
@@ -44,6 +43,9 @@ int upstream_start_direct(struct upstream *up, int fd, struct err *err)
 		upstream_ready(up);
 		return 0;
 	}
+	client.ctx = tls_client_context(up->pool->tls, err);
+	if (!client.ctx)
+		return -1;
 	if (up->offers_h2)
 		client.alpn = bytes_from(protocols, sizeof(protocols));
 	client.session = tls_client_session(up->pool->tls, session_key(up, key),

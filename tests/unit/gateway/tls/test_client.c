@@ -210,6 +210,34 @@ static void client_speaks_only_the_versions_it_was_told(void **state)
 	forged_release(&leaf);
 }
 
+static void client_makes_its_context_when_it_is_asked_for_one(void **state)
+{
+	struct bench *bench = *state;
+	struct bench own = *bench;
+	struct recipe recipe = recipe_good();
+	struct forged leaf = forge(&recipe, &bench->trusted);
+	const struct bytes pem = buf_view(&bench->pem);
+	struct rig rig = {0};
+	SSL_CTX *ctx;
+
+	assert_int_equal(tls_client_begin(&own.client, pem, false, NULL), 0);
+	assert_int_equal(tls_client_change(&own.client, pem, true, NULL), 0);
+	assert_null(own.client.ctx);
+	ctx = tls_client_context(&own.client, NULL);
+	assert_non_null(ctx);
+	assert_ptr_equal(tls_client_context(&own.client, NULL), ctx);
+	assert_int_equal(SSL_CTX_get_min_proto_version(ctx), TLS1_3_VERSION);
+	shake(&own, &rig, FORGE_HOST, &leaf, NULL);
+	assert_true(rig.client.is_ready);
+	rig_stop(&rig);
+	assert_int_equal(tls_client_change(&own.client, pem, false, NULL), 0);
+	assert_non_null(own.client.ctx);
+	assert_int_equal(SSL_CTX_get_min_proto_version(own.client.ctx),
+			 TLS1_2_VERSION);
+	tls_client_release(&own.client);
+	forged_release(&leaf);
+}
+
 /* Handshake, and keep the session. Whether it was a resumed one. */
 static bool shake_and_keep(struct bench *bench, const struct forged *leaf)
 {
@@ -306,6 +334,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			client_speaks_only_the_versions_it_was_told, set_up,
 			tear_down),
+		cmocka_unit_test_setup_teardown(
+			client_makes_its_context_when_it_is_asked_for_one,
+			set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			client_keeps_sessions_by_key_for_an_hour, set_up,
 			tear_down),
