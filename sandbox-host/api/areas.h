@@ -8,6 +8,7 @@
 
 extern const struct route lifecycle_routes[];
 extern const struct route proxy_routes[];
+extern const struct route execd_proxy_routes[]; /* the same, by execd's token */
 extern const struct route snapshot_routes[];
 extern const struct route execd_routes[]; /* what runs */
 extern const struct route execd_command_routes[];

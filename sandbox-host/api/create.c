@@ -164,6 +164,18 @@ static void ask(struct exchange *exchange, int fd)
 	lifecycle_start(exchange, &question, on_created);
 }
 
+static const char *code_of(unsigned status)
+{
+	switch (status) {
+	case 422:
+		return "INVALID_BODY";
+	case 501:
+		return "NOT_SUPPORTED";
+	default:
+		return "INVALID_REQUEST";
+	}
+}
+
 void lifecycle_create(struct exchange *exchange)
 {
 	json_t *root = exchange_json(exchange);
@@ -181,9 +193,7 @@ void lifecycle_create(struct exchange *exchange)
 		fd = sandbox_request_seal(&request, &err);
 	json_decref(root);
 	if (result < 0)
-		exchange_fail(exchange, fault.status,
-			      fault.status == 422 ? "INVALID_BODY"
-						  : "INVALID_REQUEST",
+		exchange_fail(exchange, fault.status, code_of(fault.status),
 			      "%s", fault.text);
 	else if (fd < 0)
 		exchange_fail(exchange, 400, "INVALID_REQUEST", "%s", err.text);

@@ -1,6 +1,7 @@
 #include "sandbox-host/api/lifecycle.h"
 
 #include "sandbox-host/api/areas.h"
+#include "sandbox-host/api/description.h"
 #include "sandbox-host/api/shown.h"
 
 #define BODY_CREATE (2 * 1024 * 1024)
@@ -80,6 +81,13 @@ static void resume(struct exchange *exchange)
 	lifecycle_ask(exchange, MSG_HOST_RESUME, on_accepted);
 }
 
+/* What is served here, in full. */
+static void show_description(struct exchange *exchange)
+{
+	exchange_reply_bytes(exchange, 200, "application/json",
+			     bytes_from(api_description, api_description_len));
+}
+
 /* As OpenSandbox says it wherever it runs without Kubernetes. */
 static void refuse_pools(struct exchange *exchange)
 {
@@ -90,6 +98,7 @@ static void refuse_pools(struct exchange *exchange)
 
 const struct route lifecycle_routes[] = {
 	{"GET", "/health", ROUTE_OPEN, 0, ROUTE_WHOLE, show_health},
+	{"GET", "/openapi.json", ROUTE_KEY, 0, ROUTE_WHOLE, show_description},
 	{"POST", "/sandboxes", ROUTE_KEY, BODY_CREATE, ROUTE_WHOLE,
 	 lifecycle_create},
 	{"GET", "/sandboxes", ROUTE_KEY, 0, ROUTE_WHOLE, lifecycle_list},

@@ -429,3 +429,8 @@ const struct route proxy_routes[] = {
 	{"*", "/{}/**", ROUTE_TOKEN, 0, ROUTE_STREAM, proxy_pass},
 	{0},
 };
+
+const struct route execd_proxy_routes[] = {
+	{"*", "/proxy/{}/**", ROUTE_TOKEN, 0, ROUTE_STREAM, proxy_pass},
+	{0},
+};

@@ -74,13 +74,16 @@ static bool read_name(struct exchange *exchange, struct bytes *name)
 	return is_fine;
 }
 
-static bool read_id(struct exchange *exchange)
+static const char missing[] = "SNAPSHOT_NOT_FOUND";
+
+/* what: "SANDBOX_NOT_FOUND". */
+static bool read_id(struct exchange *exchange, const char *what)
 {
 	struct bytes id = exchange->pieces[0];
 
 	if (id.len <= HOST_ID_MAX && wire_is_printable(id))
 		return true;
-	exchange_fail(exchange, 404, "NOT_FOUND", "there is none of this id");
+	exchange_fail(exchange, 404, what, "there is none of this id");
 	return false;
 }
 
@@ -95,11 +98,33 @@ static void create(struct exchange *exchange)
 		.reply_schema = &host_snapshot_schema,
 	};
 
-	if (read_id(exchange) && read_name(exchange, &wanted.name))
+	if (read_id(exchange, "SANDBOX_NOT_FOUND") &&
+	    read_name(exchange, &wanted.name))
 		exchange_ask(exchange, &question, on_begun);
 }
 
 /* ---- one ---- */
+
+static void on_refused(struct exchange *exchange,
+		       const struct rpc_outcome *outcome)
+{
+	const struct rpc_refusal *refusal = outcome->refusal;
+
+	if (refusal && refusal->code == HOST_REFUSED_MISSING)
+		exchange_fail(exchange, 404, missing, "%.*s",
+			      BYTES_ARGS(refusal->detail));
+	else
+		exchange_fail_outcome(exchange, outcome);
+}
+
+static void ask_one(struct exchange *exchange,
+		    const struct exchange_question *question,
+		    exchange_answer_fn *on_answer)
+{
+	exchange->on_refused = on_refused;
+	if (read_id(exchange, missing))
+		exchange_ask(exchange, question, on_answer);
+}
 
 static void on_shown(struct exchange *exchange, const void *message, int *fd)
 {
@@ -125,8 +150,7 @@ static void show(struct exchange *exchange)
 		.reply_schema = &host_snapshot_schema,
 	};
 
-	if (read_id(exchange))
-		exchange_ask(exchange, &question, on_shown);
+	ask_one(exchange, &question, on_shown);
 }
 
 static void remove_it(struct exchange *exchange)
@@ -140,8 +164,7 @@ static void remove_it(struct exchange *exchange)
 		.reply_schema = &wire_empty_schema,
 	};
 
-	if (read_id(exchange))
-		exchange_ask(exchange, &question, on_removed);
+	ask_one(exchange, &question, on_removed);
 }
 
 /* ---- all ---- */

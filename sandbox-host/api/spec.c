@@ -402,6 +402,11 @@ static int read_extensions(struct reading *reading)
 		return spec_refuse(reading->fault, 501,
 				   "extensions: poolRef: a pool is used "
 				   "wherever it fits, it has no name here");
+	if (json_object_get(extensions, "access.renew.extend.seconds"))
+		return spec_refuse(reading->fault, 501,
+				   "extensions: access.renew.extend.seconds: "
+				   "being used renews no sandbox: ask for "
+				   "renew-expiration");
 	reading->request->repo =
 		text_of(json_object_get(extensions, "sallyport.repo"));
 	reading->request->branch =

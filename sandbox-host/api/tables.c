@@ -8,6 +8,7 @@ const struct route_table route_tables[] = {
 	{ROUTES_LIFECYCLE, snapshot_routes},
 	{ROUTES_PROXY, proxy_routes},
 	{ROUTES_EXECD, execd_routes},
+	{ROUTES_EXECD, execd_proxy_routes},
 	{ROUTES_EXECD, execd_command_routes},
 	{ROUTES_EXECD, execd_shell_routes},
 	{ROUTES_EXECD, execd_pty_routes},

@@ -144,10 +144,15 @@ static uint32_t percent(struct supervisor *supervisor, uint64_t cpu_ms)
 	return passed > 0 ? (uint32_t)(used * PERCENT_100 / passed) : 0;
 }
 
+static void bound(uint64_t *total, uint64_t limit)
+{
+	if (limit > 0 && limit < *total)
+		*total = limit;
+}
+
 int metrics_read(struct supervisor *supervisor, struct host_metrics *metrics,
 		 struct err *err)
 {
-	uint64_t limit = supervisor->policy->limits.memory_bytes;
 	auto_free struct process *items = calloc(PROCESSES_MAX, sizeof(*items));
 	struct processes all = {.items = items};
 	struct sysinfo host;
@@ -165,8 +170,8 @@ int metrics_read(struct supervisor *supervisor, struct host_metrics *metrics,
 		.cpu_count = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN),
 		.memory_total = (uint64_t)host.totalram * host.mem_unit,
 	};
-	if (limit > 0 && limit < metrics->memory_total)
-		metrics->memory_total = limit;
+	bound(&metrics->memory_total, supervisor->policy->limits.memory_bytes);
+	bound(&metrics->memory_total, supervisor->request.memory_bytes);
 	sum_up(&all, metrics);
 	metrics->cpu_percent = percent(supervisor, metrics->cpu_ms);
 	return 0;

@@ -340,6 +340,7 @@ BAD_SPECS = [
     (400, {"extensions": {"sallyport.policy": "nobody"}}),
     (400, {"extensions": {"sallyport.policy": "version: 1\nrules: []\n"}}),
     (501, {"extensions": {"poolRef": "p"}}),
+    (501, {"extensions": {"access.renew.extend.seconds": "600"}}),
     (422, {"volumes": {}}), (422, {"volumes": [{}]}),
     (400, {"volumes": [{"mountPath": "x", "host": {"path": "/a"}}]}),
     (501, {"volumes": [{"mountPath": "/x", "pvc": {"claimName": "c"}}]}),
@@ -354,6 +355,7 @@ def test_what_makes_no_sense_is_refused_with_words(api):
         answer = api.call("POST", "/v1/sandboxes", spec)
         assert answer.status == status, (spec, answer)
         assert answer.json["code"] and answer.json["message"], spec
+        assert (answer.json["code"] == "NOT_SUPPORTED") == (status == 501)
     alive = [box for box in api.list() if box["state"] == "Running"]
     assert len(alive) <= before
 
@@ -557,6 +559,25 @@ def test_a_port_inside_is_reached(api, mirror, method, path, body):
     assert api.key not in json.dumps(seen)
 
 
+def test_a_port_is_reached_by_way_of_execd_too(api, box, mirror):
+    prefix, token = api.endpoint(box, 44772)
+    path = prefix + "/proxy/8124"
+    answer = api.call("POST", path + "/a?b", b"xyz", token)
+    seen = answer.json
+    assert (seen["method"], seen["path"], seen["size"]) == ("POST", "/a?b", 3)
+    assert not {name for name in seen["headers"] if "token" in name}
+    assert next(iter(token.values())) not in json.dumps(seen)
+    assert api.call("GET", path, headers=token).json["path"] == "/"
+    assert api.call("GET", signed(api, box, 44772) + "/proxy/8124/s",
+                    key=None).json["path"] == "/s"
+    for headers in ({}, api.endpoint(box, 18080)[1], mirror[1],
+                    api.endpoint(api.make(), 44772)[1]):
+        assert api.call("GET", path, headers=headers).status == 401, headers
+    for port, status in (("0", 400), ("x", 400), ("70000", 400), ("9", 502)):
+        assert api.call("GET", f"{prefix}/proxy/{port}/",
+                        headers=token).status == status, port
+
+
 def test_bodies_stream_both_ways(api, mirror):
     prefix, token = mirror
     large = api.call("GET", prefix + "/large", headers=token, key=None)
@@ -741,12 +762,37 @@ def test_methods_and_paths_that_are_not(api, box):
 
 def test_every_route_is_described():
     folder = pathlib.Path(__file__).parents[2] / "sandbox-host/api"
-    routes = [found for name in ("lifecycle.c", "snapshots.c")
-              for found in re.findall(r'\{"([A-Z]+)", "(/[^"]*)"',
-                                      (folder / name).read_text())]
-    assert len(routes) > 15
+    areas = {"proxy.c": "proxy", "egress": "egress", "execd": "execd",
+             "files": "execd"}
+    routes = []
+    for path in sorted(folder.glob("*.c")):
+        text = path.read_text()
+        one = re.search(r'#define ONE "(.*)"', text)
+        text = text.replace('ONE "', f'"{one[1]}') if one else text
+        area = next((f"/sandboxes/x/{area}" for name, area in areas.items()
+                     if path.name.startswith(name)), "")
+        routes += [(method, area + pattern) for method, pattern in re.findall(
+            r'\{"([A-Z]+)", "(/[^"]*)"', text)]
+    assert len(routes) > 75
     for method, pattern in routes:
         assert openapi.find(method, pattern.replace("{}", "x")), pattern
+
+
+def test_the_description_can_be_had(api):
+    answer = api.call("GET", "/openapi.json")
+    assert (answer.status, answer.json) == (200, openapi.DOCUMENT)
+    assert api.call("GET", "/v1/openapi.json").body == answer.body
+    assert api.call("GET", "/openapi.json", key=None).status == 401
+
+
+def test_a_snapshot_that_is_not_there_is_none(api):
+    for method in ("GET", "DELETE"):
+        for name in ("snap-nobody", "x" * 200):
+            answer = api.call(method, f"/v1/snapshots/{name}")
+            assert (answer.status, answer.json["code"]) == (
+                404, "SNAPSHOT_NOT_FOUND"), answer
+    answer = api.call("POST", "/v1/sandboxes/sb-nobody/snapshots", {})
+    assert answer.json["code"] == "SANDBOX_NOT_FOUND", answer
 
 
 # ---- the SDK ----

@@ -452,6 +452,11 @@ def test_metrics_are_of_the_sandboxs_processes(execd):
     wait_until(lambda: execd.json("GET", "/metrics")["mem_used_mib"] < 45)
 
 
+def test_memory_is_what_the_sandbox_may_have(host):
+    box = host.make(resourceLimits={"memory": "96Mi"})
+    assert Execd(host, box).json("GET", "/metrics")["mem_total_mib"] == 96
+
+
 def test_metrics_are_watched(execd):
     connection, response = execd.open("GET", "/metrics/watch")
     lines = []
