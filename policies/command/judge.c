@@ -220,7 +220,8 @@ void command_judge(const struct command_facts *facts,
 		.verdict = verdict,
 		.places = {.policy = facts->policy,
 			   .cwd_count = 1,
-			   .arena = arena},
+			   .arena = arena,
+			   .real = facts->real},
 		.text = what->line,
 	};
 	struct path_places *places = &judge.places;

@@ -22,6 +22,7 @@
 #include "common/arena.h"
 #include "common/buf.h"
 #include "policies/command/call.h"
+#include "policies/command/paths.h"
 #include "policies/command/window.h"
 #include "policies/policy.h"
 #include "policies/verdict.h"
@@ -35,6 +36,7 @@ struct command_facts {
 	struct bytes home;	/* inside; absolute, empty: not known */
 	struct bytes workspace; /* inside; absolute */
 	struct bytes cwd;	/* inside; absolute; empty: the workspace */
+	path_real_fn *real;	/* follows links; NULL: names alone count */
 };
 
 /* What is to run (untrusted): a line for a shell, or words that are

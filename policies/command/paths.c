@@ -317,6 +317,21 @@ static enum path_answer check_absolute(struct path_places *places,
 		       : PATH_OUTSIDE;
 }
 
+/* The same of what it leads to, if that is another place. */
+static enum path_answer check_real(struct path_places *places,
+				   struct bytes path, bool is_write)
+{
+	struct bytes real;
+
+	if (!places->real || has_marks(path) ||
+	    !is_below(path, places->workspace))
+		return PATH_FINE;
+	real = places->real(places->arena, path);
+	return real.len == 0 || bytes_equal(real, path)
+		       ? PATH_FINE
+		       : check_absolute(places, real, is_write, true);
+}
+
 /* is_place: it is written as a path, not as a word that may be a name. */
 static enum path_answer check_shape(struct path_places *places,
 				    struct bytes shape, bool is_write,
@@ -337,6 +352,8 @@ static enum path_answer check_shape(struct path_places *places,
 		if (path_absolute(places->arena, places->cwd[i], shape, &path))
 			answer = check_absolute(places, path, is_write,
 						is_place);
+		if (answer == PATH_FINE)
+			answer = check_real(places, path, is_write);
 		if (answer > worst)
 			worst = answer;
 	}

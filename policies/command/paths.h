@@ -1,7 +1,8 @@
 /*
  * Words of a command line as paths, beside what the policy hides and where
- * it lets one read and write. By their names alone: what links lead to is the
- * sandbox's to find out, which enforces all of this whatever is said here.
+ * it lets one read and write: by their names, and by what those lead to that
+ * are links in the workspace, where somebody can tell. The sandbox enforces all
+ * of this whatever is said here.
  */
 #ifndef POLICIES_COMMAND_PATHS_H
 #define POLICIES_COMMAND_PATHS_H
@@ -21,6 +22,10 @@ enum path_answer {
 	PATH_ANSWER_MAX
 };
 
+/* What an absolute path of the workspace leads to once its links are followed,
+ * in arena; empty: it is not known. path is untrusted. */
+typedef struct bytes path_real_fn(struct arena *arena, struct bytes path);
+
 struct path_places {
 	const struct policy *policy;
 	struct bytes home;	/* absolute; empty: not known */
@@ -29,6 +34,7 @@ struct path_places {
 	struct bytes cwd[PATHS_CWD_MAX];
 	size_t cwd_count; /* 0: it is not known */
 	struct arena *arena;
+	path_real_fn *real;		  /* NULL: nobody can tell */
 	const struct path_hidden *hidden; /* `hide`; NULL: not made yet */
 	size_t work;
 };

@@ -2,7 +2,9 @@
  * `commands` of the policy: is the command that somebody asks for one that may
  * run? The sandbox holds whatever is said here.
  */
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/cleanup.h"
@@ -128,6 +130,26 @@ static enum admission question_of(struct supervisor *supervisor,
 	return ADMIT_ASK;
 }
 
+/* As the host has it, which shows it inside under the same name. The command
+ * may change it as soon as this is said: mounts hold what is hidden. */
+static struct bytes real_of(struct arena *arena, struct bytes path)
+{
+	char *text = arena_str(arena, path);
+	auto_free char *real = text ? realpath(text, NULL) : NULL;
+	auto_free char *above = NULL;
+	char *name = text ? strrchr(text, '/') : NULL;
+
+	if (real)
+		return arena_copy(arena, bytes_str(real));
+	if (!name || name == text || errno != ENOENT)
+		return bytes_from(NULL, 0);
+	/* It is to be made. */
+	*name = '\0';
+	above = realpath(text, NULL);
+	text = above ? arena_format(arena, "%s/%s", above, name + 1) : NULL;
+	return bytes_str(text ? text : "");
+}
+
 enum admission exec_admit(struct supervisor *supervisor,
 			  const struct exec_request *request,
 			  struct ask_question *question,
@@ -138,6 +160,11 @@ enum admission exec_admit(struct supervisor *supervisor,
 		.home = supervisor->request.home,
 		.workspace = bytes_str(supervisor->workspace),
 		.cwd = request->cwd,
+		/* What an overlay changed is not there on the host. */
+		.real = supervisor->policy->filesystem.workspace_mode ==
+					WORKSPACE_OVERLAY
+				? NULL
+				: real_of,
 	};
 	auto_type(arena_release) struct arena words = {0};
 	auto_type(arena_release) struct arena arena = {0};

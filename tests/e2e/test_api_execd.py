@@ -270,6 +270,28 @@ def test_commands_of_the_policy_are_judged(host, tmp_path):
     assert status == 403 and "id" in json.loads(text)["message"]
 
 
+def test_what_links_of_the_workspace_lead_to_is_judged(host, tmp_path):
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("version: 1\nfilesystem: {hide: ['./dir/key']}\n"
+                      "commands: {autonomy: full}\n")
+    work = tmp_path / "work"
+    (work / "dir").mkdir(parents=True)
+    for name in ("key", "fine"):
+        (work / "dir" / name).write_text(name)
+        (work / f"to-{name}").symlink_to(f"dir/{name}")
+    execd = Execd(host, host.create("--policy", policy, "--workspace", work))
+    assert execd.run("cat to-fine") == (0, ["fine"], [])
+    for command in ("cat to-key", "cat ./x/../to-key", "wc < to-key",
+                    "echo; cat to-key"):
+        status, _, text = execd.ask("POST", "/command", {"command": command})
+        assert status == 403, command
+        assert "filesystem.hide" in json.loads(text)["message"], text
+    # What is made by then is the sandbox's to refuse.
+    assert execd.run("ln -s dir odd && cat odd/key")[0] == 1
+    status, _, text = execd.ask("POST", "/command", {"command": "cat odd/key"})
+    assert status == 403, text
+
+
 def test_a_run_of_a_session_is_judged_where_it_begins(host, tmp_path):
     policy = tmp_path / "policy.yaml"
     policy.write_text("version: 1\ncommands: {autonomy: read-only}\n"

@@ -335,6 +335,58 @@ static void paths_are_checked_beside_the_policys(void **state)
 	check_rows(path_rows, ARRAY_SIZE(path_rows));
 }
 
+/* ---- links ---- */
+
+static struct bytes follow(struct arena *arena, struct bytes path)
+{
+	(void)arena;
+	if (bytes_is(path, "/work/x/link"))
+		return bytes_str("/work/x/.env");
+	if (bytes_is(path, "/work/x/out/f"))
+		return bytes_str("/srv/f");
+	return bytes_is(path, "/work/x/lost") ? bytes_from(NULL, 0) : path;
+}
+
+static void what_links_lead_to_is_checked_too(void **state)
+{
+	static const struct {
+		const char *line;
+		enum verdict_kind kind;
+	} rows[] = {
+		{"cat link", VERDICT_DENY},
+		{"cat ./sub/../link", VERDICT_DENY},
+		{"cat --file=link", VERDICT_DENY},
+		{"cat < link", VERDICT_DENY},
+		{"cat out/f", VERDICT_DENY},
+		{"echo x > out/f", VERDICT_DENY},
+		{"cat lost fine /srv2", VERDICT_DENY},
+		{"cat lost fine", VERDICT_ALLOW},
+		{"echo x > fine", VERDICT_ALLOW},
+	};
+	struct policy *policy =
+		compiled("version: 1\n"
+			 "filesystem: {read: [/usr], hide: ['**/.env']}\n"
+			 "commands: {autonomy: full}\n");
+	struct command_facts facts = {.policy = policy,
+				      .home = bytes_str("/home/u"),
+				      .workspace = bytes_str("/work/x"),
+				      .real = follow};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct command_line what = {
+			.line = bytes_str(rows[i].line)};
+		auto_type(arena_release) struct arena arena;
+		struct command_verdict verdict;
+
+		arena_init(&arena, COMMAND_ARENA_MAX);
+		command_judge(&facts, &what, &arena, NULL, &verdict);
+		if (verdict.kind != rows[i].kind)
+			fail_msg("%s", rows[i].line);
+	}
+	policy_free(policy);
+}
+
 static void words_are_judged_as_they_are(void **state)
 {
 	static const char *const plain[] = {"echo", "$x; rm -rf y", NULL};
@@ -435,6 +487,7 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_undone_or_told_is_high),
 		cmocka_unit_test(autonomy_and_lists_decide),
 		cmocka_unit_test(paths_are_checked_beside_the_policys),
+		cmocka_unit_test(what_links_lead_to_is_checked_too),
 		cmocka_unit_test(words_are_judged_as_they_are),
 		cmocka_unit_test(a_refusal_names_the_part_of_the_line),
 		cmocka_unit_test(the_gate_counts_what_may_run),
