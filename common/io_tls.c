@@ -365,6 +365,12 @@ const char *io_tls_name(const struct io *io)
 	return io->tls && io->tls->name ? io->tls->name : "";
 }
 
+bool io_tls_is_of(const struct io *io, const SSL_CTX *ctx)
+{
+	return !io->tls || !io->tls->ssl ||
+	       SSL_get_SSL_CTX(io->tls->ssl) == ctx;
+}
+
 SSL_SESSION *io_tls_session(struct io *io)
 {
 	if (!io->tls || !io->tls->ssl || io->is_shaking)

@@ -61,6 +61,8 @@ int io_tls_certificate(struct io *io, X509 *const *chain, size_t count,
 void io_tls_refuse(struct io *io, int alert);
 
 bool io_is_tls(const struct io *io);
+/* Was it begun with ctx? True without TLS. */
+bool io_tls_is_of(const struct io *io, const SSL_CTX *ctx);
 /* For session resumption, between IO_TLS_READY and io_close(); a reference,
  * or NULL. With TLS 1.3 it can be resumed only once something was read after
  * IO_TLS_READY (the ticket comes with it): take it late. */

@@ -51,8 +51,11 @@ static int on_config(struct keeper *keeper, const struct gateway_config *before,
 
 	if (!gateway_config_tls_differs(&keeper->config, before))
 		return 0;
-	return tls_client_change(&courier->tls, keeper->config.ca_bundle,
-				 keeper->config.tls13_only, err);
+	if (tls_client_change(&courier->tls, keeper->config.ca_bundle,
+			      keeper->config.tls13_only, err) < 0)
+		return -1;
+	legs_distrust(courier);
+	return 0;
 }
 
 static const struct rpc_permit edge_permits[] = {

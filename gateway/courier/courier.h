@@ -134,6 +134,9 @@ void leg_released(struct leg *leg);
 /* The session's policy is another: close its legs that may not be any
  * more. */
 void legs_review(struct courier *courier, const char *session);
+/* Whom to trust was told anew: close legs that wait for a request, which was
+ * verified before; others once theirs is answered. */
+void legs_distrust(struct courier *courier);
 /* Close every leg of a session; of an edge that is gone. */
 void legs_close(struct courier *courier, const char *session);
 void legs_close_of(struct courier *courier, const struct keeper_peer *peer);

@@ -59,12 +59,19 @@ static struct bytes session_key(const struct leg *leg,
 	return bytes_from(key, (size_t)len);
 }
 
+/* Was it verified by the roots that hold? */
+static bool is_trusted(const struct leg *leg)
+{
+	return io_tls_is_of(leg->upstream, leg->courier->tls.ctx);
+}
+
 static void keep_tls_session(struct leg *leg)
 {
 	struct courier *courier = leg->courier;
 	char key[TLS_CLIENT_KEY_MAX];
 
-	if (io_error(leg->upstream)->code == ERR_NONE && !leg->is_certificate)
+	if (io_error(leg->upstream)->code == ERR_NONE && !leg->is_certificate &&
+	    is_trusted(leg))
 		tls_client_keep(&courier->tls, session_key(leg, key),
 				io_tls_session(leg->upstream),
 				io_loop_now_ms(courier->keeper->loop));
@@ -138,6 +145,15 @@ void legs_review(struct courier *courier, const char *session)
 		leg_close(leg);
 }
 
+void legs_distrust(struct courier *courier)
+{
+	struct leg *leg, *next;
+
+	DL_FOREACH_SAFE(courier->legs, leg, next)
+	if (leg->state == LEG_IDLE && !is_trusted(leg))
+		leg_close(leg);
+}
+
 void legs_close_of(struct courier *courier, const struct keeper_peer *peer)
 {
 	struct leg *leg, *next;
@@ -195,6 +211,8 @@ static int end_response(struct leg *leg, struct err *err)
 	pass_forget(leg);
 	leg->state = LEG_IDLE;
 	io_deadline(leg->upstream, LEG_IDLE_MS);
+	if (!is_trusted(leg))
+		leg_close(leg);
 	return 0;
 }
 

@@ -390,8 +390,11 @@ static int on_config(struct keeper *keeper, const struct gateway_config *before,
 
 	if (!gateway_config_tls_differs(&keeper->config, before))
 		return 0;
-	return tls_client_change(&edge->client, keeper->config.ca_bundle,
-				 keeper->config.tls13_only, err);
+	if (tls_client_change(&edge->client, keeper->config.ca_bundle,
+			      keeper->config.tls13_only, err) < 0)
+		return -1;
+	upstream_pool_distrust(&edge->pool);
+	return 0;
 }
 
 /* Beside confine's base set. No socket, connect, open or exec. */

@@ -96,6 +96,7 @@ static struct upstream *upstream_new(struct upstream_pool *pool,
 	up->pool = pool;
 	up->target = *target;
 	up->state = UP_CONNECTING;
+	up->trust = pool->trust;
 	up->kind = binding.len ? &upstream_leg : &upstream_direct;
 	memcpy(up->binding, binding.data ? binding.data : (const uint8_t *)"",
 	       binding.len);

@@ -43,7 +43,7 @@ static void keep_tls_session(struct upstream_h2 *h2)
 	int len = snprintf(key, sizeof(key), "%s:%u", h2->target.host,
 			   h2->target.port);
 
-	if (!h2->is_kept)
+	if (!h2->is_kept && io_tls_is_of(h2->io, h2->pool->tls->ctx))
 		tls_client_keep(h2->pool->tls, bytes_from(key, (size_t)len),
 				io_tls_session(h2->io),
 				io_loop_now_ms(h2->pool->keeper->loop));
@@ -142,6 +142,8 @@ void upstream_begin_h2(struct upstream *up)
 		upstream_fail(up, CONSTRAINT_internal, "memory is out");
 		return;
 	}
+	if (!io_tls_is_of(h2->io, h2->pool->tls->ctx))
+		h2_client_retire(h2->session);
 	upstream_ready(up);
 }
 
@@ -175,6 +177,18 @@ void upstream_review_h2(struct upstream_pool *pool, upstream_may_fn *may,
 	DL_FOREACH_SAFE(pool->h2, h2, next)
 	if (!may(&h2->target, owner))
 		connection_close(h2);
+}
+
+/* Those with streams close when these have ended. */
+void upstream_distrust_h2(struct upstream_pool *pool)
+{
+	struct upstream_h2 *h2, *next;
+
+	DL_FOREACH_SAFE(pool->h2, h2, next)
+	if (!io_tls_is_of(h2->io, pool->tls->ctx)) {
+		h2_client_retire(h2->session);
+		tend(h2);
+	}
 }
 
 void upstream_release_h2(struct upstream_pool *pool)

@@ -52,6 +52,7 @@ struct upstream {
 	upstream_fn *fn;
 	void *owner;
 	enum upstream_state state;
+	unsigned trust; /* the pool's, when it began */
 	struct dial *dial;
 	struct io *io;
 	/* A leg that is asked for: its request, and the courier's channel. */
@@ -109,6 +110,7 @@ int upstream_join_h2(struct upstream *up);
 void upstream_retire_h2(struct upstream *up);
 void upstream_review_h2(struct upstream_pool *pool, upstream_may_fn *may,
 			void *owner);
+void upstream_distrust_h2(struct upstream_pool *pool);
 void upstream_release_h2(struct upstream_pool *pool);
 
 /* response.c: parse what is in the source, delivering events. */

@@ -365,7 +365,8 @@ static bool is_fit_for_more(const struct upstream *up)
 	return up->state == UP_DONE && up->response.keep_alive && !up->h2 &&
 	       !up->may_switch && !up->body_is_open && !up->has_ended &&
 	       !up->is_over && !up->is_paused && buf_len(io_in(up->io)) == 0 &&
-	       buf_len(&up->raw) == 0 && io_out_len(up->io) == 0;
+	       buf_len(&up->raw) == 0 && io_out_len(up->io) == 0 &&
+	       up->trust == up->pool->trust;
 }
 
 static void keep_tls_session(struct upstream *up)
@@ -373,7 +374,8 @@ static void keep_tls_session(struct upstream *up)
 	char key[TLS_CLIENT_KEY_MAX];
 	int len;
 
-	if (up->kind != &upstream_direct || !io_is_tls(up->io) || up->is_reused)
+	if (up->kind != &upstream_direct || !io_is_tls(up->io) ||
+	    up->is_reused || !io_tls_is_of(up->io, up->pool->tls->ctx))
 		return;
 	len = snprintf(key, sizeof(key), "%s:%u", up->target.host,
 		       up->target.port);
@@ -416,6 +418,17 @@ void upstream_pool_review(struct upstream_pool *pool, upstream_may_fn *may,
 	upstream_review_h2(pool, may, owner);
 	DL_FOREACH_SAFE(pool->idle, up, next)
 	if (up->binding[0] || !may(&up->target, owner))
+		upstream_close(up);
+}
+
+void upstream_pool_distrust(struct upstream_pool *pool)
+{
+	struct upstream *up, *next;
+
+	pool->trust++;
+	upstream_distrust_h2(pool);
+	DL_FOREACH_SAFE(pool->idle, up, next)
+	if (up->target.scheme == SCHEME_HTTPS)
 		upstream_close(up);
 }
 

@@ -60,6 +60,7 @@ struct upstream_pool {
 	struct upstream_h2 *h2; /* connections that speak HTTP/2 */
 	size_t idle_count;
 	unsigned response_ms; /* silence that is waited out */
+	unsigned trust;	      /* how often that was told anew */
 	/* Whose bindings legs are opened with; NULL: none can be. */
 	const struct scope *scope;
 };
@@ -69,6 +70,10 @@ struct upstream_pool {
 typedef bool upstream_may_fn(const struct target *target, void *owner);
 void upstream_pool_review(struct upstream_pool *pool, upstream_may_fn *may,
 			  void *owner);
+
+/* Whom to trust was told anew: what is kept was verified by what held before,
+ * and no request that comes later goes over it. What runs ends in order. */
+void upstream_pool_distrust(struct upstream_pool *pool);
 
 /* What a request is called in records and by which rule it passed. */
 struct upstream_labels {

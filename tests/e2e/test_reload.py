@@ -3,12 +3,14 @@ holds, or all of the old one."""
 import json
 import pathlib
 import signal
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from gateway import ApiError, wait_until
 
 READ = "the configuration was read again, and holds"
 KEPT = "the configuration stays as it was: "
+SIZE = 8 * 1024 * 1024
 
 
 def reload(gateway, change=None, text=None):
@@ -70,13 +72,51 @@ def test_roots_of_upstreams_are_read_again(
         "/etc/ssl/certs/ca-certificates.crt").read_text()
     roots.write_text(strange[:strange.index("-----END") + 26])
     assert reload(own_gateway)
-    # What is connected was verified then; a new session connects anew.
     fresh = make_session(policies.make(repo=repo), repo, on=own_gateway)
     refused = fresh.git("ls-remote", repo.url, check=False)
     assert refused.returncode != 0
     roots.write_text(good)
     assert reload(own_gateway)
     assert fresh.git("ls-remote", repo.url).returncode == 0
+
+
+@pytest.mark.parametrize("is_other", [True, False], ids=["other", "same"])
+def test_what_is_kept_open_was_verified_by_the_roots_that_hold(
+        own_gateway, make_session, policies, repo, origin, is_other):
+    """With a credential, without one, and what runs meanwhile."""
+    session = make_session(policies.make(
+        [policies.rule("good.example", paths=["/**"])], repo=repo), repo,
+        on=own_gateway)
+    url = origin.url("/echo")
+    kept = session.curl(url).json["connection"]
+    assert session.curl(url).json["connection"] == kept
+    assert session.git("ls-remote", repo.url).returncode == 0
+    roots = own_gateway.dir / "ca.pem"
+    good = roots.read_text()
+    strange = pathlib.Path(
+        "/etc/ssl/certs/ca-certificates.crt").read_text()
+    with ThreadPoolExecutor() as pool:
+        running = pool.submit(session.curl, origin.url(f"/big/{SIZE}"),
+                              "--limit-rate", SIZE // 4)
+        session.row("request", path=f"/big/{SIZE}")
+        roots.write_text(strange[:strange.index("-----END") + 26]
+                         if is_other else good)
+        assert reload(own_gateway)
+        whole = running.result(60)
+    assert whole.status == 200 and len(whole.body) == SIZE
+    answer = session.curl(url)
+    if is_other:
+        assert answer.json["constraint"] == "tls_upstream_invalid"
+        assert session.git("ls-remote", repo.url,
+                           check=False).returncode != 0
+    else:
+        assert answer.json["connection"] == kept
+        assert session.git("ls-remote", repo.url).returncode == 0
+    # Nor is a session of TLS resumed that was verified by others.
+    roots.write_text(good)
+    assert reload(own_gateway)
+    assert session.curl(url).status == 200
+    assert session.git("ls-remote", repo.url).returncode == 0
 
 
 def test_what_is_wrong_or_needs_a_restart_changes_nothing(own_gateway,
