@@ -14,14 +14,19 @@
 /* The group of whoever settled. Its name begins no sandbox's. */
 #define LEAF "sallyport-self"
 
-int cgroup_write_text(const char *group, const char *file, const char *text)
+static int open_file(const char *group, const char *file)
 {
 	char path[PATH_MAX + 64];
-	size_t len = strlen(text);
-	auto_fd int fd = -1;
 
 	snprintf(path, sizeof(path), "%s/%s", group, file);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
+	return open(path, O_WRONLY | O_CLOEXEC);
+}
+
+int cgroup_write_text(const char *group, const char *file, const char *text)
+{
+	size_t len = strlen(text);
+	auto_fd int fd = open_file(group, file);
+
 	return fd >= 0 && write(fd, text, len) == (ssize_t)len ? 0 : -1;
 }
 
@@ -36,11 +41,24 @@ int cgroup_write(const char *group, const char *file, uint64_t value)
 /* A thread that names itself (0) in version 1's tasks can neither end nor exec
  * meanwhile, so the kernel keeps nobody else from doing so. Version 2 has no
  * such file. */
+int cgroup_open(const char *group)
+{
+	int fd = open_file(group, "tasks");
+
+	return fd < 0 && errno == ENOENT ? open_file(group, "cgroup.procs")
+					 : fd;
+}
+
+int cgroup_enter_open(int group)
+{
+	return write(group, "0", 1) == 1 ? 0 : -1;
+}
+
 int cgroup_enter(const char *group)
 {
-	if (cgroup_write(group, "tasks", 0) == 0)
-		return 0;
-	return errno == ENOENT ? cgroup_write(group, "cgroup.procs", 0) : -1;
+	auto_fd int fd = cgroup_open(group);
+
+	return fd < 0 ? -1 : cgroup_enter_open(fd);
 }
 
 uintmax_t cgroup_pid_namespace(void)

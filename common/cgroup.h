@@ -53,6 +53,10 @@ uintmax_t cgroup_pid_namespace(void);
  * that takes no time; another process is moved only after the kernel has waited
  * for all processors (some 10 ms). 0, or -1 with errno. */
 int cgroup_enter(const char *group);
+/* The same in two: what is opened here (-1 with errno) is entered by a process
+ * that has it and may see no group any more. */
+int cgroup_open(const char *group);
+int cgroup_enter_open(int group);
 /* Write a number, or text, into a group's file. 0, or -1 with errno. */
 int cgroup_write(const char *group, const char *file, uint64_t value);
 int cgroup_write_text(const char *group, const char *file, const char *text);

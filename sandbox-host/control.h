@@ -13,12 +13,14 @@
 
 #include "common/err.h"
 
-#define CONTROL_FDS_MAX 66 /* of all trees, the lock and the orders */
+#define CONTROL_FDS_MAX 70 /* of trees, groups, the lock and the orders */
 
 enum control_kind {
-	/* to init: ids are mapped; descriptors: trees; where it has none
-	 * yet then the lock of its user, of root's, and its orders */
-	CONTROL_MAPPED,
+	CONTROL_MAPPED, /* to init: ids are mapped */
+	/* to init: build; descriptors: trees; version 1's groups, to enter;
+	 * where it has them not yet the lock of its user, of root's, and its
+	 * orders */
+	CONTROL_BUILD,
 	CONTROL_READY,	/* from init: listeners, root, terminal; from the
 			 * reporter, which waits for CONTROL_NOTIFY then */
 	CONTROL_GO,	/* to init: exec the command */

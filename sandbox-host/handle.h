@@ -20,6 +20,8 @@ struct sandbox {
 	struct identity identity;
 	struct seccomp_program program;
 	struct limits limits;
+	struct base base; /* what its root began with */
+	bool has_base;	  /* not a root of its own */
 	struct report report;
 	struct reporter reporter;
 	struct terminal terminal;

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -149,6 +150,16 @@ int identity_map(const struct identity *identity,
 	return 0;
 }
 
+int identity_open_namespace(pid_t pid, struct err *err)
+{
+	char path[64];
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? err_system(err, "map: open the user namespace") : fd;
+}
+
 int identity_namespace(const struct identity *identity,
 		       const struct stat *owner, struct err *err)
 {
@@ -157,9 +168,9 @@ int identity_namespace(const struct identity *identity,
 		.uid = owner->st_uid,
 		.gid = owner->st_gid,
 	};
-	char path[64], word;
 	auto_fd int mine = -1;
 	int ends[2], fd = -1;
+	char word;
 	pid_t pid;
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
@@ -183,15 +194,23 @@ int identity_namespace(const struct identity *identity,
 	if (read(mine, &word, 1) != 1) {
 		(void)err_system(err, "map: make a user namespace");
 	} else if (identity_map(identity, &inside, pid, err) == 0) {
-		(void)snprintf(path, sizeof(path), "/proc/%d/ns/user",
-			       (int)pid);
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-		if (fd < 0)
-			(void)err_system(err, "map: open a user namespace");
+		fd = identity_open_namespace(pid, err);
 	}
 	(void)kill(pid, SIGKILL);
 	(void)waitpid(pid, NULL, 0);
 	return fd;
+}
+
+int identity_make_as(const struct plan_identity *inside, struct err *err)
+{
+	(void)setfsgid(inside->gid);
+	(void)setfsuid(inside->uid);
+	/* They say what was before; of nobody nothing is changed. */
+	if ((gid_t)setfsgid((gid_t)-1) != inside->gid ||
+	    (uid_t)setfsuid((uid_t)-1) != inside->uid)
+		return err_system(err, "map: make files as uid %u",
+				  (unsigned)inside->uid);
+	return 0;
 }
 
 int identity_become(const struct plan_identity *inside, struct err *err)

@@ -35,10 +35,15 @@ void identity_give_back(struct identity *identity);
 int identity_map(const struct identity *identity,
 		 const struct plan_identity *inside, pid_t pid,
 		 struct err *err);
+/* pid's user namespace, or -1. */
+int identity_open_namespace(pid_t pid, struct err *err);
 /* A user namespace in which the owner of something is the session's host
  * user: for an id-mapped mount. -1. */
 int identity_namespace(const struct identity *identity,
 		       const struct stat *owner, struct err *err);
+/* In init: what it makes belongs to the mapped ids, which it does not become
+ * yet: version 1's groups are entered first. 0, or -1. */
+int identity_make_as(const struct plan_identity *inside, struct err *err);
 /* In init: become the mapped ids, drop supplementary groups where the
  * kernel lets us. 0, or -1. */
 int identity_become(const struct plan_identity *inside, struct err *err);

@@ -52,56 +52,106 @@ static void close_others(const struct init *init)
 	(void)close_range((unsigned)high + 1, ~0u, 0);
 }
 
-/* The smaller of both: what is in a tmpfs is memory, too. */
-static uint64_t tmpfs_max(const struct sandbox_limits *limits)
-{
-	uint64_t memory = limits->memory_bytes, disk = limits->disk_bytes;
+/* What the caller gave with CONTROL_BUILD. */
+struct given {
+	int fds[CONTROL_FDS_MAX];
+	size_t count;
+	size_t groups; /* so many of the last ones are left behind trees */
+};
 
-	return disk && (!memory || disk < memory) ? disk : memory;
-}
-
-static int build_root(const struct init *init, const int *trees, size_t count,
+static int build_root(const struct init *init, const struct given *given,
 		      struct err *err)
 {
+	size_t trees = given->count - given->groups;
 	struct steps steps = {
 		.plan = init->plan,
-		.trees = trees,
-		.tree_count = count,
-		.tmpfs_max = tmpfs_max(&init->limits->wanted),
+		.trees = given->fds,
+		.tree_count = trees,
+		.tmpfs_max = limits_tmpfs(&init->limits->wanted),
 		.program = init->program,
 		.ruleset = -1,
+		.done = init->base ? init->base->step_count : 0,
 	};
 
-	if (limits_enter_self(init->limits, err) < 0 ||
+	if (limits_enter_self(given->fds + trees, given->groups, err) < 0 ||
 	    identity_become(&init->plan->identity, err) < 0 ||
 	    die_with_caller(err) < 0)
 		return -1;
 	return steps_build(&steps, err);
 }
 
+/* What is the same for every sandbox of its kind. */
+static int build_base(const struct init *init, struct err *err)
+{
+	struct steps steps = {
+		.plan = init->base,
+		.tmpfs_max = init->base_tmpfs,
+		.ruleset = -1,
+	};
+
+	if (!init->base)
+		return 0;
+	if (identity_make_as(&init->base->identity, err) < 0 ||
+	    die_with_caller(err) < 0)
+		return -1;
+	return steps_build_base(&steps, err);
+}
+
+/* It is closed with the others. */
+static int last(struct given *given, struct err *err)
+{
+	if (given->count == 0)
+		return err_set(err, ERR_INVALID, "init: not all was given");
+	return given->fds[--given->count];
+}
+
+static int take_orders(struct init *init, struct given *given, struct err *err)
+{
+	auto_fd int orders = last(given, err);
+
+	if (orders < 0 || orders_open(orders, init, err) < 0)
+		return -1;
+	if (init->lock < 0 && init->plan->identity.is_privileged)
+		init->lock = last(given, err);
+	if (init->lock < 0 && init->plan->identity.is_privileged)
+		return -1;
+	if (init->base &&
+	    (!base_begins(init->base, init->plan) ||
+	     init->base_tmpfs != limits_tmpfs(&init->limits->wanted)))
+		return err_set(err, ERR_INVALID,
+			       "init: its root began as another one's");
+	return 0;
+}
+
+static int build_rest(struct init *init, struct given *given, struct err *err)
+{
+	if (!init->plan && take_orders(init, given, err) < 0)
+		return -1;
+	given->groups = limits_opened(init->limits);
+	if (given->groups > given->count)
+		return err_set(err, ERR_INVALID, "init: not all was given");
+	return build_root(init, given, err);
+}
+
 /* Once ids are mapped. *score: of a service, its own oom_score_adj. */
 static int build(struct init *init, int *score, struct err *err)
 {
-	int trees[CONTROL_FDS_MAX];
-	size_t count = ARRAY_SIZE(trees);
-	int rc = control_expect(init->control, CONTROL_MAPPED, trees, &count,
-				err);
+	struct given given = {.count = CONTROL_FDS_MAX};
+	size_t none = 0;
+	int rc;
 
-	if (rc < 0)
+	if (control_expect(init->control, CONTROL_MAPPED, NULL, &none, err) < 0)
 		return -1;
-	if (!init->plan && count > 0) {
-		rc = orders_open(trees[--count], init, err);
-		(void)close(trees[count]);
-		if (rc == 0 && init->plan->identity.is_privileged && count > 0)
-			init->lock = trees[--count];
-	}
 	/* What is mounted later can not be written. */
-	if (rc == 0 && init->spec->is_service)
+	if (!init->plan || init->spec->is_service)
 		*score = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
-	if (rc == 0)
-		rc = build_root(init, trees, count, err);
-	for (size_t i = 0; i < count; i++)
-		(void)close(trees[i]);
+	if (build_base(init, err) < 0 ||
+	    control_expect(init->control, CONTROL_BUILD, given.fds,
+			   &given.count, err) < 0)
+		return -1;
+	rc = build_rest(init, &given, err);
+	for (size_t i = 0; i < given.count; i++)
+		(void)close(given.fds[i]);
 	return rc;
 }
 

@@ -41,6 +41,10 @@ struct init {
 	/* struct identity's, or -1: ours as well, since a frozen sandbox
 	 * outlives its caller. */
 	int lock;
+	/* Without a plan: the steps that are to be done before it is known
+	 * (base.h), once ids are mapped, and limits_tmpfs(); or NULL. */
+	const struct plan *base;
+	uint64_t base_tmpfs;
 	/* Of a service. title: where its command line says whose it is. */
 	sandbox_agent *agent;
 	char *title;

@@ -116,6 +116,13 @@ void limits_sweep(pid_t dead)
 	}
 }
 
+uint64_t limits_tmpfs(const struct sandbox_limits *wanted)
+{
+	uint64_t memory = wanted->memory_bytes, disk = wanted->disk_bytes;
+
+	return disk && (!memory || disk < memory) ? disk : memory;
+}
+
 static char *new_group(struct limits *limits, const struct cgroup_host *host,
 		       enum cgroup_tree which)
 {
@@ -293,12 +300,28 @@ int limits_enter(const struct limits *limits, pid_t pid, struct err *err)
 	return 0;
 }
 
-int limits_enter_self(const struct limits *limits, struct err *err)
+size_t limits_opened(const struct limits *limits)
 {
-	for (unsigned i = 0; limits->is_v1 && i < limits->group_count; i++)
-		if (cgroup_enter(limits->groups[i]) < 0)
-			return err_system(err, "limits: enter %s",
-					  limits->groups[i]);
+	return limits->is_v1 ? limits->group_count : 0;
+}
+
+int limits_open(const struct limits *limits, int fds[LIMITS_GROUPS_MAX],
+		size_t *count, struct err *err)
+{
+	for (*count = 0; *count < limits_opened(limits); (*count)++) {
+		fds[*count] = cgroup_open(limits->groups[*count]);
+		if (fds[*count] < 0)
+			return err_system(err, "limits: open %s",
+					  limits->groups[*count]);
+	}
+	return 0;
+}
+
+int limits_enter_self(const int *fds, size_t count, struct err *err)
+{
+	for (size_t i = 0; i < count; i++)
+		if (cgroup_enter_open(fds[i]) < 0)
+			return err_system(err, "limits: enter a group");
 	return 0;
 }
 

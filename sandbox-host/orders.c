@@ -18,10 +18,6 @@ struct orders_step {
 	struct bytes source, target, content;
 };
 
-struct orders_group {
-	struct bytes path;
-};
-
 /* An empty text is none. */
 struct orders {
 	struct bytes title;
@@ -36,8 +32,7 @@ struct orders {
 	struct bytes cwd, layers, image_layers;
 	/* its limits */
 	uint64_t memory_bytes, processes, disk_bytes, files;
-	const struct orders_group *groups;
-	size_t groups_count;
+	uint32_t groups;
 	bool has_memory, has_processes, is_v1;
 	struct bytes program;
 };
@@ -61,12 +56,6 @@ static const struct wire_field step_fields[] = {
 static const struct wire_schema step_schema =
 	WIRE_SCHEMA("orders-step", struct orders_step, step_fields);
 
-static const struct wire_field group_fields[] = {
-	WIRE_BYTES(struct orders_group, path, PATH_MAX - 1),
-};
-static const struct wire_schema group_schema =
-	WIRE_SCHEMA("orders-group", struct orders_group, group_fields);
-
 static const struct wire_field orders_fields[] = {
 	WIRE_BYTES(struct orders, title, TITLE_MAX),
 	WIRE_LIST(struct orders, env, SANDBOX_ENV_MAX, &variable_schema),
@@ -83,7 +72,7 @@ static const struct wire_field orders_fields[] = {
 	WIRE_U64(struct orders, processes),
 	WIRE_U64(struct orders, disk_bytes),
 	WIRE_U64(struct orders, files),
-	WIRE_LIST(struct orders, groups, LIMITS_GROUPS_MAX, &group_schema),
+	WIRE_U32(struct orders, groups),
 	WIRE_BOOL(struct orders, has_memory),
 	WIRE_BOOL(struct orders, has_processes),
 	WIRE_BOOL(struct orders, is_v1),
@@ -103,10 +92,8 @@ static int gather_lists(const struct init *init, struct arena *arena,
 		arena_array(arena, spec->env_count, sizeof(*env));
 	struct orders_step *steps =
 		arena_array(arena, plan->step_count, sizeof(*steps));
-	struct orders_group *groups =
-		arena_array(arena, LIMITS_GROUPS_MAX, sizeof(*groups));
 
-	if ((spec->env_count && !env) || !steps || !groups)
+	if ((spec->env_count && !env) || !steps)
 		return err_set(err, ERR_TOO_LARGE, "orders: no memory");
 	for (size_t i = 0; i < spec->env_count; i++)
 		env[i] =
@@ -125,11 +112,8 @@ static int gather_lists(const struct init *init, struct arena *arena,
 			.content = step->content,
 		};
 	}
-	for (unsigned i = 0; i < init->limits->group_count; i++)
-		groups[i].path = bytes_str(init->limits->groups[i]);
 	orders->env = env;
 	orders->steps = steps;
-	orders->groups = groups;
 	return 0;
 }
 
@@ -155,7 +139,7 @@ int orders_seal(const struct init *init, struct err *err)
 		.processes = limits->wanted.processes,
 		.disk_bytes = limits->wanted.disk_bytes,
 		.files = limits->wanted.files,
-		.groups_count = limits->group_count,
+		.groups = limits->group_count,
 		.has_memory = limits->has_memory,
 		.has_processes = limits->has_processes,
 		.is_v1 = limits->is_v1,
@@ -252,10 +236,7 @@ static void take_limits(struct limits *limits, const struct orders *orders)
 		.disk_bytes = orders->disk_bytes,
 		.files = orders->files,
 	};
-	for (size_t i = 0; i < orders->groups_count; i++)
-		memcpy(limits->groups[i], orders->groups[i].path.data,
-		       orders->groups[i].path.len);
-	limits->group_count = (unsigned)orders->groups_count;
+	limits->group_count = orders->groups;
 	limits->has_memory = orders->has_memory;
 	limits->has_processes = orders->has_processes;
 	limits->is_v1 = orders->is_v1;

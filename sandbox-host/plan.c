@@ -434,15 +434,38 @@ static int plan_end(struct plan *plan, struct err *err)
 	return 0;
 }
 
+/* What all sandboxes of one base (base.h) begin with. */
+static int plan_first(struct plan *plan, const struct sandbox_spec *spec,
+		      struct err *err)
+{
+	if (plan_begin(plan, spec, err) < 0 || plan_system(plan, spec, err) < 0)
+		return -1;
+	return plan_devices(plan, spec, err);
+}
+
+int sandbox_plan_base(const struct base *base, struct plan *plan,
+		      struct err *err)
+{
+	const struct sandbox_spec spec = {.has_read = base->has_read};
+	const struct stat workspace = {.st_uid = base->uid,
+				       .st_gid = base->gid};
+
+	*plan = (struct plan){0};
+	arena_init(&plan->arena, PLAN_BYTES_MAX);
+	identity_choose(&plan->identity, &workspace);
+	if (plan_first(plan, &spec, err) == 0)
+		return 0;
+	plan_release(plan);
+	return -1;
+}
+
 int sandbox_plan(const struct sandbox_spec *spec, struct plan *plan,
 		 struct err *err)
 {
 	*plan = (struct plan){0};
 	arena_init(&plan->arena, PLAN_BYTES_MAX);
 	if (plan_check(spec, err) < 0 || plan_places(plan, spec, err) < 0 ||
-	    plan_begin(plan, spec, err) < 0 ||
-	    plan_system(plan, spec, err) < 0 ||
-	    plan_devices(plan, spec, err) < 0 ||
+	    plan_first(plan, spec, err) < 0 || plan_home(plan, spec, err) < 0 ||
 	    plan_files(plan, spec, err) < 0 ||
 	    plan_trees(plan, spec, err) < 0 ||
 	    plan_hides(plan, spec, err) < 0 ||

@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "common/arena.h"
+#include "sandbox-host/base.h"
 #include "sandbox-host/ignore.h"
 #include "sandbox-host/sandbox.h"
 
@@ -122,6 +123,10 @@ struct plan {
 /* Make the plan for spec. 0, or -1 with plan empty. plan_release() it. */
 int sandbox_plan(const struct sandbox_spec *spec, struct plan *plan,
 		 struct err *err);
+/* The steps with which the plan of every sandbox of that base begins, and who
+ * it is. 0, or -1 with plan empty. plan_release() it. */
+int sandbox_plan_base(const struct base *base, struct plan *plan,
+		      struct err *err);
 void plan_release(struct plan *plan);
 /* One line a step: "bind /usr read-only". */
 void sandbox_plan_print(const struct plan *plan, FILE *out);

@@ -55,6 +55,9 @@ int plan_own_dirs(struct plan *plan, struct err *err);
 /* Let target be reached: of root's sandboxes the user can not walk through a
  * directory above it that is closed to others, so an empty one covers that. */
 int plan_way(struct plan *plan, const char *target, struct err *err);
+/* The home, where the root is the host's. */
+int plan_home(struct plan *plan, const struct sandbox_spec *spec,
+	      struct err *err);
 /* A home that is empty and ends with the sandbox. */
 int plan_empty_home(struct plan *plan, struct err *err);
 /* A tree that a privileged caller opens; its number is plan->tree_count

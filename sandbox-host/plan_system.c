@@ -144,26 +144,6 @@ static int add_private(struct plan *plan, const char *path, const char *link,
 	return add_tmpfs(plan, path, mode, err);
 }
 
-/* The home: the host's, read-only, or an empty one that ends with us. A
- * privileged caller's is not for a user of its own to read. */
-static int add_home(struct plan *plan, bool has_read, struct err *err)
-{
-	const struct plan_step *covering;
-
-	if (!plan->home)
-		return 0;
-	if (has_read || plan->identity.is_privileged)
-		return plan_empty_home(plan, err);
-	covering = plan_covering(plan, plan->home);
-	if (covering && covering->kind == PLAN_BIND)
-		return 0;
-	return plan_add(plan,
-			(struct plan_step){.kind = PLAN_BIND,
-					   .source = plan->home,
-					   .target = plan->home},
-			err);
-}
-
 int plan_own_dirs(struct plan *plan, struct err *err)
 {
 	static const struct plan_step dirs[] = {
@@ -189,6 +169,27 @@ int plan_empty_home(struct plan *plan, struct err *err)
 		       : add_tmpfs(plan, plan->home, 0700, err);
 }
 
+/* The home: the host's, read-only, or an empty one that ends with us. A
+ * privileged caller's is not for a user of its own to read. */
+int plan_home(struct plan *plan, const struct sandbox_spec *spec,
+	      struct err *err)
+{
+	const struct plan_step *covering;
+
+	if (!plan->home || plan->image)
+		return 0;
+	if (spec->has_read || plan->identity.is_privileged)
+		return plan_empty_home(plan, err);
+	covering = plan_covering(plan, plan->home);
+	if (covering && covering->kind == PLAN_BIND)
+		return 0;
+	return plan_add(plan,
+			(struct plan_step){.kind = PLAN_BIND,
+					   .source = plan->home,
+					   .target = plan->home},
+			err);
+}
+
 int plan_system(struct plan *plan, const struct sandbox_spec *spec,
 		struct err *err)
 {
@@ -197,11 +198,11 @@ int plan_system(struct plan *plan, const struct sandbox_spec *spec,
 	if (add_host_root(plan, spec->has_read, err) < 0 ||
 	    plan_own_dirs(plan, err) < 0)
 		return -1;
-	if (add_private(plan, "/var/tmp", "/tmp", 01777, err) < 0 ||
-	    add_private(plan, "/var/run", "/run", 0755, err) < 0)
+	if (add_private(plan, "/var/tmp", "/tmp", 01777, err) < 0)
 		return -1;
-	return add_home(plan, spec->has_read, err);
+	return add_private(plan, "/var/run", "/run", 0755, err);
 }
+
 int plan_devices(struct plan *plan, const struct sandbox_spec *spec,
 		 struct err *err)
 {

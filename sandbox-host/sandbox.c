@@ -56,30 +56,16 @@ static int open_tree_for(const struct sandbox *sandbox,
 	return take_fd(&tree);
 }
 
-static int open_user_namespace(pid_t pid, struct err *err)
+static int open_trees(const struct sandbox *sandbox, int users, int *trees,
+		      size_t *count, struct err *err)
 {
-	char path[64];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd < 0 ? err_system(err, "map: open the user namespace") : fd;
-}
-
-static int open_trees(const struct sandbox *sandbox, int *trees, size_t *count,
-		      struct err *err)
-{
-	auto_fd int user = open_user_namespace(sandbox->pid, err);
-
-	if (user < 0)
-		return -1;
 	for (size_t i = 0; i < sandbox->plan.step_count; i++) {
 		const struct plan_step *step = &sandbox->plan.steps[i];
 
 		if (step->kind != PLAN_TREE)
 			continue;
 		assert(step->tree == *count && *count < PLAN_TREES_MAX);
-		trees[*count] = open_tree_for(sandbox, step, user, err);
+		trees[*count] = open_tree_for(sandbox, step, users, err);
 		if (trees[*count] < 0)
 			return -1;
 		(*count)++;
@@ -87,36 +73,75 @@ static int open_trees(const struct sandbox *sandbox, int *trees, size_t *count,
 	return 0;
 }
 
-/* What the child can not do for itself: ids, cgroup, trees. orders: for one
- * that has none yet, which has no lock either; or -1. */
-static int equip(struct sandbox *sandbox, int orders, struct err *err)
+/* Let it begin, if it has not yet. Its user namespace, or -1. */
+static int map(const struct sandbox *sandbox, struct early *early,
+	       struct err *err)
 {
-	struct control_message message = {.kind = CONTROL_MAPPED};
-	int trees[CONTROL_FDS_MAX];
-	size_t count = 0, given = 0;
-	int rc = identity_map(&sandbox->identity, &sandbox->plan.identity,
-			      sandbox->pid, err);
+	const struct control_message message = {.kind = CONTROL_MAPPED};
+	auto_fd int users = take_fd(&early->users);
+
+	if (users >= 0)
+		return take_fd(&users);
+	users = identity_open_namespace(sandbox->pid, err);
+	if (users < 0 ||
+	    identity_map(&sandbox->identity, &sandbox->plan.identity,
+			 sandbox->pid, err) < 0 ||
+	    control_send(sandbox->control, &message, NULL, 0, err) < 0)
+		return -1;
+	return take_fd(&users);
+}
+
+/* Later nobody may look at process 1. */
+static int keep_users(struct sandbox *sandbox, int users, struct err *err)
+{
+	if (!sandbox->disk.bytes_max || sandbox->plan.identity.is_privileged)
+		return 0;
+	sandbox->disk.users = fcntl(users, F_DUPFD_CLOEXEC, 0);
+	return sandbox->disk.users < 0 ? err_system(err, "disk: keep its users")
+				       : 0;
+}
+
+static int open_gifts(const struct sandbox *sandbox, int users, int *gifts,
+		      size_t *count, struct err *err)
+{
+	size_t groups = 0;
+	int rc = open_trees(sandbox, users, gifts, count, err);
+
+	if (rc == 0)
+		rc = limits_open(&sandbox->limits, gifts + *count, &groups,
+				 err);
+	*count += groups;
+	return rc;
+}
+
+/* What the child can not do for itself: ids, cgroup, trees. orders: for one
+ * that has none yet; or -1. */
+static int equip(struct sandbox *sandbox, struct early *early, int orders,
+		 struct err *err)
+{
+	const struct control_message message = {.kind = CONTROL_BUILD};
+	auto_fd int users = map(sandbox, early, err);
+	int gifts[CONTROL_FDS_MAX];
+	size_t count = 0, given;
+	int rc = users < 0 ? -1 : 0;
 
 	if (rc == 0)
 		rc = limits_enter(&sandbox->limits, sandbox->pid, err);
-	if (rc == 0 && sandbox->disk.bytes_max &&
-	    !sandbox->plan.identity.is_privileged) {
-		/* Later nobody may look at process 1. */
-		sandbox->disk.users = open_user_namespace(sandbox->pid, err);
-		rc = sandbox->disk.users < 0 ? -1 : 0;
-	}
 	if (rc == 0)
-		rc = open_trees(sandbox, trees, &count, err);
+		rc = keep_users(sandbox, users, err);
+	if (rc == 0)
+		rc = open_gifts(sandbox, users, gifts, &count, err);
 	given = count;
-	if (orders >= 0 && sandbox->identity.lock >= 0)
-		trees[given++] = sandbox->identity.lock;
+	/* It has the lock of a base, or by its birth. */
+	if (orders >= 0 && !early->has_base && sandbox->identity.lock >= 0)
+		gifts[given++] = sandbox->identity.lock;
 	if (orders >= 0)
-		trees[given++] = orders;
+		gifts[given++] = orders;
 	if (rc == 0)
-		rc = control_send(sandbox->control, &message, trees, given,
+		rc = control_send(sandbox->control, &message, gifts, given,
 				  err);
 	for (size_t i = 0; i < count; i++)
-		(void)close(trees[i]);
+		(void)close(gifts[i]);
 	return rc;
 }
 
@@ -194,14 +219,24 @@ static int make_changes(const struct sandbox_spec *spec, struct err *err)
 	return err_system(err, "overlay: make %s", spec->changes);
 }
 
-/* One that waits becomes this sandbox's. Its orders, or -1. */
-static int order(struct sandbox *sandbox, struct init *init,
-		 const struct early *early, struct err *err)
+/* One that waits becomes this sandbox's, or nobody has its ids yet. */
+static int take_early(struct sandbox *sandbox, const struct sandbox_spec *spec,
+		      struct early *early, char **title, struct err *err)
 {
-	sandbox->pid = early->pid;
-	sandbox->pidfd = early->pidfd;
-	sandbox->control = early->control;
-	return orders_seal(init, err);
+	*early = (struct early){.pid = -1, .users = -1};
+	if (spec->is_service &&
+	    early_take(&sandbox->plan, limits_tmpfs(&spec->limits), early,
+		       title)) {
+		sandbox->pid = early->pid;
+		sandbox->pidfd = early->pidfd;
+		sandbox->control = early->control;
+	}
+	if (early->has_base) {
+		sandbox->identity = early->identity;
+		return 0;
+	}
+	return identity_take(&sandbox->identity, &sandbox->plan.identity,
+			     spec->uids, err);
 }
 
 static int fork_init(struct sandbox *sandbox, struct init *init,
@@ -223,42 +258,67 @@ static int fork_init(struct sandbox *sandbox, struct init *init,
 }
 
 static int make_init(struct sandbox *sandbox, const struct sandbox_spec *spec,
-		     struct err *err)
+		     struct early *early, char *title, struct err *err)
 {
 	struct init init = {.spec = spec,
 			    .plan = &sandbox->plan,
 			    .program = &sandbox->program,
-			    .limits = &sandbox->limits};
-	struct early early;
-	auto_fd int orders = -1;
-	bool waits = spec->is_service && early_take(&early, &init.title);
+			    .limits = &sandbox->limits,
+			    .title = title};
+	bool waits = early->pid > 0;
+	auto_fd int orders = waits ? orders_seal(&init, err) : -1;
 
-	if (waits)
-		orders = order(sandbox, &init, &early, err);
 	if (waits ? orders < 0 : fork_init(sandbox, &init, err) < 0)
 		return -1;
 	/* It has them. */
 	roots_release();
-	return equip(sandbox, orders, err);
+	return equip(sandbox, early, orders, err);
 }
 
-static int start(struct sandbox *sandbox, const struct sandbox_spec *spec,
-		 struct err *err)
+static void note_base(struct sandbox *sandbox, const struct sandbox_spec *spec)
 {
-	if ((!spec->is_service && check_standard(err) < 0) ||
-	    make_changes(spec, err) < 0 ||
-	    sandbox_plan(spec, &sandbox->plan, err) < 0 ||
-	    overlay_begin(&sandbox->plan, &sandbox->changes, err) < 0 ||
-	    root_layers_begin(&sandbox->plan, err) < 0 ||
-	    identity_take(&sandbox->identity, &sandbox->plan.identity,
-			  spec->uids, err) < 0 ||
+	sandbox->has_base = !spec->root.path;
+	sandbox->base = (struct base){
+		.uid = sandbox->plan.identity.uid,
+		.gid = sandbox->plan.identity.gid,
+		.has_read = spec->has_read,
+		.tmpfs_bytes = limits_tmpfs(&spec->limits),
+	};
+}
+
+static int begin(struct sandbox *sandbox, const struct sandbox_spec *spec,
+		 struct early *early, struct err *err)
+{
+	char *title = NULL;
+
+	if (take_early(sandbox, spec, early, &title, err) < 0 ||
 	    take_program(&sandbox->program, sandbox->plan.watches_reads, err) <
 		    0)
 		return -1;
 	limits_prepare(&sandbox->limits, &cgroup_host, &spec->limits,
 		       spec->is_service || spec->require.freezer);
-	if (require_check(spec, &sandbox->limits, err) < 0 ||
-	    make_init(sandbox, spec, err) < 0)
+	if (require_check(spec, &sandbox->limits, err) < 0)
+		return -1;
+	return make_init(sandbox, spec, early, title, err);
+}
+
+static int start(struct sandbox *sandbox, const struct sandbox_spec *spec,
+		 struct err *err)
+{
+	struct early early;
+	int begun;
+
+	if ((!spec->is_service && check_standard(err) < 0) ||
+	    make_changes(spec, err) < 0 ||
+	    sandbox_plan(spec, &sandbox->plan, err) < 0 ||
+	    overlay_begin(&sandbox->plan, &sandbox->changes, err) < 0 ||
+	    root_layers_begin(&sandbox->plan, err) < 0)
+		return -1;
+	note_base(sandbox, spec);
+	begun = begin(sandbox, spec, &early, err);
+	if (early.users >= 0)
+		(void)close(early.users);
+	if (begun < 0)
 		return -1;
 	/* While it builds; and before a command can write. */
 	if (reporter_start(&sandbox->reporter, &sandbox->plan,

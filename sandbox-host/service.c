@@ -56,6 +56,12 @@ int service_report_fd(const struct sandbox *sandbox)
 	return sandbox->reporter.fd;
 }
 
+bool service_base(const struct sandbox *sandbox, struct base *base)
+{
+	*base = sandbox->base;
+	return sandbox->has_base;
+}
+
 pid_t service_pid(const struct sandbox *sandbox)
 {
 	return sandbox->pid;

@@ -17,6 +17,7 @@
 #ifndef SANDBOX_HOST_SERVICE_H
 #define SANDBOX_HOST_SERVICE_H
 
+#include "sandbox-host/base.h"
 #include "sandbox-host/sandbox.h"
 
 enum service_kind {
@@ -73,6 +74,8 @@ int service_connect(struct sandbox *sandbox, uint32_t serial, uint16_t port,
 int service_signal(struct sandbox *sandbox, pid_t pid, int number,
 		   bool is_for_group, struct err *err);
 
+/* What its root began with. False: it has one of its own. */
+bool service_base(const struct sandbox *sandbox, struct base *base);
 /* Process 1 as the host sees it. */
 pid_t service_pid(const struct sandbox *sandbox);
 

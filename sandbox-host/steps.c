@@ -416,7 +416,9 @@ static step_run *const runs[PLAN_KIND_MAX] = {
 static int run_stage(struct steps *steps, enum plan_stage stage,
 		     struct err *err)
 {
-	for (size_t i = 0; i < steps->plan->step_count; i++) {
+	size_t first = stage == PLAN_BY_INIT ? steps->done : 0;
+
+	for (size_t i = first; i < steps->plan->step_count; i++) {
 		const struct plan_step *step = &steps->plan->steps[i];
 
 		if (plan_stage_of(step->kind) == stage && runs[step->kind] &&
@@ -426,12 +428,19 @@ static int run_stage(struct steps *steps, enum plan_stage stage,
 	return 0;
 }
 
-int steps_build(struct steps *steps, struct err *err)
+int steps_build_base(struct steps *steps, struct err *err)
 {
 	mode_t mask = umask(0022);
 	int rc = run_stage(steps, PLAN_BY_INIT, err);
 
 	(void)umask(mask);
+	return rc;
+}
+
+int steps_build(struct steps *steps, struct err *err)
+{
+	int rc = steps_build_base(steps, err);
+
 	roots_release();
 	return rc;
 }

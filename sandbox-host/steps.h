@@ -16,10 +16,13 @@ struct steps {
 	uint64_t tmpfs_max; /* bytes a private tmpfs may hold; 0: default */
 	const struct seccomp_program *program;
 	int ruleset; /* Landlock's while it is made; -1 */
+	size_t done; /* so many of its steps were done before */
 };
 
 /* In init: build the root. 0, or -1. */
 int steps_build(struct steps *steps, struct err *err);
+/* The same of a base (base.h): there is more to come. */
+int steps_build_base(struct steps *steps, struct err *err);
 /* In the command's process, after setsid(): capabilities, Landlock, and the
  * filter. Returns the notification descriptor; -1. */
 int steps_confine(struct steps *steps, struct err *err);

@@ -9,6 +9,7 @@
 #include "common/log.h"
 #include "sandbox-host/daemon/daemon.h"
 #include "sandbox-host/daemon/isolate.h"
+#include "sandbox-host/daemon/spare.h"
 #include "sandbox-host/overlay.h"
 #include "sandbox-host/session/changes.h"
 #include "sandbox-host/tree.h"
@@ -54,11 +55,22 @@ static void answer_changed(struct rpc_ticket ticket, const void *message,
 	rpc_reply(ticket, &wire_empty_schema, &empty, -1);
 }
 
+static void answer_base(struct rpc_ticket ticket, const void *message, int *fd,
+			void *owner)
+{
+	const struct entry *entry = owner;
+
+	(void)ticket;
+	(void)fd;
+	spare_expect(entry->daemon, message);
+}
+
 static const struct rpc_permit permits[] = {
 	{MSG_SUPERVISOR_STATE, &supervisor_state_schema, answer_state, false,
 	 0},
 	{MSG_SUPERVISOR_EVENTS, &host_events_schema, answer_events, false, 0},
 	{MSG_SUPERVISOR_CHANGED, &wire_empty_schema, answer_changed, false, 0},
+	{MSG_SUPERVISOR_BASE, &supervisor_base_schema, answer_base, false, 0},
 };
 
 static void on_closed(struct rpc *rpc, const char *why, void *owner)

@@ -9,15 +9,17 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "sandbox-host/base.h"
 
 #define PROGRAM	 "sallyport-supervisor"
-#define ARGS_MAX (19 + 2 * HOST_VOLUMES_MAX)
+#define ARGS_MAX (21 + 2 * HOST_VOLUMES_MAX)
 
 struct spare {
 	struct io_watch *watch; /* NULL: none waits */
 	int channel;
 	pid_t pid;
-	struct io_timer *timer; /* of the next */
+	struct io_timer *timer;	     /* of the next */
+	struct supervisor_base base; /* that it is to begin with */
 };
 
 /* ---- one process ---- */
@@ -55,6 +57,20 @@ static size_t add_roots(const struct host_config *config, const char **argv,
 	return count;
 }
 
+static const char *base_of(const struct supervisor_base *told,
+			   char text[BASE_TEXT_MAX])
+{
+	const struct base base = {
+		.uid = told->uid,
+		.gid = told->gid,
+		.has_read = told->has_read,
+		.tmpfs_bytes = told->tmpfs_bytes,
+	};
+
+	base_text(&base, text);
+	return text;
+}
+
 static int find_program(char program[PATH_MAX])
 {
 	ssize_t len = readlink("/proc/self/exe", program, PATH_MAX - 1);
@@ -72,7 +88,7 @@ _Noreturn static void become_supervisor(const struct daemon *daemon,
 					int channel)
 {
 	const struct host_config *config = &daemon->config;
-	char program[PATH_MAX], uids[32];
+	char program[PATH_MAX], uids[32], base[BASE_TEXT_MAX];
 	const char *argv[ARGS_MAX] = {PROGRAM, "--id", BIRTH_NO_ID,
 				      "--workspaces", config->workspaces};
 	size_t count = 5;
@@ -91,7 +107,11 @@ _Noreturn static void become_supervisor(const struct daemon *daemon,
 		argv[count++] = "--uids";
 		argv[count++] = uids;
 	}
-	(void)add_roots(config, argv, count);
+	count = add_roots(config, argv, count);
+	if (daemon->spare->base.is_known) {
+		argv[count++] = "--base";
+		argv[count++] = base_of(&daemon->spare->base, base);
+	}
 	/* It finds the gateway as the command line does. */
 	if (config->gateway)
 		(void)setenv("SALLYPORT_RUN", config->gateway, 1);
@@ -211,6 +231,25 @@ void spare_begin_anew(struct daemon *daemon)
 	io_timer_set(spare->timer, SPARE_DELAY_MS);
 }
 
+static bool is_same(const struct supervisor_base *one,
+		    const struct supervisor_base *other)
+{
+	return one->is_known == other->is_known && one->uid == other->uid &&
+	       one->gid == other->gid && one->has_read == other->has_read &&
+	       one->tmpfs_bytes == other->tmpfs_bytes;
+}
+
+/* The one that waits may have been begun before the last one was built. */
+void spare_expect(struct daemon *daemon, const struct supervisor_base *base)
+{
+	struct spare *spare = daemon->spare;
+
+	if (is_same(&spare->base, base))
+		return;
+	spare->base = *base;
+	spare_begin_anew(daemon);
+}
+
 /* ---- begin and end ---- */
 
 int spare_open(struct daemon *daemon, struct err *err)
@@ -221,6 +260,9 @@ int spare_open(struct daemon *daemon, struct err *err)
 			io_timer_new(daemon->loop, on_due, daemon);
 	if (!daemon->spare || !daemon->spare->timer)
 		return err_set(err, ERR_TOO_LARGE, "no memory");
+	/* Until there was one: a workspace that is made for it is ours. */
+	daemon->spare->base = (struct supervisor_base){
+		.is_known = true, .uid = geteuid(), .gid = getegid()};
 	io_timer_set(daemon->spare->timer, SPARE_DELAY_MS);
 	return 0;
 }

@@ -1,8 +1,9 @@
 /*
  * The processes of supervisors. One waits, started and linked, for the next
- * sandbox; it has a channel to us, knows what host.yaml says, and holds nothing
- * else. Another is started SPARE_DELAY_MS after it was taken. It ends when its
- * channel does: with us, however that is.
+ * sandbox; it has a channel to us, knows what host.yaml says and what the root
+ * of the last sandbox began with, and holds nothing else. Another is started
+ * SPARE_DELAY_MS after it was taken. It ends when its channel does: with us,
+ * however that is.
  */
 #ifndef SANDBOX_HOST_DAEMON_SPARE_H
 #define SANDBOX_HOST_DAEMON_SPARE_H
@@ -20,6 +21,8 @@ void spare_close(struct daemon *daemon);
  * and its process in *pid; or -1. */
 int spare_give(struct daemon *daemon, const struct birth *birth,
 	       const int fds[BIRTH_FDS], pid_t *pid, struct err *err);
+/* What the root of a sandbox began with: the next that waits begins so, too. */
+void spare_expect(struct daemon *daemon, const struct supervisor_base *base);
 /* The configuration is another one: what knows the one before ends. */
 void spare_begin_anew(struct daemon *daemon);
 

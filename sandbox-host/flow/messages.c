@@ -196,6 +196,16 @@ static const struct wire_field supervisor_state_fields[] = {
 const struct wire_schema supervisor_state_schema = WIRE_SCHEMA(
 	"supervisor-state", struct supervisor_state, supervisor_state_fields);
 
+static const struct wire_field supervisor_base_fields[] = {
+	WIRE_BOOL(struct supervisor_base, is_known),
+	WIRE_U32(struct supervisor_base, uid),
+	WIRE_U32(struct supervisor_base, gid),
+	WIRE_BOOL(struct supervisor_base, has_read),
+	WIRE_U64(struct supervisor_base, tmpfs_bytes),
+};
+const struct wire_schema supervisor_base_schema = WIRE_SCHEMA(
+	"supervisor-base", struct supervisor_base, supervisor_base_fields);
+
 static const struct wire_field supervisor_end_fields[] = {
 	WIRE_TEXT(struct supervisor_end, reason, HOST_REASON_MAX),
 };

@@ -84,6 +84,7 @@ enum host_msg_type {
 	MSG_SUPERVISOR_STATE = 338, /* supervisor_state: it became that */
 	MSG_SUPERVISOR_EVENTS,	    /* host_events: those that are new */
 	MSG_SUPERVISOR_CHANGED,	    /* empty -> empty: another policy holds */
+	MSG_SUPERVISOR_BASE,	    /* supervisor_base: it was built */
 
 	/* an asker -> a supervisor, on a channel for one command */
 	MSG_EXEC_STDIO = 350, /* exec_stdio + fd, notification, before START;

@@ -20,6 +20,16 @@ struct supervisor_state {
 };
 extern const struct wire_schema supervisor_state_schema;
 
+/* What its sandbox's root began with (base.h): one that is made next may be
+ * like it. */
+struct supervisor_base {
+	bool is_known; /* false: it has a root of its own */
+	uint32_t uid, gid;
+	bool has_read;
+	uint64_t tmpfs_bytes;
+};
+extern const struct wire_schema supervisor_base_schema;
+
 struct supervisor_end {
 	struct bytes reason;
 };

@@ -48,7 +48,8 @@ static void add_root(struct supervisor_options *options, bool is_private)
 		roots[(*count)++] = optarg;
 }
 
-static int parse(int argc, char **argv, struct supervisor_options *options)
+static int parse(int argc, char **argv, struct supervisor_options *options,
+		 struct early_wish *wish)
 {
 	static const struct option table[] = {
 		{"id", required_argument, NULL, 'i'},
@@ -58,6 +59,7 @@ static int parse(int argc, char **argv, struct supervisor_options *options)
 		{"volumes", required_argument, NULL, 'v'},
 		{"private", required_argument, NULL, 'P'},
 		{"secret", required_argument, NULL, 's'},
+		{"base", required_argument, NULL, 'b'},
 		{NULL, 0, NULL, 0},
 	};
 	int option;
@@ -71,6 +73,8 @@ static int parse(int argc, char **argv, struct supervisor_options *options)
 			options->default_policy = optarg;
 		else if (option == 's')
 			options->secret = optarg;
+		else if (option == 'b')
+			wish->has_base = base_parse(optarg, &wish->base) == 0;
 		else if (option == 'v' || option == 'P')
 			add_root(options, option == 'P');
 		else if (option != 'u' ||
@@ -125,6 +129,26 @@ static int begin(struct supervisor *supervisor, int socket, struct err *err)
 	return 0;
 }
 
+/* The next one that waits may be for one like this. */
+static void tell_base(struct supervisor *supervisor)
+{
+	struct supervisor_base told = {0};
+	struct base base;
+	struct err err;
+
+	if (!supervisor->daemon)
+		return;
+	told.is_known = service_base(supervisor->sandbox, &base);
+	if (told.is_known) {
+		told.uid = base.uid;
+		told.gid = base.gid;
+		told.has_read = base.has_read;
+		told.tmpfs_bytes = base.tmpfs_bytes;
+	}
+	(void)rpc_tell(supervisor->daemon, MSG_SUPERVISOR_BASE,
+		       &supervisor_base_schema, &told, -1, &err);
+}
+
 static int begin_inside(struct supervisor *supervisor, struct err *err)
 {
 	if (link_begin(supervisor, err) < 0 ||
@@ -132,7 +156,10 @@ static int begin_inside(struct supervisor *supervisor, struct err *err)
 	    life_begin(supervisor, err) < 0)
 		return -1;
 	image_tell(supervisor);
-	return exec_entrypoint(supervisor, err);
+	if (exec_entrypoint(supervisor, err) < 0)
+		return -1;
+	tell_base(supervisor);
+	return 0;
 }
 
 /* One that was killed before we listen would never find us. */
@@ -214,11 +241,11 @@ static int take_id(struct supervisor_options *options, struct bytes id,
 
 /* Until the daemon has something to say. What was made ahead of it is of the
  * host's mounts: when these have changed and are at rest it is made anew. */
-static void wait_for_word(const struct supervisor_options *options)
+static void wait_for_word(const struct early_wish *wish)
 {
 	int pause_ms = -1;
 
-	early_make(agent_run, options->id);
+	early_make(wish);
 	for (;;) {
 		struct pollfd fds[] = {
 			{.fd = SUPERVISOR_CHANNEL, .events = POLLIN},
@@ -233,20 +260,23 @@ static void wait_for_word(const struct supervisor_options *options)
 		if (count > 0 && fds[0].revents)
 			return;
 		if (count == 0) {
-			early_make(agent_run, options->id);
+			early_make(wish);
 			pause_ms = -1;
 		}
 	}
 }
 
 /* Wait for a sandbox; its socket goes to *socket. */
-static int be_born(struct supervisor *supervisor, int *socket, struct err *err)
+static int be_born(struct supervisor *supervisor, struct early_wish *wish,
+		   int *socket, struct err *err)
 {
 	struct supervisor_options *options = &supervisor->options;
 	struct birth birth;
 	int fds[BIRTH_FDS];
 
-	wait_for_word(options);
+	wish->title = options->id;
+	wish->uids = options->uids;
+	wait_for_word(wish);
 	if (birth_receive(SUPERVISOR_CHANNEL, &supervisor->arena, &birth, fds,
 			  err) < 0)
 		return -1;
@@ -281,10 +311,11 @@ int main(int argc, char **argv)
 		.state = HOST_PENDING,
 		.workspace = "",
 	};
+	struct early_wish wish = {.agent = agent_run};
 	struct err err = {0};
 	int socket = -1;
 
-	if (parse(argc, argv, &supervisor.options) < 0 ||
+	if (parse(argc, argv, &supervisor.options, &wish) < 0 ||
 	    take_descriptors() < 0) {
 		(void)fputs("sallyport-supervisor is started by "
 			    "sallyport-host\n",
@@ -292,7 +323,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	if (prepare(&supervisor, &err) < 0 ||
-	    be_born(&supervisor, &socket, &err) < 0) {
+	    be_born(&supervisor, &wish, &socket, &err) < 0) {
 		/* The daemon has gone before there was a sandbox. */
 		if (err.code == ERR_CLOSED)
 			return 0;

@@ -1,12 +1,16 @@
 """The sandboxes' service of the tests' own: its daemon, its supervisors, its
 part of the command line."""
+import contextlib
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
+import tempfile
 
-from gateway import BUILD, CLI, crashes_in
+from gateway import BUILD, CLI, Gateway, crashes_in
+from sandbox_tool import ORDINARY_UID
 from waiting import wait_until
 
 PROGRAM = BUILD / "libexec/sallyport/sallyport-host"
@@ -177,3 +181,26 @@ def has_ended(pid):
     """For wait_until: this process, not one that has its number later."""
     start = fields_of(pid)
     return lambda: start is None or not is_alive(pid, start[2])
+
+
+@contextlib.contextmanager
+def ordinary(ca):
+    """Gateway and service of a user without any help from root."""
+    root = pathlib.Path(tempfile.mkdtemp(prefix="sp."))
+    root.chmod(0o755)
+    (root / "gw").mkdir()
+    (root / "host").mkdir()
+    gateway = Gateway(root / "gw", {}, ca)
+    host = Host(gateway, root / "host")
+    if os.geteuid() == 0:
+        gateway.as_user = {"user": ORDINARY_UID, "group": ORDINARY_UID,
+                           "extra_groups": []}
+        for path in [root, *root.rglob("*")]:
+            os.chown(path, ORDINARY_UID, ORDINARY_UID)
+    gateway.start()
+    yield host.start()
+    host.stop()
+    gateway.stop()
+    host.check()
+    gateway.check()
+    shutil.rmtree(root)

@@ -12,8 +12,8 @@ import tempfile
 import urllib.request
 
 import pytest
-from gateway import Gateway, is_sanitized
-from host import OVER, PROGRAM, Host, has_ended
+from gateway import is_sanitized
+from host import OVER, PROGRAM, Host, has_ended, ordinary
 from sandbox_tool import ORDINARY_UID
 from waiting import wait_until, while_it_lives
 
@@ -558,25 +558,8 @@ def test_without_a_gateway_nothing_is_made(own_gateway, tmp_path):
 
 @pytest.fixture
 def ordinary_host(pki):
-    """Gateway and service of a user without any help from root."""
-    root = pathlib.Path(tempfile.mkdtemp(prefix="sp."))
-    root.chmod(0o755)
-    (root / "gw").mkdir()
-    (root / "host").mkdir()
-    gateway = Gateway(root / "gw", {}, pki[1])
-    host = Host(gateway, root / "host")
-    if os.geteuid() == 0:
-        gateway.as_user = {"user": ORDINARY_UID, "group": ORDINARY_UID,
-                           "extra_groups": []}
-        for path in [root, *root.rglob("*")]:
-            os.chown(path, ORDINARY_UID, ORDINARY_UID)
-    gateway.start()
-    yield host.start()
-    host.stop()
-    gateway.stop()
-    host.check()
-    gateway.check()
-    shutil.rmtree(root)
+    with ordinary(pki[1]) as host:
+        yield host
 
 
 def test_an_ordinary_user_has_the_service_as_well(ordinary_host):

@@ -5,12 +5,13 @@ import contextlib
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import time
 
 import pytest
-from host import OVER, Host, children_of, has_ended
+from host import OVER, Host, children_of, has_ended, ordinary
 from waiting import wait_until
 
 
@@ -40,6 +41,20 @@ def first(pid):
 
 def network(pid):
     return os.readlink(f"/proc/{pid}/ns/net")
+
+
+def root_of(pid):
+    """What its root has."""
+    with contextlib.suppress(FileNotFoundError):
+        return os.listdir(f"/proc/{pid}/root")
+    return []
+
+
+def begun(pid):
+    """Has it all that it begins with? The host's root is there until the
+    rest of its own is."""
+    return "old" in root_of(pid) and \
+        os.path.ismount(f"/proc/{pid}/root/dev/shm")
 
 
 def make(host, *words):
@@ -82,18 +97,21 @@ def sockets(pid):
 def test_it_holds_nothing_of_a_sandbox(kept):
     """Its channel and that to process 1, its loop, the log, and how the
     host's mounts are; no directory, request or socket of those that are
-    there. Process 1 has its channel, its own listeners, and the log."""
+    there. Process 1 has its channel, its own listeners, the log, its score
+    when memory is out, and the lock of a user that is nobody's yet."""
     box = make(kept, "--", "sleep", "1000")
     waiting = spare(kept)
     # That is the last that it makes before it waits.
     inside = first(waiting)
     wait_until(lambda: network(inside) != network(waiting) and
-               len(links(inside)) == 3 + 5)
+               begun(inside) and len(links(inside)) == 3 + 5 + 2)
     assert sockets(waiting) == 2 and sockets(inside) == 5
     assert {link for link in links(waiting) if link.startswith("/")} == {
-        "/dev/null", str(kept.dir / "log"), f"/proc/{waiting}/mountinfo"}
+        "/dev/null", str(kept.dir / "log"), "/run/sallyport/uids.lock",
+        f"/proc/{waiting}/mountinfo"}
     assert {link for link in links(inside) if link.startswith("/")} == {
-        "/dev/null", str(kept.dir / "log")}
+        "/dev/null", str(kept.dir / "log"), "/run/sallyport/uids.lock",
+        f"/old/proc/{inside}/oom_score_adj"}
     for pid in waiting, inside:
         line = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
         assert box.encode() not in line
@@ -108,8 +126,6 @@ def test_process_1_waits_in_its_network_for_the_sandbox(kept):
     waiting = spare(kept)
     inside = first(waiting)
     wait_until(lambda: network(inside) != network(waiting))
-    # Whose files it will have is not known yet.
-    assert not pathlib.Path(f"/proc/{inside}/uid_map").read_text()
     made = network(inside)
     box = make(kept, "--", "sleep", "1000")
     assert kept.supervisors() == {box: waiting}
@@ -120,6 +136,164 @@ def test_process_1_waits_in_its_network_for_the_sandbox(kept):
                .splitlines()) == 1
     assert box.encode() in pathlib.Path(
         f"/proc/{inside}/cmdline").read_bytes()
+
+
+def policy_of(host, name, text):
+    path = host.dir / f"{name}.yaml"
+    path.write_text(f"version: 1\n{text}")
+    return path
+
+
+def build(host, *words, workspace=None):
+    """A sandbox, and whether process 1 that waited is its own."""
+    inside = first(spare(host))
+    wait_until(lambda: begun(inside))
+    box = host.create("--workspace", workspace or host.workspace, *words)
+    is_its = inside in children_of(host.supervisors()[box])
+    assert is_its or not pathlib.Path(f"/proc/{inside}").exists()
+    return box, is_its
+
+
+@pytest.fixture(params=["root", "ordinary"])
+def anybodys(request, pki):
+    if request.param == "root":
+        yield request.getfixturevalue("kept")
+        return
+    with ordinary(pki[1]) as host:
+        yield host
+
+
+# What a policy says of files, and what is seen of it.
+ALIKE = {
+    "write": ("", "echo new > file && cat file", "new\n"),
+    "read": ("filesystem: {workspace: {mode: read}}\n",
+             "echo new > file || cat file", "old\n"),
+    "overlay": ("filesystem: {workspace: {mode: overlay}}\n",
+                "echo new > file && cat file", "new\n"),
+    "hidden": ("filesystem: {hide: [./file]}\n",
+               "cat file || echo hidden", "hidden\n"),
+    "protected": ("filesystem: {protect: [./file]}\n",
+                  "echo new > file || cat file", "old\n"),
+}
+
+
+@pytest.mark.parametrize("kind", ALIKE)
+def test_what_was_begun_is_gone_on_with(anybodys, kind):
+    """Whatever the policy says of the workspace: that comes later."""
+    text, command, wanted = ALIKE[kind]
+    file = anybodys.workspace / "file"
+    file.write_text("old\n")
+    if anybodys.gateway.as_user:
+        user = anybodys.gateway.as_user["user"]
+        os.chown(file, user, user)
+    policy = policy_of(anybodys, "policy", text)
+    for _ in range(2):
+        file.write_text("old\n")
+        box, is_its = build(anybodys, "--policy", policy)
+        assert is_its
+        assert anybodys.exec(box, "sh", "-c", command).stdout == wanted
+        assert file.read_text() == (wanted if kind == "write" else "old\n")
+        # Nothing of how it was begun is left, and nothing of the host's.
+        assert anybodys.exec(box, "sh", "-c", "ls -d /old; ls -A /tmp; "
+                             "touch /x /usr/x /dev/x").returncode != 0
+        assert anybodys.exec(box, "sh", "-c", "ls -d /old || id -u").stdout \
+            == f"{file.stat().st_uid}\n"
+        anybodys.ok("kill", box)
+
+
+DIFFER = {
+    "what it reads": "filesystem: {read: [/etc]}\n",
+    "a tmpfs of another size": "limits: {disk: 64MiB}\n",
+}
+
+
+@pytest.mark.parametrize("kind", DIFFER)
+def test_what_was_begun_otherwise_is_thrown_away(anybodys, kind):
+    """It is made as if nothing had waited; the next one begins like it."""
+    policy = policy_of(anybodys, "other", DIFFER[kind])
+    look = ("sh", "-c", "ls /srv >/dev/null 2>&1; echo $?; "
+            "df -k --output=size /tmp | tail -1")
+    seen = []
+    for words, wanted in ([], True), (["--policy", policy], False), \
+            (["--policy", policy], True), ([], False), ([], True):
+        box, is_its = build(anybodys, *words)
+        assert is_its == wanted, words
+        seen.append(anybodys.exec(box, *look).stdout)
+        anybodys.ok("kill", box)
+    assert seen[0] == seen[3] == seen[4] != seen[1] == seen[2]
+
+
+def test_of_another_owner_s_workspace_another_one_is_begun(kept):
+    """Ids are mapped once."""
+    other = kept.dir / "other"
+    other.mkdir()
+    os.chown(other, 1234, 1235)
+    for workspace, wanted in (None, True), (other, False), (other, True), \
+            (None, False):
+        box, is_its = build(kept, workspace=workspace)
+        assert is_its == wanted
+        assert kept.exec(box, "sh", "-c", "id -u; id -g; touch mine; "
+                         "stat -c '%u:%g' mine").stdout == (
+            "1234\n1235\n1234:1235\n" if workspace else "0\n0\n0:0\n")
+        kept.ok("kill", box)
+    held = (other / "mine").stat()
+    assert (held.st_uid, held.st_gid) == (1234, 1235)
+
+
+def test_each_is_a_user_of_its_own(kept):
+    """Also the one that waits, and the sandbox after one that was thrown
+    away."""
+    users = []
+    for _ in range(3):
+        box, is_its = build(kept)
+        assert is_its
+        users.append(pathlib.Path(
+            f"/proc/{kept.supervisors()[box]}").exists() and
+            kept.show(box)["pid"])
+    maps = [pathlib.Path(f"/proc/{pid}/uid_map").read_text().split()[1]
+            for pid in [*users, first(spare(kept))]]
+    assert len(set(maps)) == len(maps)
+
+
+def test_of_few_users_none_waits(own_gateway, tmp_path):
+    """The last of them is for a sandbox."""
+    host = Host(own_gateway, tmp_path, uid_range="3000000-3000001").start()
+    boxes = []
+    for _ in range(2):
+        inside = first(spare(host))
+        wait_until(lambda: network(inside) != network(spare(host)))
+        assert not pathlib.Path(f"/proc/{inside}/uid_map").read_text()
+        boxes.append(make(host))
+        assert inside in children_of(host.supervisors()[boxes[-1]])
+    assert host.run("create", "--workspace", "-").returncode != 0
+    for box in boxes:
+        assert host.exec(box, "echo", "good").stdout == "good\n"
+    host.stop()
+    host.check()
+
+
+def test_a_name_of_the_host_s_that_leads_elsewhere_is_seen(kept):
+    """No mount has changed; what stands there is another directory."""
+    place, moved = (pathlib.Path(f"/sallyport-test-{os.getpid()}{end}")
+                    for end in ("", "-moved"))
+    place.mkdir()
+    try:
+        (place / "old").touch()
+        kept.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: "was read again, and holds" in kept.log())
+        box, _ = build(kept)
+        assert kept.exec(box, "ls", place).stdout == "old\n"
+        inside = first(spare(kept))
+        wait_until(lambda: begun(inside))
+        place.rename(moved)
+        place.mkdir()
+        (place / "new").touch()
+        box, is_its = build(kept)
+        assert not is_its
+        assert kept.exec(box, "ls", place).stdout == "new\n"
+    finally:
+        for path in place, moved:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def test_a_sandbox_is_made_though_process_1_was_killed(kept):

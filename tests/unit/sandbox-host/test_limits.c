@@ -116,6 +116,19 @@ static void on_event(void *owner, const struct sandbox_event *event)
 	snprintf(last, sizeof(last), "%s", event->text);
 }
 
+static void enter_self(const struct limits *limits)
+{
+	int fds[LIMITS_GROUPS_MAX];
+	size_t count;
+	struct err err;
+
+	assert_int_equal(limits_open(limits, fds, &count, &err), 0);
+	assert_int_equal(count, limits_opened(limits));
+	assert_int_equal(limits_enter_self(fds, count, &err), 0);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(close(fds[i]), 0);
+}
+
 static void limits_of_v2_are_one_group_beside_our_own(void **state)
 {
 	struct limits limits;
@@ -138,7 +151,7 @@ static void limits_of_v2_are_one_group_beside_our_own(void **state)
 	assert_string_equal(get(limits.groups[0], "cpu.max"), "150000 100000");
 	assert_int_equal(limits_enter(&limits, 77, &err), 0);
 	assert_string_equal(get(limits.groups[0], "cgroup.procs"), "77");
-	assert_int_equal(limits_enter_self(&limits, &err), 0);
+	enter_self(&limits);
 	assert_string_equal(get(limits.groups[0], "cgroup.procs"), "77");
 	assert_int_equal(limits_rest(&limits, true, &err), 0);
 	assert_string_equal(get(limits.groups[0], "cgroup.freeze"), "1");
@@ -251,7 +264,7 @@ static void limits_of_v1_are_a_group_of_each_controller(void **state)
 	assert_string_equal(get(limits.groups[2], "cpu.cfs_quota_us"),
 			    "150000");
 	assert_int_equal(limits_enter(&limits, 77, &err), 0);
-	assert_int_equal(limits_enter_self(&limits, &err), 0);
+	enter_self(&limits);
 	for (unsigned i = 0; i < limits.group_count; i++) {
 		assert_string_equal(get(limits.groups[i], "cgroup.procs"), "");
 		assert_string_equal(get(limits.groups[i], "tasks"), "0");
