@@ -14,6 +14,11 @@
 #define CHANNELS_MAX 64 /* at once */
 #define PERMIT_RATE  200
 #define BLOCK_BYTES  16384
+/* So much of what all of them write is read in so long, 20 MiB a second:
+ * whoever writes faster waits, since no limit of the sandbox's counts our
+ * reading. */
+#define SLICE_BYTES_MAX (1024 * 1024)
+#define SLICE_MS	50
 
 struct channel {
 	struct supervisor *supervisor;
@@ -25,10 +30,13 @@ struct background {
 	struct kept_list list;
 	struct channel *channels;
 	size_t channel_count;
+	struct io_timer *slice; /* set once something was read in it */
+	size_t slice_bytes;
 };
 
 /* What belongs to one while it runs. */
 struct runner {
+	struct background *background;
 	struct kept *kept;
 	struct exec *exec;
 	int output; /* the pipe's read end; -1 */
@@ -36,14 +44,38 @@ struct runner {
 	struct io_loop *loop;
 };
 
+/* A slice is over: who was held up goes on. */
+static void on_slice(void *owner)
+{
+	struct background *background = owner;
+	struct kept *kept;
+
+	background->slice_bytes = 0;
+	DL_FOREACH(background->list.all, kept)
+	{
+		struct runner *runner = kept->runner;
+
+		if (runner && runner->watch)
+			io_watch_set(runner->watch, true, false);
+	}
+}
+
 static struct background *background_of(struct supervisor *supervisor,
 					struct err *err)
 {
-	if (!supervisor->background)
-		supervisor->background =
-			calloc(1, sizeof(*supervisor->background));
-	if (!supervisor->background)
+	auto_free struct background *background = NULL;
+
+	if (supervisor->background)
+		return supervisor->background;
+	background = calloc(1, sizeof(*background));
+	if (background)
+		background->slice =
+			io_timer_new(supervisor->loop, on_slice, background);
+	if (!background || !background->slice) {
 		(void)err_set(err, ERR_TOO_LARGE, "no memory");
+		return NULL;
+	}
+	supervisor->background = take_ptr(&background);
 	return supervisor->background;
 }
 
@@ -73,11 +105,21 @@ static ssize_t read_some(struct runner *runner, size_t max)
 static void on_output(int fd, bool readable, bool writable, void *owner)
 {
 	struct runner *runner = owner;
-	ssize_t len = read_some(runner, BLOCK_BYTES);
+	struct background *background = runner->background;
+	ssize_t len;
 
 	(void)fd;
 	(void)readable;
 	(void)writable;
+	if (background->slice_bytes >= SLICE_BYTES_MAX) {
+		io_watch_set(runner->watch, false, false);
+		return;
+	}
+	len = read_some(runner, BLOCK_BYTES);
+	if (len > 0 && background->slice_bytes == 0)
+		io_timer_set(background->slice, SLICE_MS);
+	if (len > 0)
+		background->slice_bytes += (size_t)len;
 	if (len == 0 || (len < 0 && errno != EAGAIN && errno != EINTR))
 		close_output(runner);
 }
@@ -137,6 +179,7 @@ struct runner *background_begin(struct supervisor *supervisor,
 		return NULL;
 	}
 	*runner = (struct runner){
+		.background = background,
 		.kept = kept_add(&background->list, text, err),
 		.exec = exec,
 		.output = -1,
@@ -317,6 +360,7 @@ void background_close_all(struct supervisor *supervisor)
 		forget(background->channels);
 	}
 	kept_drop_all(&background->list);
+	io_timer_free(background->slice);
 	free(background);
 	supervisor->background = NULL;
 }

@@ -2,12 +2,17 @@
 serves the API, and the daemon, with all that is known of it."""
 import json
 import pathlib
+import time
 
 import pytest
 from api import Api
 from api_ends import ENDS, come_back, kill_api
 from execd import Execd
 from waiting import wait_until
+
+MIB = 1024 * 1024
+RATE = 20 * MIB  # bytes a second, of all of a sandbox
+BLOCK = 64 * 1024
 
 # Says something before and after the file `go` is there, and leaves `done`.
 WAITS = ("echo one; until [ -e go ]; do sleep 0.05; done; echo two >&2; "
@@ -46,6 +51,28 @@ def logs(execd, name, cursor=0):
 def wait_ended(execd, name):
     wait_until(lambda: not status(execd, name)["running"])
     return status(execd, name)
+
+
+def test_all_of_them_are_read_at_a_rate_and_whole(host):
+    """The sandbox's limits do not count who reads: who writes waits."""
+    execd = Execd(host, host.create("--workspace", "-"))
+    names = [begin(execd, "cat /dev/zero") for _ in range(2)]
+
+    def come():
+        return sum(logs(execd, name)[1] for name in names)
+    wait_until(come)
+    began, before = time.monotonic(), come()
+    wait_until(lambda: come() > before + 4 * MIB)
+    after = come()
+    most = (time.monotonic() - began) * RATE + MIB + BLOCK
+    assert after - before <= most
+    for name in names:
+        assert execd.ask("DELETE", f"/command?id={name}")[0] == 200
+    size = 8 * MIB
+    names = [begin(execd, f"head -c {size} /dev/zero") for _ in range(2)]
+    for name in names:
+        assert wait_ended(execd, name)["exit_code"] == 0
+        assert logs(execd, name)[1] == size
 
 
 @pytest.mark.parametrize("end", ENDS)
