@@ -308,7 +308,15 @@ static int add_filesystem(const struct policy *policy, struct buf *out)
 	    add_paths(out, "- Hidden is also what is named in the files ",
 		      &filesystem->ignore_files) < 0)
 		return -1;
-	return add_paths(out, "- Never writable: ", &filesystem->protect);
+	if (add_paths(out, "- Never writable: ", &filesystem->protect) < 0)
+		return -1;
+	if (filesystem->workspace_mode == WORKSPACE_READ &&
+	    filesystem->write.count == 0)
+		return 0;
+	return buf_add_str(out, "- What acts outside of the sandbox is never "
+				"writable: hooks and settings of git,\n"
+				"  start-up files of shells, settings of "
+				"editors and agents.\n");
 }
 
 static int add_count(struct buf *out, const char *what, uint64_t count)
@@ -360,7 +368,11 @@ static int add_environment(const struct policy *policy, struct buf *out)
 	if (environment->pass.count + environment->set_count == 0)
 		return 0;
 	if (buf_add_str(out, "\n## Environment\n\n") < 0 ||
-	    add_paths(out, "- Passed in: ", &environment->pass) < 0)
+	    add_paths(out, "- Passed in: ", &environment->pass) < 0 ||
+	    (environment->pass.count > 0 &&
+	     buf_add_str(out, "- Never passed in: what is called as "
+			      "credentials are (`*_TOKEN`, `*PASSWORD`, "
+			      "...).\n") < 0))
 		return -1;
 	for (size_t i = 0; i < environment->set_count; i++)
 		if (buf_add_format(out, "- Set: `%.*s`\n",

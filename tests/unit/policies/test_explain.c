@@ -86,10 +86,12 @@ static void every_section_has_its_words(void **state)
 		"You may also write to `~/.cache`.",
 		"Hidden: `~/.ssh`.",
 		"Never writable: `./x`.",
+		"What acts outside of the sandbox is never writable: hooks",
 		"Memory: 4 GiB",
 		"Processes: 512",
 		"Time: 2 h",
 		"Passed in: `LANG`.",
+		"Never passed in: what is called as credentials are",
 		"Set: `CI`",
 		NULL,
 	};
