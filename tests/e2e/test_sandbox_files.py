@@ -213,6 +213,15 @@ git -C clone rev-parse HEAD
     assert len(result.stdout.strip()) == 40
 
 
+def test_no_repository_is_made_where_the_policy_protects_it(box):
+    box.sh("mkdir -p t/hooks n/t/hooks; git init -q fresh; mv t .git; "
+           "mv n/t n/.git; mkdir .git; git init -q",
+           options=["--protect", "**/.git"])
+    assert {str(path.relative_to(box.workspace))
+            for path in box.workspace.rglob("*")} >= {"t/hooks", "n/t/hooks"}
+    assert not list(box.workspace.rglob(".git"))
+
+
 def test_only_named_directories_are_readable_with_a_read_list(box):
     given = box.write("given/file", "fine", box.root)
     secret = box.write("secret/file", "SECRET", box.root)
