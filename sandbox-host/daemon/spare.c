@@ -19,6 +19,7 @@ struct spare {
 	int channel;
 	pid_t pid;
 	struct io_timer *timer;	     /* of the next */
+	struct supervisor_base last; /* what a sandbox began with */
 	struct supervisor_base base; /* that it is to begin with */
 };
 
@@ -239,14 +240,20 @@ static bool is_same(const struct supervisor_base *one,
 	       one->tmpfs_bytes == other->tmpfs_bytes;
 }
 
-/* The one that waits may have been begun before the last one was built. */
+/* What is begun in vain costs more than it would have saved: so two in a row
+ * have to be alike. The one that waits may have been begun before the last one
+ * was built. */
 void spare_expect(struct daemon *daemon, const struct supervisor_base *base)
 {
 	struct spare *spare = daemon->spare;
+	struct supervisor_base next = *base;
 
-	if (is_same(&spare->base, base))
+	if (!is_same(&spare->last, base))
+		next = (struct supervisor_base){0};
+	spare->last = *base;
+	if (is_same(&spare->base, &next))
 		return;
-	spare->base = *base;
+	spare->base = next;
 	spare_begin_anew(daemon);
 }
 
@@ -263,6 +270,7 @@ int spare_open(struct daemon *daemon, struct err *err)
 	/* Until there was one: a workspace that is made for it is ours. */
 	daemon->spare->base = (struct supervisor_base){
 		.is_known = true, .uid = geteuid(), .gid = getegid()};
+	daemon->spare->last = daemon->spare->base;
 	io_timer_set(daemon->spare->timer, SPARE_DELAY_MS);
 	return 0;
 }

@@ -21,7 +21,8 @@ void spare_close(struct daemon *daemon);
  * and its process in *pid; or -1. */
 int spare_give(struct daemon *daemon, const struct birth *birth,
 	       const int fds[BIRTH_FDS], pid_t *pid, struct err *err);
-/* What the root of a sandbox began with: the next that waits begins so, too. */
+/* What the root of a sandbox began with: where that of the one before did, too,
+ * the next that waits begins so. */
 void spare_expect(struct daemon *daemon, const struct supervisor_base *base);
 /* The configuration is another one: what knows the one before ends. */
 void spare_begin_anew(struct daemon *daemon);

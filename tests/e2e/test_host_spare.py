@@ -144,14 +144,24 @@ def policy_of(host, name, text):
     return path
 
 
+HIT, MISS, PLAIN = "gone on with", "thrown away", "nothing was begun"
+
+
 def build(host, *words, workspace=None):
-    """A sandbox, and whether process 1 that waited is its own."""
-    inside = first(spare(host))
-    wait_until(lambda: begun(inside))
+    """A sandbox, and what became of process 1 that waited."""
+    waiting = spare(host)
+    inside = first(waiting)
+    was_begun = b"--base" in pathlib.Path(
+        f"/proc/{waiting}/cmdline").read_bytes()
+    wait_until(lambda: network(inside) != network(waiting) and
+               (begun(inside) or not was_begun))
     box = host.create("--workspace", workspace or host.workspace, *words)
     is_its = inside in children_of(host.supervisors()[box])
     assert is_its or not pathlib.Path(f"/proc/{inside}").exists()
-    return box, is_its
+    if not was_begun:
+        assert is_its
+        return box, PLAIN
+    return box, HIT if is_its else MISS
 
 
 @pytest.fixture(params=["root", "ordinary"])
@@ -189,8 +199,8 @@ def test_what_was_begun_is_gone_on_with(anybodys, kind):
     policy = policy_of(anybodys, "policy", text)
     for _ in range(2):
         file.write_text("old\n")
-        box, is_its = build(anybodys, "--policy", policy)
-        assert is_its
+        box, became = build(anybodys, "--policy", policy)
+        assert became == HIT
         assert anybodys.exec(box, "sh", "-c", command).stdout == wanted
         assert file.read_text() == (wanted if kind == "write" else "old\n")
         # Nothing of how it was begun is left, and nothing of the host's.
@@ -209,18 +219,21 @@ DIFFER = {
 
 @pytest.mark.parametrize("kind", DIFFER)
 def test_what_was_begun_otherwise_is_thrown_away(anybodys, kind):
-    """It is made as if nothing had waited; the next one begins like it."""
+    """It is made as if nothing had waited. After two that are alike the next
+    one begins like them."""
     policy = policy_of(anybodys, "other", DIFFER[kind])
     look = ("sh", "-c", "ls /srv >/dev/null 2>&1; echo $?; "
             "df -k --output=size /tmp | tail -1")
     seen = []
-    for words, wanted in ([], True), (["--policy", policy], False), \
-            (["--policy", policy], True), ([], False), ([], True):
-        box, is_its = build(anybodys, *words)
-        assert is_its == wanted, words
+    other = ["--policy", policy]
+    for words, wanted in ([], HIT), (other, MISS), (other, PLAIN), \
+            (other, HIT), ([], MISS), ([], PLAIN), ([], HIT):
+        box, became = build(anybodys, *words)
+        assert became == wanted, (words, len(seen))
         seen.append(anybodys.exec(box, *look).stdout)
         anybodys.ok("kill", box)
-    assert seen[0] == seen[3] == seen[4] != seen[1] == seen[2]
+    assert len({seen[i] for i in (0, 4, 5, 6)}) == 1
+    assert len({seen[i] for i in (1, 2, 3)}) == 1 and seen[0] != seen[1]
 
 
 def test_of_another_owner_s_workspace_another_one_is_begun(kept):
@@ -228,10 +241,10 @@ def test_of_another_owner_s_workspace_another_one_is_begun(kept):
     other = kept.dir / "other"
     other.mkdir()
     os.chown(other, 1234, 1235)
-    for workspace, wanted in (None, True), (other, False), (other, True), \
-            (None, False):
-        box, is_its = build(kept, workspace=workspace)
-        assert is_its == wanted
+    for workspace, wanted in (None, HIT), (other, MISS), (None, PLAIN), \
+            (other, PLAIN), (other, PLAIN), (other, HIT):
+        box, became = build(kept, workspace=workspace)
+        assert became == wanted
         assert kept.exec(box, "sh", "-c", "id -u; id -g; touch mine; "
                          "stat -c '%u:%g' mine").stdout == (
             "1234\n1235\n1234:1235\n" if workspace else "0\n0\n0:0\n")
@@ -245,8 +258,8 @@ def test_each_is_a_user_of_its_own(kept):
     away."""
     users = []
     for _ in range(3):
-        box, is_its = build(kept)
-        assert is_its
+        box, became = build(kept)
+        assert became == HIT
         users.append(pathlib.Path(
             f"/proc/{kept.supervisors()[box]}").exists() and
             kept.show(box)["pid"])
@@ -288,8 +301,8 @@ def test_a_name_of_the_host_s_that_leads_elsewhere_is_seen(kept):
         place.rename(moved)
         place.mkdir()
         (place / "new").touch()
-        box, is_its = build(kept)
-        assert not is_its
+        box, became = build(kept)
+        assert became == MISS
         assert kept.exec(box, "ls", place).stdout == "new\n"
     finally:
         for path in place, moved:
