@@ -116,8 +116,8 @@ run_ctest() {
 }
 
 # Files side by side, three for two cores: a worker computes less than half of
-# its time (two suites of two workers each, 1,600 s of CPU, took 950 s). Short
-# paths, as Unix sockets need; packs of 300 MB do not stay.
+# its time (of both suites 1,240 s of CPU, on a busy machine). Short paths, as
+# Unix sockets need; packs of 300 MB do not stay.
 run_pytest() {
 	local place status=0 workers=$((($(nproc) * 3 + 1) / 2))
 	place=$(mktemp -d /tmp/sallyport-e2e.XXXXXX)
