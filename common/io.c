@@ -18,7 +18,7 @@ struct io *io_new_without_fd(struct io_loop *loop,
 {
 	struct io *io = calloc(1, sizeof(*io));
 
-	assert(limits->in_max > 0 && fn);
+	assert(limits->in_max > 0 && limits->out_high <= UINT32_MAX && fn);
 	if (!io || io_timer_attach(&io->deadline, loop, io_on_deadline, io)) {
 		free(io);
 		return NULL;
@@ -28,7 +28,7 @@ struct io *io_new_without_fd(struct io_loop *loop,
 	io->fn = fn;
 	io->owner = owner;
 	io->fd = -1;
-	io->out_high = limits->out_high;
+	io->out_high = (uint32_t)limits->out_high;
 	buf_init(&io->in, limits->in_max);
 	buf_init(&io->out, limits->out_max);
 	TAILQ_INSERT_TAIL(&loop->open, io, open_link);
@@ -149,7 +149,7 @@ static void io_update(struct io *io, unsigned ready)
 		io_kill_of_errno(io, "wait for a descriptor");
 		return;
 	}
-	io->armed = (uint8_t)armed;
+	io->armed = armed & (IO_READABLE | IO_WRITABLE);
 }
 
 /* ---- reading ---- */

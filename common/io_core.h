@@ -106,7 +106,6 @@ struct io {
 	void *owner;
 	struct buf in;
 	struct buf out;
-	size_t out_high;
 	struct io_timer deadline;
 	TAILQ_ENTRY(io) open_link; /* in open or released */
 	TAILQ_ENTRY(io) unsent_link;
@@ -114,10 +113,12 @@ struct io {
 	TAILQ_ENTRY(io) stalled_link;
 	int fd;		    /* -1: none, nothing is polled */
 	uint32_t unsent_in; /* loop->callbacks when it became unsent */
-	uint8_t armed;	    /* what poll was told to want */
-	uint8_t read_needs;
-	uint8_t write_needs;
-	uint8_t shake_needs;
+	uint32_t out_high;
+	/* IO_READABLE and IO_WRITABLE: what poll was told to want, ... */
+	uint8_t armed : 2;
+	uint8_t read_needs : 2;
+	uint8_t write_needs : 2;
+	uint8_t shake_needs : 2;
 	bool is_reading : 1;
 	bool is_eof : 1;
 	bool is_dry : 1; /* the last read was short: the socket is empty */

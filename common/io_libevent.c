@@ -29,7 +29,6 @@ struct io_poll {
 	struct event *writable; /* NULL: was never waited for */
 	io_poll_fn *fn;
 	void *owner;
-	unsigned wanted;
 };
 
 static void backend_on_wake(int fd, short what, void *owner)
@@ -154,23 +153,18 @@ struct io_poll *io_poll_new(struct io_backend *backend, int fd, io_poll_fn *fn,
 		return NULL;
 	poll->fn = fn;
 	poll->owner = owner;
-	poll->wanted = 0;
 	poll->writable = NULL;
 	(void)event_assign(&poll->readable, backend->base, fd,
 			   EV_READ | EV_PERSIST, poll_on_readable, poll);
 	return poll;
 }
 
-static int poll_set_one(struct io_poll *poll, struct event *event, unsigned bit,
-			unsigned wanted)
+static int poll_set_one(struct event *event, bool is_wanted)
 {
-	if (!((poll->wanted ^ wanted) & bit))
+	if (is_wanted == !!event_pending(event, EV_READ | EV_WRITE, NULL))
 		return 0;
 	errno = EINVAL;
-	if ((wanted & bit ? event_add(event, NULL) : event_del(event)) < 0)
-		return -1;
-	poll->wanted ^= bit;
-	return 0;
+	return is_wanted ? event_add(event, NULL) : event_del(event);
 }
 
 /* Most descriptors never make a writer wait. */
@@ -185,7 +179,7 @@ static int poll_make_writable(struct io_poll *poll)
 
 int io_poll_set(struct io_poll *poll, unsigned wanted)
 {
-	if (poll_set_one(poll, &poll->readable, IO_READABLE, wanted) < 0)
+	if (poll_set_one(&poll->readable, wanted & IO_READABLE) < 0)
 		return -1;
 	if (!poll->writable) {
 		if (!(wanted & IO_WRITABLE))
@@ -193,7 +187,7 @@ int io_poll_set(struct io_poll *poll, unsigned wanted)
 		if (poll_make_writable(poll) < 0)
 			return -1;
 	}
-	return poll_set_one(poll, poll->writable, IO_WRITABLE, wanted);
+	return poll_set_one(poll->writable, wanted & IO_WRITABLE);
 }
 
 void io_poll_free(struct io_poll *poll)
