@@ -17,7 +17,7 @@ static bool is_tunnel(const struct conn *conn)
 
 static struct verdict *verdict_of(struct conn *conn)
 {
-	return is_tunnel(conn) ? &conn->target_verdict : &conn->verdict;
+	return is_tunnel(conn) ? &conn->errand->target_verdict : &conn->verdict;
 }
 
 struct proposal approval_question(const struct conn *conn,
@@ -25,17 +25,17 @@ struct proposal approval_question(const struct conn *conn,
 {
 	struct proposal question = {
 		.rule = verdict->rule,
-		.method = conn->request.method,
-		.scheme = (uint8_t)conn->target.scheme,
-		.host = bytes_str(conn->target.host),
-		.port = conn->target.port,
-		.path = conn->request.path,
+		.method = conn->errand->request.method,
+		.scheme = (uint8_t)conn->errand->target.scheme,
+		.host = bytes_str(conn->errand->target.host),
+		.port = conn->errand->target.port,
+		.path = conn->errand->request.path,
 		.credential = verdict->credential,
 		.expires_ms = conn->edge->expires_ms,
 	};
 
 	/* Who lets a page be read has not let somebody talk to it. */
-	if (conn->request.is_websocket)
+	if (conn->errand->request.is_websocket)
 		question.method = bytes_str("WEBSOCKET");
 	if (is_tunnel(conn)) {
 		question.method = bytes_str("CONNECT");
@@ -350,15 +350,17 @@ enum step approval_tunnel_step(struct conn *conn, enum lane_event event)
 {
 	enum step next;
 
-	if (event == EV_ENTER && conn->target_verdict.kind != VERDICT_ASK)
+	if (event == EV_ENTER &&
+	    conn->errand->target_verdict.kind != VERDICT_ASK)
 		return STEP_NEXT;
 	next = step(conn, event);
 	if (next == STEP_STAY)
 		return STEP_STAY;
 	if (next == STEP_DENY) {
-		conn->target_verdict.kind = VERDICT_DENY;
-		conn->target_verdict.constraint = conn->refusal.constraint;
-		conn->target_verdict.reason = conn->refusal.detail;
+		conn->errand->target_verdict.kind = VERDICT_DENY;
+		conn->errand->target_verdict.constraint =
+			conn->refusal.constraint;
+		conn->errand->target_verdict.reason = conn->refusal.detail;
 	}
 	if (conn_record_target(conn) < 0 || next == STEP_DENY)
 		return STEP_END;

@@ -27,7 +27,8 @@ static int parse_query(struct conn *conn, struct fields *pairs)
 {
 	struct err err;
 
-	if (query_parse(&conn->arena, conn->request.query, pairs, &err) == 0)
+	if (query_parse(&conn->arena, conn->errand->request.query, pairs,
+			&err) == 0)
 		return 0;
 	conn_refuse(conn, CONSTRAINT_path_ambiguous, "%s", err.text);
 	return -1;
@@ -46,7 +47,7 @@ static struct bytes next_pair(struct bytes *rest)
 static int drop_parameter(struct conn *conn,
 			  const struct policy_credential *credential)
 {
-	struct request *request = &conn->request;
+	struct request *request = &conn->errand->request;
 	struct bytes rest = request->query;
 	struct fields pairs;
 	size_t len = 0;
@@ -84,7 +85,7 @@ static int drop_parameter(struct conn *conn,
 static void keep_placeholders(struct conn *conn,
 			      const struct policy_credential *credential)
 {
-	struct fields *fields = &conn->request.fields;
+	struct fields *fields = &conn->errand->request.fields;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < fields->count; i++)
@@ -99,13 +100,14 @@ static int drop_own(struct conn *conn,
 {
 	bool keeps = credential && credential->attach == ATTACH_PLACEHOLDER;
 
-	(void)edit_request(&conn->request, (credential || drops) && !keeps);
+	(void)edit_request(&conn->errand->request,
+			   (credential || drops) && !keeps);
 	if (!credential)
 		return 0;
 	if (keeps)
 		keep_placeholders(conn, credential);
 	if (credential->attach == ATTACH_HEADER)
-		edit_drop(&conn->request, credential->field);
+		edit_drop(&conn->errand->request, credential->field);
 	return credential->attach == ATTACH_QUERY
 		       ? drop_parameter(conn, credential)
 		       : 0;
@@ -121,7 +123,7 @@ int attach_wants_body(struct conn *conn)
 		return 0;
 	if (credential->attach == ATTACH_SIGV4 && aws_check(conn) < 0)
 		return -1;
-	if (conn->request.framing == FRAMING_NONE)
+	if (conn->errand->request.framing == FRAMING_NONE)
 		return 0;
 	return (credential->places & PLACE_BODY) ||
 	       (credential->attach == ATTACH_SIGV4 &&

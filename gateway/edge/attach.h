@@ -15,8 +15,8 @@
  * or -1: it cannot be sent at all, refusal set. */
 int attach_wants_body(struct conn *conn);
 
-/* Make conn->request ready for the credential of conn->verdict, or for none.
- * drops: the sandbox's own credentials go in any case (git). 0, or -1:
+/* Make conn->errand->request ready for the credential of conn->verdict, or for
+ * none. drops: the sandbox's own credentials go in any case (git). 0, or -1:
  * refusal set. */
 int attach_prepare(struct conn *conn, bool drops);
 
@@ -27,7 +27,7 @@ struct bytes look_body(const struct conn *conn);
 
 /* ---- swaps.c ---- */
 
-/* Find the placeholders in conn->request: those that stand where the
+/* Find the placeholders in conn->errand->request: those that stand where the
  * credential (NULL: none) puts its secret go into its swaps, any other one
  * is a refusal. 0, or -1. */
 int swaps_find(struct conn *conn, const struct policy_credential *credential);

@@ -38,7 +38,8 @@ static int check_query(struct conn *conn)
 	struct fields pairs;
 	struct err err;
 
-	if (query_parse(&conn->arena, conn->request.query, &pairs, &err) < 0) {
+	if (query_parse(&conn->arena, conn->errand->request.query, &pairs,
+			&err) < 0) {
 		conn_refuse(conn, CONSTRAINT_path_ambiguous, "%s", err.text);
 		return -1;
 	}
@@ -76,9 +77,9 @@ static int check_field(struct conn *conn, const struct field *field)
 
 int aws_check(struct conn *conn)
 {
-	const struct fields *fields = &conn->request.fields;
+	const struct fields *fields = &conn->errand->request.fields;
 
-	if (conn->request.is_websocket)
+	if (conn->errand->request.is_websocket)
 		return refuse(conn, "a WebSocket cannot be signed for",
 			      "use ordinary requests");
 	for (size_t i = 0; i < fields->count; i++)
@@ -94,7 +95,7 @@ int aws_check(struct conn *conn)
 static bool given(const struct conn *conn, uint8_t digest[DIGEST_LEN])
 {
 	const struct field *field =
-		fields_find(&conn->request.fields, payload_field);
+		fields_find(&conn->errand->request.fields, payload_field);
 
 	return field && field->value.len == 2 * DIGEST_LEN &&
 	       bytes_from_hex(field->value, digest) == 0;
@@ -114,7 +115,7 @@ int aws_hash(struct conn *conn, const struct policy_credential *credential)
 	uint8_t digest[DIGEST_LEN];
 	bool is_given = given(conn, digest);
 
-	if (conn->request.framing == FRAMING_NONE)
+	if (conn->errand->request.framing == FRAMING_NONE)
 		return 0;
 	if (!is_given && !conn->look)
 		return credential->may_be_unsigned
@@ -123,9 +124,9 @@ int aws_hash(struct conn *conn, const struct policy_credential *credential)
 					"send X-Amz-Content-Sha256");
 	if (!is_given)
 		digest_sha256(look_body(conn), bytes_from(NULL, 0), digest);
-	conn->request.body_sha256 =
+	conn->errand->request.body_sha256 =
 		arena_copy(&conn->arena, bytes_from(digest, sizeof(digest)));
-	if (conn->request.body_sha256.len == DIGEST_LEN)
+	if (conn->errand->request.body_sha256.len == DIGEST_LEN)
 		return 0;
 	conn_refuse(conn, CONSTRAINT_internal, "memory is out");
 	return -1;

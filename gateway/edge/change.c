@@ -30,16 +30,18 @@ static struct verdict check_target(const struct conn *conn)
 {
 	struct verdict verdict;
 
-	if (conn->target.scheme == SCHEME_HTTP &&
-	    internal_is_host(bytes_str(conn->target.host), conn->target.port))
+	if (conn->errand->target.scheme == SCHEME_HTTP &&
+	    internal_is_host(bytes_str(conn->errand->target.host),
+			     conn->errand->target.port))
 		return (struct verdict){
 			.kind = VERDICT_ALLOW,
 			.rule = bytes_str("sallyport"),
 			.inspect = true,
 		};
-	verdict = target_check(conn->edge->law->policy, &conn->target);
+	verdict = target_check(conn->edge->law->policy, &conn->errand->target);
 	/* Where requests are seen, they are asked about, one by one. */
-	if (verdict.kind == VERDICT_ASK && conn->target.scheme == SCHEME_HTTP) {
+	if (verdict.kind == VERDICT_ASK &&
+	    conn->errand->target.scheme == SCHEME_HTTP) {
 		verdict.kind = VERDICT_ALLOW;
 		verdict.constraint = CONSTRAINT_none;
 		verdict.inspect = true;
@@ -61,12 +63,12 @@ static void review_idle(struct conn *conn)
 	if (conn->has_target) {
 		verdict = check_target(conn);
 		if (verdict.kind != VERDICT_ALLOW ||
-		    conn->target_verdict.kind != VERDICT_ALLOW) {
+		    conn->errand->target_verdict.kind != VERDICT_ALLOW) {
 			conn_close(conn);
 			return;
 		}
 	}
-	conn->target_verdict = verdict;
+	conn->errand->target_verdict = verdict;
 	take_law(conn);
 }
 
@@ -75,14 +77,14 @@ void conn_renew_law(struct conn *conn)
 	if (conn->law == conn->edge->law)
 		return;
 	if (conn->has_target)
-		conn->target_verdict = check_target(conn);
+		conn->errand->target_verdict = check_target(conn);
 	take_law(conn);
 }
 
 static void review_tunnel(struct conn *conn)
 {
-	struct verdict verdict =
-		target_check(conn->edge->law->policy, &conn->target);
+	struct target target = conn_target(conn);
+	struct verdict verdict = target_check(conn->edge->law->policy, &target);
 
 	if (conn->state == AT_TUNNEL_APPROVE && verdict.kind == VERDICT_ASK)
 		return;
@@ -91,7 +93,9 @@ static void review_tunnel(struct conn *conn)
 		conn_close(conn);
 		return;
 	}
-	conn->target_verdict = conn->verdict = verdict;
+	conn->verdict = verdict;
+	if (conn->errand)
+		conn->errand->target_verdict = verdict;
 	take_law(conn);
 	if (rate_move(conn) < 0)
 		conn_close(conn);
@@ -121,8 +125,9 @@ static bool has_other_credential(const struct conn *conn)
 
 static void review_request(struct conn *conn)
 {
-	struct verdict verdict = request_check(conn->edge->law->policy,
-					       &conn->target, &conn->request);
+	struct verdict verdict =
+		request_check(conn->edge->law->policy, &conn->errand->target,
+			      &conn->errand->request);
 
 	if (verdict.kind == VERDICT_DENY)
 		end(conn, verdict.constraint);
@@ -133,8 +138,9 @@ static void review_request(struct conn *conn)
 /* A person's word was for a rule that may be gone: it is asked for again. */
 static void review_websocket(struct conn *conn)
 {
-	struct verdict verdict = request_check(conn->edge->law->policy,
-					       &conn->target, &conn->request);
+	struct verdict verdict =
+		request_check(conn->edge->law->policy, &conn->errand->target,
+			      &conn->errand->request);
 
 	if (verdict.kind != VERDICT_ALLOW || is_target_denied(conn) ||
 	    has_other_credential(conn) ||
@@ -145,7 +151,7 @@ static void review_websocket(struct conn *conn)
 	}
 	conn->verdict = verdict;
 	if (conn->has_target)
-		conn->target_verdict = check_target(conn);
+		conn->errand->target_verdict = check_target(conn);
 	take_law(conn);
 	if (rate_move(conn) < 0)
 		conn_close(conn);
@@ -190,7 +196,7 @@ static void review(struct conn *conn, bool narrows)
 	case AT_FIRST:
 	case AT_SOCKS:
 		/* Where it goes is decided when that is known. */
-		conn->target_verdict = (struct verdict){0};
+		conn->errand->target_verdict = (struct verdict){0};
 		take_law(conn);
 		break;
 	case AT_MINT:

@@ -30,6 +30,8 @@ static void conn_free(struct conn *conn)
 {
 	conn_forget_opening(conn);
 	arena_release(&conn->arena);
+	free(conn->errand);
+	free(conn->rest);
 	law_drop(conn->law);
 	DL_DELETE(conn->edge->conns, conn);
 	conn->edge->conn_count--;
@@ -162,8 +164,12 @@ struct conn *conn_new(struct edge *edge, struct io *client)
 		return NULL;
 	}
 	conn = calloc(1, sizeof(*conn));
-	if (!conn)
+	if (conn)
+		conn->errand = calloc(1, sizeof(*conn->errand));
+	if (!conn || !conn->errand) {
+		free(conn);
 		return NULL;
+	}
 	conn->edge = edge;
 	conn->law = law_use(edge->law);
 	arena_init(&conn->arena, CONN_ARENA_MAX);
@@ -264,13 +270,13 @@ void conn_reset_request(struct conn *conn)
 	internal_release(conn);
 	arena_release(&conn->arena);
 	conn_renew_law(conn);
-	guard_init(&conn->guard, GUARD_REQUEST);
-	conn->guard.bytes_max = limits_of(conn)->header_bytes;
-	conn->guard.fields_max = limits_of(conn)->fields;
-	memset(&conn->request, 0, sizeof(conn->request));
+	guard_init(&conn->errand->guard, GUARD_REQUEST);
+	conn->errand->guard.bytes_max = limits_of(conn)->header_bytes;
+	conn->errand->guard.fields_max = limits_of(conn)->fields;
+	memset(&conn->errand->request, 0, sizeof(conn->errand->request));
 	/* A proxy client names another with each request, or none. */
 	if (!conn->has_target)
-		memset(&conn->target, 0, sizeof(conn->target));
+		memset(&conn->errand->target, 0, sizeof(conn->errand->target));
 	memset(&conn->verdict, 0, sizeof(conn->verdict));
 	memset(&conn->refusal, 0, sizeof(conn->refusal));
 	conn->on_record = RECORD_IS_DUE;
@@ -310,17 +316,18 @@ int conn_get_upstream(struct conn *conn, struct bytes binding)
 	conn_put_upstream(conn);
 	conn->is_ready = false;
 	if (conn->is_stream && binding.len && !conn->websocket && !conn->git &&
-	    request_wants_trailers(&conn->request))
-		conn->up =
-			upstream_get_leg_h2(&conn->edge->pool, &conn->target,
-					    binding, on_upstream, conn, &err);
+	    request_wants_trailers(&conn->errand->request))
+		conn->up = upstream_get_leg_h2(&conn->edge->pool,
+					       &conn->errand->target, binding,
+					       on_upstream, conn, &err);
 	else if (conn->is_stream && binding.len == 0 && !conn->websocket)
-		conn->up =
-			upstream_get_h2(&conn->edge->pool, &conn->target,
-					conn->is_wide, on_upstream, conn, &err);
+		conn->up = upstream_get_h2(&conn->edge->pool,
+					   &conn->errand->target, conn->is_wide,
+					   on_upstream, conn, &err);
 	else
-		conn->up = upstream_get(&conn->edge->pool, &conn->target,
-					binding, on_upstream, conn, &err);
+		conn->up =
+			upstream_get(&conn->edge->pool, &conn->errand->target,
+				     binding, on_upstream, conn, &err);
 	if (conn->up)
 		return 0;
 	conn_refuse(conn, CONSTRAINT_internal, "%s", err.text);

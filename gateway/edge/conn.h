@@ -12,6 +12,7 @@
 #include "gateway/decide/request_check.h"
 #include "gateway/decide/target_check.h"
 #include "gateway/edge/edge.h"
+#include "gateway/edge/errand.h"
 #include "gateway/edge/lane.h"
 #include "gateway/edit/headers.h"
 #include "gateway/flow/limits.h"
@@ -64,17 +65,14 @@ struct conn {
 
 	/* where to */
 	struct opening *opening; /* NULL: it is over */
-	struct target target;
-	bool has_target; /* decided: TARGET was passed */
-	bool is_unheard; /* tunnel: the client has said nothing yet */
-	bool is_inner;	 /* inside CONNECT, or redirected: origin-form only */
-	struct verdict target_verdict;
+	struct errand *errand;	 /* NULL: a tunnel at rest */
+	struct rest *rest;	 /* NULL: not at rest */
+	bool has_target;	 /* decided: TARGET was passed */
+	bool is_unheard;	 /* tunnel: the client has said nothing yet */
+	bool is_inner; /* inside CONNECT, or redirected: origin-form only */
 
 	/* the request */
 	struct arena arena;
-	struct guard guard;
-	struct request request;
-	struct bytes proxy_authorization;
 	struct verdict verdict;
 	struct refusal refusal; /* set before STEP_DENY */
 	/* What is on record of the request: then how it ends is recorded as
@@ -83,19 +81,19 @@ struct conn {
 	unsigned reply_status; /* 0: no response head went to the client */
 	char request_id[REQUEST_ID_SIZE];
 	unsigned requests;
-	struct body_decoder *body; /* of the request; in arena */
 	bool body_done;
+	struct body_decoder *body; /* of the request; in arena */
 	uint64_t bytes_up, bytes_down;
 	struct rate_charge rate;
 
 	/* the exchange */
 	struct upstream *up;
-	bool is_ready;	  /* up got the head */
-	bool has_replied; /* a response head went to the client */
-	bool close_after; /* no further request on this connection */
+	bool is_ready;	   /* up got the head */
+	bool has_replied;  /* a response head went to the client */
+	bool close_after;  /* no further request on this connection */
+	bool keeps_length; /* filter_up gives as many bytes as it takes */
 	enum framing reply_framing;
 	const struct filter *filter_up;
-	bool keeps_length; /* filter_up gives as many bytes as it takes */
 	const struct filter *filter_down;
 	/* Looks at the response's head first; -1: refusal set. May be NULL. */
 	int (*check_reply)(struct conn *conn);

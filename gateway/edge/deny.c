@@ -22,15 +22,16 @@ void conn_refuse(struct conn *conn, enum constraint constraint,
 
 void conn_refuse_target(struct conn *conn)
 {
-	conn->refusal = advice_target(conn->law->policy, &conn->target,
-				      &conn->target_verdict, &conn->arena);
+	conn->refusal =
+		advice_target(conn->law->policy, &conn->errand->target,
+			      &conn->errand->target_verdict, &conn->arena);
 }
 
 void conn_refuse_request(struct conn *conn)
 {
-	conn->refusal =
-		advice_request(conn->law->policy, &conn->target, &conn->request,
-			       &conn->verdict, &conn->arena);
+	conn->refusal = advice_request(conn->law->policy, &conn->errand->target,
+				       &conn->errand->request, &conn->verdict,
+				       &conn->arena);
 }
 
 void conn_refuse_upstream(struct conn *conn)
@@ -45,7 +46,7 @@ void conn_refuse_upstream(struct conn *conn)
 static bool must_close(const struct conn *conn)
 {
 	return conn->close_after || !conn->body_done ||
-	       !conn->request.keep_alive;
+	       !conn->errand->request.keep_alive;
 }
 
 /* A denial that cannot be recorded stays one, for another reason. */
@@ -70,7 +71,7 @@ int conn_write_refusal(struct conn *conn)
 		.refusal = &conn->refusal,
 		.session = bytes_str(conn->edge->session_id),
 		.request_id = bytes_str(conn->request_id),
-		.is_head = bytes_is(conn->request.method, "HEAD"),
+		.is_head = bytes_is(conn->errand->request.method, "HEAD"),
 		.close = must_close(conn),
 	};
 

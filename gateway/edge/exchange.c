@@ -10,9 +10,9 @@
 
 void conn_continue(struct conn *conn)
 {
-	if (!conn->request.expects_continue || conn->body_done)
+	if (!conn->errand->request.expects_continue || conn->body_done)
 		return;
-	conn->request.expects_continue = false;
+	conn->errand->request.expects_continue = false;
 	(void)io_write(conn->client, bytes_str(WRITE_CONTINUE));
 }
 
@@ -148,9 +148,10 @@ static enum step on_ready(struct conn *conn)
 
 	/* What a filter makes of a body has another length. */
 	if (conn->filter_up && !conn->keeps_length &&
-	    conn->request.framing == FRAMING_LENGTH)
-		conn->request.framing = FRAMING_CHUNKED;
-	if (upstream_send(conn->up, &conn->request, &labels, &err) < 0) {
+	    conn->errand->request.framing == FRAMING_LENGTH)
+		conn->errand->request.framing = FRAMING_CHUNKED;
+	if (upstream_send(conn->up, &conn->errand->request, &labels, &err) <
+	    0) {
 		conn_refuse(conn, CONSTRAINT_internal, "%s", err.text);
 		return STEP_DENY;
 	}
@@ -168,8 +169,8 @@ static bool keeps_alive(const struct conn *conn)
 {
 	bool may_come = !conn->is_eof || buf_len(io_in(conn->client)) > 0;
 
-	return conn->request.keep_alive && !conn->close_after && may_come &&
-	       conn->reply_framing != FRAMING_TO_CLOSE &&
+	return conn->errand->request.keep_alive && !conn->close_after &&
+	       may_come && conn->reply_framing != FRAMING_TO_CLOSE &&
 	       conn->requests < CONN_REQUESTS_MAX;
 }
 
@@ -185,7 +186,7 @@ static enum step on_head(struct conn *conn)
 	reply = *response;
 	if (conn->filter_down && reply.framing == FRAMING_LENGTH)
 		reply.framing = FRAMING_CHUNKED;
-	reply.framing = framing_for_client(&reply, &conn->request);
+	reply.framing = framing_for_client(&reply, &conn->errand->request);
 	conn->reply_framing = reply.framing;
 	if (reply.framing == FRAMING_LENGTH &&
 	    rate_expect(conn, reply.body_len) < 0)
@@ -309,7 +310,7 @@ static bool is_repeatable(const struct request *request)
 static enum step on_failed(struct conn *conn)
 {
 	if (upstream_was_stale(conn->up) &&
-	    (!conn->is_ready || is_repeatable(&conn->request)))
+	    (!conn->is_ready || is_repeatable(&conn->errand->request)))
 		return conn_get_upstream(conn, conn->verdict.credential) < 0
 			       ? STEP_DENY
 			       : STEP_STAY;

@@ -82,7 +82,7 @@ static struct bytes url_path_of(struct bytes path, enum git_endpoint endpoint)
 bool git_is_ours(struct conn *conn)
 {
 	struct request_facts facts =
-		request_facts_of(&conn->target, &conn->request);
+		request_facts_of(&conn->errand->target, &conn->errand->request);
 	struct bytes repo_path;
 	enum git_endpoint endpoint;
 	const struct policy_repo *repo;
@@ -92,7 +92,7 @@ bool git_is_ours(struct conn *conn)
 		return false;
 	endpoint = git_endpoint_of(&facts, &repo_path);
 	if (endpoint == GIT_NONE ||
-	    !request_is_for(&conn->request, &conn->target))
+	    !request_is_for(&conn->errand->request, &conn->errand->target))
 		return false;
 	repo = decide_repo(conn->law->policy, &facts.target, repo_path);
 	if (!repo)
@@ -103,7 +103,7 @@ bool git_is_ours(struct conn *conn)
 	conn->git->endpoint = endpoint;
 	conn->edge->pushes += endpoint == GIT_RECEIVE_PACK;
 	conn->git->repo = repo;
-	conn->git->url_path = url_path_of(conn->request.path, endpoint);
+	conn->git->url_path = url_path_of(conn->errand->request.path, endpoint);
 	return true;
 }
 
@@ -124,15 +124,15 @@ int git_reply(struct conn *conn, unsigned status, const char *type,
 		.body_len = body.len,
 	};
 	auto_type(buf_release) struct buf out;
-	bool is_head = bytes_is(conn->request.method, "HEAD");
+	bool is_head = bytes_is(conn->errand->request.method, "HEAD");
 
 	buf_init(&out, HEAD_BYTES_MAX);
 	conn->reply_framing = FRAMING_LENGTH;
 	conn->has_replied = true;
 	conn->reply_status = status;
 	if (write_response(&out, &response,
-			   conn->request.keep_alive && !conn->close_after) <
-		    0 ||
+			   conn->errand->request.keep_alive &&
+				   !conn->close_after) < 0 ||
 	    io_write(conn->client, buf_view(&out)) < 0)
 		return -1;
 	return is_head ? 0 : io_write(conn->client, body);
@@ -148,8 +148,8 @@ static bool is_write(enum git_endpoint endpoint)
 static struct verdict decide_endpoint(const struct git_work *work)
 {
 	const struct policy_repo *repo = work->repo;
-	const struct request_facts facts =
-		request_facts_of(&work->conn->target, &work->conn->request);
+	const struct request_facts facts = request_facts_of(
+		&work->conn->errand->target, &work->conn->errand->request);
 	struct verdict guard =
 		guard_git(work->conn->law->policy, &facts, repo, NULL);
 	struct verdict verdict = decide_fetch(repo);
@@ -219,13 +219,13 @@ static enum step step_begin(struct conn *conn, enum lane_event event)
 	}
 	conn->verdict = decide_endpoint(work);
 	if ((conn->verdict.kind == VERDICT_ALLOW &&
-	     rate_begin(conn, conn->request.body_len) < 0) ||
+	     rate_begin(conn, conn->errand->request.body_len) < 0) ||
 	    conn_record_request(conn, &conn->verdict) < 0)
 		return STEP_DENY;
 	if (conn->verdict.kind == VERDICT_ALLOW)
 		return STEP_NEXT;
 	if (!is_info_refs(work->endpoint) || !conn->body_done ||
-	    !conn->request.keep_alive) {
+	    !conn->errand->request.keep_alive) {
 		conn_refuse(conn, conn->verdict.constraint, "%s",
 			    constraint_text(conn->verdict.constraint));
 		return STEP_DENY;

@@ -39,7 +39,7 @@ int git_check_moved(struct conn *conn, bool may_follow)
 		return 0;
 	place = fields_find(&response->fields, "Location");
 	if (git_moved_to(place ? place->value : bytes_from(NULL, 0),
-			 &conn->target, &conn->git->arena, &moved) < 0)
+			 &conn->errand->target, &conn->git->arena, &moved) < 0)
 		moved.url = bytes_from(NULL, 0);
 	if (may_follow && is_known(conn, &moved))
 		return 0;
@@ -47,12 +47,12 @@ int git_check_moved(struct conn *conn, bool may_follow)
 	if (moved.url.len == 0) {
 		conn_refuse(conn, CONSTRAINT_git_not_allowed,
 			    "%s sends git elsewhere (%u), to no repository",
-			    conn->target.host, response->status);
+			    conn->errand->target.host, response->status);
 		return -1;
 	}
 	conn_refuse(conn, CONSTRAINT_git_not_allowed,
 		    "%s says that this repository is now %.*s",
-		    conn->target.host, BYTES_ARGS(moved.url));
+		    conn->errand->target.host, BYTES_ARGS(moved.url));
 	advise(conn, &moved);
 	return -1;
 }

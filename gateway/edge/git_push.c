@@ -34,7 +34,7 @@ static enum step answer_probe(struct conn *conn)
 {
 	if (git_reply(conn, 200, git_answer_type(GIT_RECEIVE_PACK),
 		      bytes_from(NULL, 0)) < 0 ||
-	    !conn->request.keep_alive)
+	    !conn->errand->request.keep_alive)
 		return STEP_END;
 	return STEP_OTHER;
 }
@@ -154,8 +154,8 @@ int git_record_push(struct conn *conn)
 			.constraint = (uint16_t)update->verdict.constraint,
 			.request_id = bytes_str(conn->request_id),
 			.rule = update->verdict.rule,
-			.host = bytes_str(conn->target.host),
-			.port = conn->target.port,
+			.host = bytes_str(conn->errand->target.host),
+			.port = conn->errand->target.port,
 			.method = bytes_str(verb_name(update->verb)),
 			.path = update->ref,
 			.credential = conn->verdict.credential,
@@ -291,5 +291,5 @@ enum step git_step_refuse(struct conn *conn, enum lane_event event)
 		return STEP_OTHER;
 	if (!conn->body_done)
 		return STEP_STAY;
-	return conn->request.keep_alive ? STEP_NEXT : STEP_OTHER;
+	return conn->errand->request.keep_alive ? STEP_NEXT : STEP_OTHER;
 }

@@ -53,7 +53,7 @@ int git_set_inflater(struct conn *conn)
 {
 	struct git_work *work = conn->git;
 	const struct field *coding =
-		fields_find(&conn->request.fields, "Content-Encoding");
+		fields_find(&conn->errand->request.fields, "Content-Encoding");
 	struct err err;
 
 	if (!coding || bytes_is_nocase(coding->value, "identity"))
@@ -64,7 +64,7 @@ int git_set_inflater(struct conn *conn)
 			    "Content-Encoding: %s", err.text);
 		return -1;
 	}
-	fields_remove(&conn->request.fields, "Content-Encoding");
+	fields_remove(&conn->errand->request.fields, "Content-Encoding");
 	work->filter_up = (struct filter){inflate_feed, inflate_end, work};
 	conn->filter_up = &work->filter_up;
 	return 0;
@@ -151,12 +151,12 @@ int git_check_answer(struct conn *conn, const char *type)
 	if (response->status == 401 || response->status == 403) {
 		conn_refuse(conn, CONSTRAINT_credential_unavailable,
 			    "%s refused the gateway's credential (%u)",
-			    conn->target.host, response->status);
+			    conn->errand->target.host, response->status);
 		return -1;
 	}
 	if (response->status != 200) {
 		conn_refuse(conn, CONSTRAINT_response_malformed,
-			    "%s answered %u", conn->target.host,
+			    "%s answered %u", conn->errand->target.host,
 			    response->status);
 		return -1;
 	}
@@ -164,7 +164,7 @@ int git_check_answer(struct conn *conn, const char *type)
 	    fields_find(&response->fields, "Content-Encoding")) {
 		conn_refuse(conn, CONSTRAINT_response_malformed,
 			    "%s answered with another type than %s",
-			    conn->target.host, type);
+			    conn->errand->target.host, type);
 		return -1;
 	}
 	return 0;
@@ -200,18 +200,18 @@ static int take_protocol(struct conn *conn)
 {
 	struct git_work *work = conn->git;
 	const struct field *protocol =
-		fields_find(&conn->request.fields, "Git-Protocol");
+		fields_find(&conn->errand->request.fields, "Git-Protocol");
 
 	if (!protocol)
 		return 0;
 	if (work->endpoint == GIT_ADVERTISE_WRITE ||
 	    work->endpoint == GIT_RECEIVE_PACK) {
-		fields_remove(&conn->request.fields, "Git-Protocol");
+		fields_remove(&conn->errand->request.fields, "Git-Protocol");
 		return 0;
 	}
 	work->version = git_protocol_version(protocol->value);
 	if (work->version >= 0 &&
-	    fields_count_of(&conn->request.fields, "Git-Protocol") == 1)
+	    fields_count_of(&conn->errand->request.fields, "Git-Protocol") == 1)
 		return 0;
 	conn_refuse(conn, CONSTRAINT_request_malformed,
 		    "Git-Protocol is none of version=0, 1, 2");
@@ -225,7 +225,7 @@ int git_set_filters(struct conn *conn)
 	if (take_protocol(conn) < 0)
 		return -1;
 	/* Filters read what they pass on. */
-	fields_remove(&conn->request.fields, "Accept-Encoding");
+	fields_remove(&conn->errand->request.fields, "Accept-Encoding");
 	conn->check_reply = check_reply;
 	switch ((unsigned)work->endpoint) {
 	case GIT_ADVERTISE_READ:

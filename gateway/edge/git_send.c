@@ -24,7 +24,7 @@ static int send_direct(struct conn *conn, const struct leg_push *push)
 	};
 	const struct request request = {
 		.method = bytes_str("POST"),
-		.path = conn->request.path,
+		.path = conn->errand->request.path,
 		.fields = {.items = items, .count = 2, .room = 2},
 		.framing = FRAMING_CHUNKED,
 		.keep_alive = true,
@@ -207,12 +207,12 @@ static int begin_report(struct conn *conn)
 	}
 	work->has_report = true;
 	edit_response(&reply, true);
-	reply.framing = framing_for_client(&reply, &conn->request);
+	reply.framing = framing_for_client(&reply, &conn->errand->request);
 	conn->reply_framing = reply.framing;
 	buf_init(&out, 2 * HEAD_BYTES_MAX);
 	conn->has_replied = true;
 	conn->reply_status = reply.status;
-	if (write_response(&out, &reply, conn->request.keep_alive) < 0)
+	if (write_response(&out, &reply, conn->errand->request.keep_alive) < 0)
 		return -1;
 	return io_write(conn->client, buf_view(&out));
 }
@@ -240,8 +240,8 @@ static struct record report_record(const struct conn *conn,
 		.kind = RECORD_PUSH_REPORT,
 		.request_id = bytes_str(conn->request_id),
 		.rule = update->verdict.rule,
-		.host = bytes_str(conn->target.host),
-		.port = conn->target.port,
+		.host = bytes_str(conn->errand->target.host),
+		.port = conn->errand->target.port,
 		.method = bytes_str("unknown"),
 		.path = update->ref,
 		.bytes_up = conn->bytes_up,
@@ -288,7 +288,7 @@ void git_record_unheard(struct conn *conn)
 
 static enum step report_done(struct conn *conn)
 {
-	bool keep = conn->request.keep_alive && conn->body_done &&
+	bool keep = conn->errand->request.keep_alive && conn->body_done &&
 		    conn->git->is_sent &&
 		    conn->reply_framing != FRAMING_TO_CLOSE;
 

@@ -22,8 +22,8 @@ static int on_stream(void *owner, struct io *io, bool is_wide,
 	if (!conn)
 		return -1;
 	conn->is_outside = outer->is_outside;
-	conn->target = outer->target;
-	conn->target_verdict = outer->target_verdict;
+	conn->errand->target = outer->errand->target;
+	conn->errand->target_verdict = outer->errand->target_verdict;
 	conn->has_target = conn->is_inner = conn->is_stream = true;
 	conn->is_wide = is_wide;
 	if (fault)

@@ -38,20 +38,20 @@ static enum step step_arrive(struct conn *conn, enum lane_event event)
 static enum step step_connect(struct conn *conn, enum lane_event event)
 {
 	(void)event;
-	if (target_named(conn->request.host, conn->request.port, SCHEME_TCP,
-			 &conn->target) < 0) {
+	if (target_named(conn->errand->request.host, conn->errand->request.port,
+			 SCHEME_TCP, &conn->errand->target) < 0) {
 		conn_refuse(conn, CONSTRAINT_request_malformed,
 			    "CONNECT names no host that can exist");
 		return STEP_DENY;
 	}
 	/* target is filled in again from what stands in wanted: they share no
 	 * memory. */
-	memcpy(conn->opening->arrival.host, conn->target.host,
+	memcpy(conn->opening->arrival.host, conn->errand->target.host,
 	       sizeof(conn->opening->arrival.host));
 	conn->opening->wanted = (struct wanted){
 		.host = conn->opening->arrival.host,
-		.kind = conn->target.kind,
-		.port = conn->target.port,
+		.kind = conn->errand->target.kind,
+		.port = conn->errand->target.port,
 		.from_connect = true,
 	};
 	if (io_write(conn->client,
@@ -87,25 +87,26 @@ static enum step step_silent(struct conn *conn, enum lane_event event)
 
 static bool may_tunnel(const struct conn *conn)
 {
-	return conn->target_verdict.kind == VERDICT_ALLOW &&
-	       !conn->target_verdict.inspect;
+	return conn->errand->target_verdict.kind == VERDICT_ALLOW &&
+	       !conn->errand->target_verdict.inspect;
 }
 
 static struct verdict check_target(const struct conn *conn)
 {
 	if (conn->opening->hello.kind == HELLO_HTTP &&
-	    internal_is_host(bytes_str(conn->target.host), conn->target.port))
+	    internal_is_host(bytes_str(conn->errand->target.host),
+			     conn->errand->target.port))
 		return (struct verdict){
 			.kind = VERDICT_ALLOW,
 			.rule = bytes_str("sallyport"),
 			.inspect = true,
 		};
-	return target_check(conn->law->policy, &conn->target);
+	return target_check(conn->law->policy, &conn->errand->target);
 }
 
 static void decide_the_target(struct conn *conn)
 {
-	/* What is wanted may stand in conn->target itself. */
+	/* What is wanted may stand in conn->errand->target itself. */
 	struct target target;
 	enum constraint mismatch, over = edge_over(conn->edge);
 
@@ -114,32 +115,32 @@ static void decide_the_target(struct conn *conn)
 		conn->opening->hello.kind = HELLO_OTHER;
 	mismatch = target_from(&conn->opening->wanted, &conn->opening->hello,
 			       &target);
-	conn->target = target;
-	conn->target_verdict = check_target(conn);
+	conn->errand->target = target;
+	conn->errand->target_verdict = check_target(conn);
 	if (over != CONSTRAINT_none || mismatch != CONSTRAINT_none)
-		conn->target_verdict = (struct verdict){
+		conn->errand->target_verdict = (struct verdict){
 			.kind = VERDICT_DENY,
 			.constraint = over != CONSTRAINT_none ? over : mismatch,
 			.rule = bytes_str("gateway"),
 		};
 	/* Where requests are seen, they are asked about, one by one. */
-	if (conn->target_verdict.kind == VERDICT_ASK &&
+	if (conn->errand->target_verdict.kind == VERDICT_ASK &&
 	    conn->opening->hello.kind == HELLO_HTTP) {
-		conn->target_verdict.kind = VERDICT_ALLOW;
-		conn->target_verdict.constraint = CONSTRAINT_none;
-		conn->target_verdict.inspect = true;
+		conn->errand->target_verdict.kind = VERDICT_ALLOW;
+		conn->errand->target_verdict.constraint = CONSTRAINT_none;
+		conn->errand->target_verdict.inspect = true;
 	}
 	/* A tunnel would be to whom the encrypted name names. */
 	if (tunnel_hides_name(conn))
-		conn->target_verdict.inspect = true;
+		conn->errand->target_verdict.inspect = true;
 	/* What cannot be looked into does not pass where a look is needed. */
 	if (conn->opening->hello.kind == HELLO_OTHER &&
-	    conn->target_verdict.kind == VERDICT_ALLOW &&
-	    conn->target_verdict.inspect)
-		conn->target_verdict = (struct verdict){
+	    conn->errand->target_verdict.kind == VERDICT_ALLOW &&
+	    conn->errand->target_verdict.inspect)
+		conn->errand->target_verdict = (struct verdict){
 			.kind = VERDICT_DENY,
 			.constraint = CONSTRAINT_protocol_not_allowed,
-			.rule = conn->target_verdict.rule,
+			.rule = conn->errand->target_verdict.rule,
 		};
 }
 
@@ -150,10 +151,10 @@ static enum step step_target(struct conn *conn, enum lane_event event)
 	decide_the_target(conn);
 	conn->is_inner = true;
 	conn->has_target = true;
-	if (conn->target_verdict.kind == VERDICT_ASK)
+	if (conn->errand->target_verdict.kind == VERDICT_ASK)
 		return STEP_OTHER;
 	if (conn_record_target(conn) < 0)
-		conn->target_verdict = (struct verdict){
+		conn->errand->target_verdict = (struct verdict){
 			.kind = VERDICT_DENY,
 			.constraint = CONSTRAINT_audit_unavailable,
 			.rule = bytes_str("gateway"),
@@ -170,9 +171,9 @@ static enum step step_target(struct conn *conn, enum lane_event event)
 static enum step step_inspect(struct conn *conn, enum lane_event event)
 {
 	(void)event;
-	conn->target.scheme = conn->opening->hello.kind == HELLO_TLS
-				      ? SCHEME_HTTPS
-				      : SCHEME_HTTP;
+	conn->errand->target.scheme = conn->opening->hello.kind == HELLO_TLS
+					      ? SCHEME_HTTPS
+					      : SCHEME_HTTP;
 	conn_reset_request(conn);
 	return conn->opening->hello.kind == HELLO_TLS ? STEP_NEXT : STEP_OTHER;
 }
@@ -206,21 +207,22 @@ static bool is_lease_wrong(const struct conn *conn)
 	const struct session *session;
 	uint8_t room[LEASE_FIELD_MAX];
 
-	if (conn->proxy_authorization.len == 0 && !is_wanted)
+	if (conn->errand->proxy_authorization.len == 0 && !is_wanted)
 		return false;
 	session = session_find(&edge->keeper->sessions,
 			       bytes_str(edge->session_id));
 	if (!session)
 		return false;
-	if (conn->proxy_authorization.len == 0)
+	if (conn->errand->proxy_authorization.len == 0)
 		return true;
 	return !session_lease_is(
-		session, lease_of_field(conn->proxy_authorization, room));
+		session,
+		lease_of_field(conn->errand->proxy_authorization, room));
 }
 
 static int begin_body(struct conn *conn)
 {
-	struct request *request = &conn->request;
+	struct request *request = &conn->errand->request;
 
 	/* An empty body is none: nothing is waited for. */
 	if (request->framing == FRAMING_LENGTH && request->body_len == 0)
@@ -240,9 +242,10 @@ static enum step parse_head(struct conn *conn, size_t head_len)
 	struct http_fault fault;
 
 	new_request_id(conn);
-	if (head_request(&conn->arena, &conn->guard,
-			 bytes_slice(buf_view(in), 0, head_len), &conn->request,
-			 &conn->proxy_authorization, &fault) < 0) {
+	if (head_request(&conn->arena, &conn->errand->guard,
+			 bytes_slice(buf_view(in), 0, head_len),
+			 &conn->errand->request,
+			 &conn->errand->proxy_authorization, &fault) < 0) {
 		conn_refuse(conn, fault.constraint, "%s", fault.reason);
 		conn->close_after = true;
 		return STEP_DENY;
@@ -260,11 +263,11 @@ static enum step parse_head(struct conn *conn, size_t head_len)
 		conn->close_after = true;
 		return STEP_DENY;
 	}
-	if (conn->request.is_websocket && websocket_begin(conn) < 0) {
+	if (conn->errand->request.is_websocket && websocket_begin(conn) < 0) {
 		conn->close_after = true;
 		return STEP_DENY;
 	}
-	if (conn->request.form == FORM_AUTHORITY && !conn->is_inner)
+	if (conn->errand->request.form == FORM_AUTHORITY && !conn->is_inner)
 		return STEP_OTHER;
 	return STEP_NEXT;
 }
@@ -298,11 +301,11 @@ static enum step step_head(struct conn *conn, enum lane_event event)
 		io_read_start(conn->client);
 	if (buf_len(in) == 0)
 		return event == EV_EOF || conn->is_eof ? STEP_END : STEP_STAY;
-	switch (guard_scan(&conn->guard, buf_view(in), &head_len)) {
+	switch (guard_scan(&conn->errand->guard, buf_view(in), &head_len)) {
 	case GUARD_COMPLETE:
 		return parse_head(conn, head_len);
 	case GUARD_INVALID:
-		return refuse_head(conn, &conn->guard.fault);
+		return refuse_head(conn, &conn->errand->guard.fault);
 	case GUARD_MORE:
 	default:
 		return conn->is_eof ? STEP_END : STEP_STAY;
@@ -312,7 +315,7 @@ static enum step step_head(struct conn *conn, enum lane_event event)
 /* A proxy client names the target in each request. */
 static int find_target(struct conn *conn)
 {
-	const struct request *request = &conn->request;
+	const struct request *request = &conn->errand->request;
 
 	if (conn->is_inner)
 		return 0;
@@ -322,7 +325,7 @@ static int find_target(struct conn *conn)
 		return -1;
 	}
 	if (target_named(request->host, request->port, SCHEME_HTTP,
-			 &conn->target) < 0) {
+			 &conn->errand->target) < 0) {
 		conn_refuse(conn, CONSTRAINT_request_malformed,
 			    "the URL names no host that can exist");
 		return -1;
@@ -338,9 +341,10 @@ static bool is_refused_already(struct conn *conn)
 		conn_refuse(conn, over, "%s", constraint_text(over));
 		return true;
 	}
-	if (!conn->has_target || conn->target_verdict.kind == VERDICT_ALLOW)
+	if (!conn->has_target ||
+	    conn->errand->target_verdict.kind == VERDICT_ALLOW)
 		return false;
-	conn->verdict = conn->target_verdict;
+	conn->verdict = conn->errand->target_verdict;
 	conn_refuse_target(conn);
 	return true;
 }
@@ -352,9 +356,10 @@ static enum step step_route(struct conn *conn, enum lane_event event)
 		return STEP_STAY;
 	if (find_target(conn) < 0 || is_refused_already(conn))
 		return STEP_DENY;
-	return conn->target.scheme == SCHEME_HTTP &&
-			       internal_is_host(bytes_str(conn->target.host),
-						conn->target.port)
+	return conn->errand->target.scheme == SCHEME_HTTP &&
+			       internal_is_host(
+				       bytes_str(conn->errand->target.host),
+				       conn->errand->target.port)
 		       ? STEP_OTHER
 		       : STEP_NEXT;
 }
@@ -365,8 +370,8 @@ static enum step step_decide(struct conn *conn, enum lane_event event)
 	(void)event;
 	if (git_is_ours(conn))
 		return STEP_OTHER;
-	conn->verdict =
-		request_check(conn->law->policy, &conn->target, &conn->request);
+	conn->verdict = request_check(conn->law->policy, &conn->errand->target,
+				      &conn->errand->request);
 	if (conn->verdict.kind != VERDICT_DENY)
 		return STEP_NEXT;
 	conn_refuse_request(conn);
@@ -385,7 +390,7 @@ static enum step step_permit(struct conn *conn, enum lane_event event)
 	if (conn->websocket && websocket_permit(conn) < 0)
 		return STEP_DENY;
 	if (attach_prepare(conn, false) < 0 || stray_begin(conn) < 0 ||
-	    rate_begin(conn, conn->request.body_len) < 0 ||
+	    rate_begin(conn, conn->errand->request.body_len) < 0 ||
 	    conn_record_request(conn, &conn->verdict) < 0)
 		return STEP_DENY;
 	return conn->websocket ? STEP_OTHER : STEP_NEXT;

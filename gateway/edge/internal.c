@@ -110,7 +110,7 @@ static int reserve(struct conn *conn, uint64_t bytes)
 static enum step begin_body(struct conn *conn, size_t max,
 			    enum step (*take_body)(struct conn *conn))
 {
-	const struct request *request = &conn->request;
+	const struct request *request = &conn->errand->request;
 	bool knows_length = request->framing == FRAMING_LENGTH;
 
 	conn->internal->take_body = take_body;
@@ -147,7 +147,7 @@ static enum step begin_show(struct conn *conn, struct bytes id)
 {
 	struct internal *internal = conn->internal;
 
-	if (!read_wait(conn->request.query, &internal->wait_ms))
+	if (!read_wait(conn->errand->request.query, &internal->wait_ms))
 		return internal_problem(
 			conn, 400, "the query is ?wait= and 0 to 60 seconds");
 	if (id.len == 0 || id.len > PROPOSAL_ID_MAX)
@@ -158,14 +158,14 @@ static enum step begin_show(struct conn *conn, struct bytes id)
 
 static bool is_reading(const struct conn *conn)
 {
-	return bytes_is(conn->request.method, "GET") ||
-	       bytes_is(conn->request.method, "HEAD");
+	return bytes_is(conn->errand->request.method, "GET") ||
+	       bytes_is(conn->errand->request.method, "HEAD");
 }
 
 static enum step route(struct conn *conn)
 {
 	static const struct bytes proposals = BYTES_LITERAL("/proposals/");
-	struct bytes path = conn->request.path;
+	struct bytes path = conn->errand->request.path;
 	bool is_proposal = bytes_starts_with(path, proposals);
 	bool is_list = bytes_is(path, "/proposals");
 	bool is_policy = bytes_is(path, "/policy");
@@ -177,11 +177,11 @@ static enum step route(struct conn *conn)
 		return internal_problem(conn, 404,
 					"there are /policy, /denials, /sign, "
 					"/proposals and /proposals/{id} here");
-	if (has_body && !bytes_is(conn->request.method, "POST"))
+	if (has_body && !bytes_is(conn->errand->request.method, "POST"))
 		return internal_not_allowed(conn, "POST");
 	if (!has_body && !is_reading(conn))
 		return internal_not_allowed(conn, "GET, HEAD");
-	if (!is_proposal && conn->request.has_query)
+	if (!is_proposal && conn->errand->request.has_query)
 		return internal_problem(conn, 400, "there is no query here");
 	if (is_proposal)
 		return begin_show(conn,
@@ -201,7 +201,7 @@ static enum step begin(struct conn *conn)
 		.kind = VERDICT_ALLOW,
 		.rule = bytes_str("sallyport"),
 	};
-	if (!request_is_for(&conn->request, &conn->target)) {
+	if (!request_is_for(&conn->errand->request, &conn->errand->target)) {
 		conn_refuse(conn, CONSTRAINT_host_mismatch, "%s",
 			    constraint_text(CONSTRAINT_host_mismatch));
 		return STEP_DENY;

@@ -16,7 +16,7 @@ static int write_head(struct conn *conn, struct buf *out, unsigned status,
 		.framing = FRAMING_LENGTH,
 		.body_len = body_len,
 	};
-	bool keep = conn->request.keep_alive && !conn->close_after &&
+	bool keep = conn->errand->request.keep_alive && !conn->close_after &&
 		    conn->body_done && conn->requests < CONN_REQUESTS_MAX;
 
 	conn->close_after = !keep;
@@ -34,7 +34,7 @@ static enum step reply(struct conn *conn, unsigned status,
 		return STEP_END;
 	conn->has_replied = true;
 	conn->reply_status = status;
-	if (!bytes_is(conn->request.method, "HEAD")) {
+	if (!bytes_is(conn->errand->request.method, "HEAD")) {
 		conn->bytes_down = body.len;
 		if (io_write(conn->client, body) < 0)
 			return STEP_END;

@@ -75,7 +75,7 @@ static int refuse(struct conn *conn, struct lfs_answer *answer,
 
 static struct bytes href_of(struct conn *conn, const struct lfs_permit *permit)
 {
-	const struct target *target = &conn->target;
+	const struct target *target = &conn->errand->target;
 	bool is_v6 = target->kind == HOST_IPV6;
 	char port[8] = "";
 
@@ -135,8 +135,8 @@ int lfs_answer_batch(struct conn *conn, struct buf *out)
 	if (lfs_reply_parse(buf_view(&work->reply), &work->batch,
 			    clock_wall_ms(), &work->arena, &reply, &err) < 0) {
 		conn_refuse(conn, CONSTRAINT_response_malformed,
-			    "%s answers the batch with %s", conn->target.host,
-			    err.text);
+			    "%s answers the batch with %s",
+			    conn->errand->target.host, err.text);
 		return -1;
 	}
 	if (learn(conn, &reply) < 0)

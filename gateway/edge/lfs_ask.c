@@ -10,14 +10,15 @@
 static void add_fields(const struct conn *conn, struct fields *fields)
 {
 	const struct field *agent =
-		fields_find(&conn->request.fields, "User-Agent");
+		fields_find(&conn->errand->request.fields, "User-Agent");
 
 	/* What a permission wants stands in the request already. */
 	if (conn->lfs->endpoint == LFS_TRANSFER)
-		for (size_t i = 0; i < conn->request.fields.count; i++)
-			(void)fields_add(fields,
-					 conn->request.fields.items[i].name,
-					 conn->request.fields.items[i].value);
+		for (size_t i = 0; i < conn->errand->request.fields.count; i++)
+			(void)fields_add(
+				fields,
+				conn->errand->request.fields.items[i].name,
+				conn->errand->request.fields.items[i].value);
 	else if (agent)
 		(void)fields_add(fields, agent->name, agent->value);
 	if (!fields_find(fields, "Accept"))
@@ -33,12 +34,12 @@ static int send_question(struct conn *conn)
 {
 	struct lfs_work *work = conn->lfs;
 	struct bytes body = buf_view(&work->body);
-	size_t room = conn->request.fields.count + 4;
+	size_t room = conn->errand->request.fields.count + 4;
 	const struct upstream_labels labels = {
 		.request_id = bytes_str(conn->request_id),
 		.rule = conn->verdict.rule,
 	};
-	struct request request = conn->request;
+	struct request request = conn->errand->request;
 	struct err err;
 
 	request.fields = (struct fields){
@@ -72,14 +73,14 @@ static int check_head(struct conn *conn)
 	if (response->status == 401) {
 		conn_refuse(conn, CONSTRAINT_credential_unavailable,
 			    "%s refused the gateway's credential (401)",
-			    conn->target.host);
+			    conn->errand->target.host);
 		return -1;
 	}
 	if (response->status >= 300 && response->status < 400) {
 		conn_refuse(conn, CONSTRAINT_response_malformed,
 			    "%s says that this is now at %.*s: the policy "
 			    "must name it there",
-			    conn->target.host,
+			    conn->errand->target.host,
 			    BYTES_ARGS(place ? place->value
 					     : bytes_str("another place")));
 		return -1;
@@ -87,7 +88,8 @@ static int check_head(struct conn *conn)
 	if (!fields_find(&response->fields, "Content-Encoding"))
 		return 0;
 	conn_refuse(conn, CONSTRAINT_response_malformed,
-		    "%s encodes its answer, unasked", conn->target.host);
+		    "%s encodes its answer, unasked",
+		    conn->errand->target.host);
 	return -1;
 }
 
@@ -96,8 +98,8 @@ static int hold_reply(struct conn *conn)
 	if (buf_add(&conn->lfs->reply, upstream_span(conn->up)) == 0)
 		return 0;
 	conn_refuse(conn, CONSTRAINT_response_malformed,
-		    "%s answers with more than %d bytes", conn->target.host,
-		    LFS_REPLY_BYTES_MAX);
+		    "%s answers with more than %d bytes",
+		    conn->errand->target.host, LFS_REPLY_BYTES_MAX);
 	return -1;
 }
 
@@ -108,8 +110,8 @@ static int explain_status(struct conn *conn, unsigned status, struct buf *out)
 	struct bytes words =
 		lfs_message_of(buf_view(&work->reply), &work->arena);
 	const char *text = arena_format(
-		&work->arena, "%s answers %u%s%.*s", conn->target.host, status,
-		words.len ? ": " : "", BYTES_ARGS(words));
+		&work->arena, "%s answers %u%s%.*s", conn->errand->target.host,
+		status, words.len ? ": " : "", BYTES_ARGS(words));
 
 	return lfs_message_write(bytes_str(text), bytes_str(conn->request_id),
 				 out);
@@ -118,7 +120,8 @@ static int explain_status(struct conn *conn, unsigned status, struct buf *out)
 static int malformed(struct conn *conn)
 {
 	conn_refuse(conn, CONSTRAINT_response_malformed,
-		    "%s answers with no JSON object", conn->target.host);
+		    "%s answers with no JSON object",
+		    conn->errand->target.host);
 	return -1;
 }
 
@@ -152,7 +155,7 @@ static enum step send_answer(struct conn *conn, unsigned status,
 		.framing = FRAMING_LENGTH,
 		.body_len = body.len,
 	};
-	bool keep = conn->request.keep_alive && !conn->close_after &&
+	bool keep = conn->errand->request.keep_alive && !conn->close_after &&
 		    conn->body_done && conn->requests < CONN_REQUESTS_MAX;
 	auto_type(buf_release) struct buf head;
 

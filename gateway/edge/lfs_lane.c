@@ -41,7 +41,7 @@ void lfs_work_release(struct conn *conn)
 		return;
 	conn->lfs = NULL;
 	if (work->is_away)
-		conn->target = work->front;
+		conn->errand->target = work->front;
 	conn->edge->lfs_asks -= work->is_ask;
 	digest_close(work->digest, NULL);
 	if (work->scan)
@@ -71,7 +71,7 @@ static struct verdict decide_endpoint(const struct conn *conn)
 	const struct lfs_work *work = conn->lfs;
 	const struct policy_repo *repo = work->repo;
 	const struct request_facts facts =
-		request_facts_of(&conn->target, &conn->request);
+		request_facts_of(&conn->errand->target, &conn->errand->request);
 	struct verdict verdict =
 		guard_git(conn->law->policy, &facts, repo, NULL);
 	bool reads = decide_fetch(repo).kind == VERDICT_ALLOW;
@@ -89,7 +89,7 @@ static struct verdict decide_endpoint(const struct conn *conn)
 	    (work->endpoint == LFS_LOCK || work->endpoint == LFS_UNLOCK))
 		return deny(repo, CONSTRAINT_push_ref_not_allowed);
 	if (work->endpoint == LFS_LOCKS &&
-	    !lfs_locks_query_is_sound(conn->request.query))
+	    !lfs_locks_query_is_sound(conn->errand->request.query))
 		return deny(repo, CONSTRAINT_lfs_malformed);
 	verdict = decide_fetch(repo);
 	verdict.kind = VERDICT_ALLOW;
@@ -102,7 +102,7 @@ static struct verdict decide_endpoint(const struct conn *conn)
 static bool is_ours(struct conn *conn)
 {
 	struct request_facts facts =
-		request_facts_of(&conn->target, &conn->request);
+		request_facts_of(&conn->errand->target, &conn->errand->request);
 	struct lfs_path at;
 	enum lfs_endpoint endpoint;
 	const struct policy_repo *repo;
@@ -111,7 +111,7 @@ static bool is_ours(struct conn *conn)
 		return false;
 	endpoint = lfs_endpoint_of(&facts, &at);
 	if (endpoint == LFS_NONE ||
-	    !request_is_for(&conn->request, &conn->target))
+	    !request_is_for(&conn->errand->request, &conn->errand->target))
 		return false;
 	repo = decide_repo(conn->law->policy, &facts.target,
 			   repo_path_canonical(at.base));
@@ -129,9 +129,9 @@ static int drop_own(struct conn *conn)
 	const struct policy_credential *credential = policy_credential_named(
 		conn->law->policy, conn->verdict.credential);
 
-	(void)edit_request(&conn->request, true);
+	(void)edit_request(&conn->errand->request, true);
 	if (credential && credential->attach == ATTACH_HEADER)
-		edit_drop(&conn->request, credential->field);
+		edit_drop(&conn->errand->request, credential->field);
 	return conn->law->placeholders ? swaps_find(conn, NULL) : 0;
 }
 

@@ -37,7 +37,7 @@ struct lfs_work {
 	struct lfs_batch batch;
 	/* of a transfer */
 	struct target front; /* what the client thinks it speaks to */
-	bool is_away;	     /* conn->target is another */
+	bool is_away;	     /* conn->errand->target is another */
 	struct lfs_object object;
 	struct digest_stream *digest;
 	struct secret_scan *scan;

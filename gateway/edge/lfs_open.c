@@ -211,7 +211,7 @@ static int permit_request(struct conn *conn, uint64_t upload)
 
 static int begin_hold(struct conn *conn)
 {
-	const struct request *request = &conn->request;
+	const struct request *request = &conn->errand->request;
 
 	if (fields_find(&request->fields, "Content-Encoding")) {
 		conn_refuse(conn, CONSTRAINT_lfs_malformed,
@@ -246,8 +246,9 @@ static enum step begin_transfer(struct conn *conn)
 		return STEP_DENY;
 	if (!streams)
 		return STEP_OTHER;
-	return permit_request(conn, conn->request.body_len) < 0 ? STEP_DENY
-								: STEP_NEXT;
+	return permit_request(conn, conn->errand->request.body_len) < 0
+		       ? STEP_DENY
+		       : STEP_NEXT;
 }
 
 enum step lfs_step_open(struct conn *conn, enum lane_event event)

@@ -31,7 +31,8 @@ static bool has_body(const struct request *request)
 static const struct lfs_permit *no_body(struct conn *conn,
 					const struct lfs_permit *permit)
 {
-	if (permit->kind != LFS_ACT_DOWNLOAD || !has_body(&conn->request))
+	if (permit->kind != LFS_ACT_DOWNLOAD ||
+	    !has_body(&conn->errand->request))
 		return permit;
 	conn_refuse(conn, CONSTRAINT_lfs_malformed,
 		    "a download is asked for without a body");
@@ -42,7 +43,7 @@ const struct lfs_permit *lfs_permit_of(struct conn *conn)
 {
 	struct edge *edge = conn->edge;
 	const struct lfs_work *work = conn->lfs;
-	const struct request *request = &conn->request;
+	const struct request *request = &conn->errand->request;
 	const struct lfs_permit *permit =
 		permits_find(&edge->lfs_permits, lfs_id_of(&work->at),
 			     io_loop_now_ms(edge->keeper->loop));
@@ -108,7 +109,7 @@ static int copy_fields(struct lfs_work *work, const struct fields *from,
 static int make_fields(struct conn *conn, const struct lfs_permit *permit,
 		       struct fields *fields)
 {
-	const struct fields *sent = &conn->request.fields;
+	const struct fields *sent = &conn->errand->request.fields;
 	size_t room = sent->count + permit->fields.count + HEAD_FIELDS_SPARE;
 
 	*fields = (struct fields){
@@ -129,7 +130,7 @@ static int make_fields(struct conn *conn, const struct lfs_permit *permit,
 static int make_request(struct conn *conn, const struct lfs_permit *permit)
 {
 	struct lfs_work *work = conn->lfs;
-	struct request *request = &conn->request;
+	struct request *request = &conn->errand->request;
 	struct bytes query = arena_copy(&work->arena, permit->path);
 	struct bytes path;
 
@@ -139,9 +140,9 @@ static int make_request(struct conn *conn, const struct lfs_permit *permit)
 	request->has_query = bytes_split(&query, '?', &path);
 	request->path = path;
 	request->query = request->has_query ? query : bytes_from(NULL, 0);
-	work->front = conn->target;
+	work->front = conn->errand->target;
 	work->is_away = true;
-	conn->target = permit->target;
+	conn->errand->target = permit->target;
 	return 0;
 }
 
@@ -249,7 +250,7 @@ static int refuse_length(struct conn *conn, uint64_t bytes)
 		    "object %.12s has %llu bytes, and %s sends %llu",
 		    conn->lfs->object.oid,
 		    (unsigned long long)conn->lfs->object.size,
-		    conn->target.host, (unsigned long long)bytes);
+		    conn->errand->target.host, (unsigned long long)bytes);
 	return -1;
 }
 
@@ -298,7 +299,7 @@ static int check_length(struct conn *conn, const struct response *response)
 {
 	struct lfs_work *work = conn->lfs;
 
-	if (!bytes_is(conn->request.method, "GET") ||
+	if (!bytes_is(conn->errand->request.method, "GET") ||
 	    fields_find(&response->fields, "Content-Encoding"))
 		return 0;
 	if (response->status == 206)
@@ -321,7 +322,7 @@ static int check_reply(struct conn *conn)
 	if (response->status == 401) {
 		conn_refuse(conn, CONSTRAINT_credential_unavailable,
 			    "%s does not take what the LFS server gave for it",
-			    conn->target.host);
+			    conn->errand->target.host);
 		return -1;
 	}
 	if (response->status < 300 || response->status >= 400 ||
@@ -330,7 +331,7 @@ static int check_reply(struct conn *conn)
 	conn_refuse(conn, CONSTRAINT_response_malformed,
 		    "%s sends the client elsewhere (%u): transfers are open "
 		    "where the LFS server said",
-		    conn->target.host, response->status);
+		    conn->errand->target.host, response->status);
 	return -1;
 }
 
@@ -352,7 +353,8 @@ int lfs_take_permit(struct conn *conn, const struct lfs_permit *permit)
 		conn_refuse(conn, CONSTRAINT_internal, "memory is out");
 		return -1;
 	}
-	(void)edit_request(&conn->request, conn->verdict.credential.len > 0);
+	(void)edit_request(&conn->errand->request,
+			   conn->verdict.credential.len > 0);
 	conn->check_reply = check_reply;
 	return 0;
 }

@@ -90,7 +90,7 @@ static int reserve(struct conn *conn, uint64_t bytes)
 
 static int begin(struct conn *conn)
 {
-	const struct request *request = &conn->request;
+	const struct request *request = &conn->errand->request;
 	uint64_t max = max_of(conn);
 	bool knows_length = request->framing == FRAMING_LENGTH;
 
@@ -140,12 +140,12 @@ static struct bytes value_of(const struct fields *fields, const char *name)
 
 static int open_body(struct conn *conn)
 {
-	const struct fields *fields = &conn->request.fields;
+	const struct fields *fields = &conn->errand->request.fields;
 	struct look *look = conn->look;
 	const struct inspect_source source = {
 		.type = value_of(fields, "Content-Type"),
 		.encoding = value_of(fields, "Content-Encoding"),
-		.query = conn->request.query,
+		.query = conn->errand->request.query,
 		.body = buf_view(&look->held),
 		.decoded_max = conn->verdict.look_max,
 		.prints = conn->edge->own.prints,
@@ -182,10 +182,10 @@ static enum step finish(struct conn *conn)
 {
 	struct look *look = conn->look;
 
-	conn->request.body_len = buf_len(&look->held);
-	conn->request.framing =
-		conn->request.body_len ? FRAMING_LENGTH : FRAMING_NONE;
-	if (conn->request.framing == FRAMING_NONE)
+	conn->errand->request.body_len = buf_len(&look->held);
+	conn->errand->request.framing =
+		conn->errand->request.body_len ? FRAMING_LENGTH : FRAMING_NONE;
+	if (conn->errand->request.framing == FRAMING_NONE)
 		look_release(conn);
 	return STEP_NEXT;
 }
@@ -193,7 +193,7 @@ static enum step finish(struct conn *conn)
 static enum step decide(struct conn *conn)
 {
 	struct request_facts facts =
-		request_facts_of(&conn->target, &conn->request);
+		request_facts_of(&conn->errand->target, &conn->errand->request);
 	struct look *look = conn->look;
 
 	if (open_body(conn) < 0)

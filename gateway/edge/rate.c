@@ -94,14 +94,14 @@ static int check_begin(struct conn *conn, const struct rate_charge *charge,
  * that no DNS query was made for count like those. */
 static int admit_name(struct conn *conn)
 {
-	struct bytes name = bytes_str(conn->target.host);
+	struct bytes name = bytes_str(conn->errand->target.host);
 	struct dns *dns = &conn->edge->dns;
 	struct in_addr ipv4;
 	struct in6_addr ipv6;
 	char spent[DNS_SPENT_MAX + 1];
 	const char *fault;
 
-	if (conn->target.kind != HOST_NAME)
+	if (conn->errand->target.kind != HOST_NAME)
 		return 0;
 	fault = name_fault(conn->law->policy, name);
 	if (fault) {

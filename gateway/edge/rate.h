@@ -29,7 +29,7 @@ struct rate_charge {
  * limit_rate (also when its host is one new name too many), or
  * host_not_allowed when its name tells too much for a wildcard. */
 int rate_begin(struct conn *conn, uint64_t upload);
-/* A certificate is about to be made for conn->target. 0/-1. */
+/* A certificate is about to be made for conn->errand->target. 0/-1. */
 int rate_mint(struct conn *conn);
 /* conn->law is another, and conn->verdict of it: what flows from now on is
  * charged to its budgets. 0/-1. */

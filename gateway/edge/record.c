@@ -9,8 +9,8 @@ static struct record base_record(const struct conn *conn, enum record_kind kind)
 	return (struct record){
 		.kind = (uint8_t)kind,
 		.request_id = bytes_str(conn->request_id),
-		.host = bytes_str(conn->target.host),
-		.port = conn->target.port,
+		.host = conn_host(conn),
+		.port = conn_port(conn),
 		.approval =
 			bytes_str(conn->approval ? conn->approval->id : NULL),
 	};
@@ -27,7 +27,7 @@ static int kept(struct conn *conn, const struct record *record)
 
 int conn_record_target(struct conn *conn)
 {
-	const struct verdict *verdict = &conn->target_verdict;
+	const struct verdict *verdict = &conn->errand->target_verdict;
 	struct record record = base_record(conn, RECORD_CONNECTION);
 
 	record.allowed = verdict->kind == VERDICT_ALLOW;
@@ -45,8 +45,8 @@ int conn_record_request(struct conn *conn, const struct verdict *verdict)
 	record.constraint = (uint16_t)verdict->constraint;
 	record.rule = verdict->rule;
 	record.detail = verdict->reason;
-	record.method = conn->request.method;
-	record.path = conn->request.path;
+	record.method = conn->errand->request.method;
+	record.path = conn->errand->request.path;
 	record.credential = verdict->credential;
 	conn->on_record = RECORD_IS_DONE;
 	if (kept(conn, &record) < 0)
@@ -71,14 +71,14 @@ void conn_record_alert(struct conn *conn, const struct err *alert)
 	struct record record = base_record(conn, RECORD_CONNECTION);
 	char detail[ERR_TEXT_MAX + 64];
 
-	if (conn->target_verdict.kind != VERDICT_ALLOW ||
+	if (conn->errand->target_verdict.kind != VERDICT_ALLOW ||
 	    !strstr(alert->text, "alert"))
 		return;
 	(void)snprintf(detail, sizeof(detail),
 		       "the client does not take the gateway's certificate: %s",
 		       alert->text);
 	record.constraint = CONSTRAINT_tls_client_failed;
-	record.rule = conn->target_verdict.rule;
+	record.rule = conn->errand->target_verdict.rule;
 	record.detail = bytes_str(detail);
 	(void)edge_record(conn->edge, &record);
 }
@@ -96,8 +96,8 @@ void conn_record_end(struct conn *conn)
 	record.allowed = conn->refusal.constraint == CONSTRAINT_none;
 	record.constraint = (uint16_t)conn->refusal.constraint;
 	record.rule = conn->verdict.rule;
-	record.method = conn->request.method;
-	record.path = conn->request.path;
+	record.method = conn_method(conn);
+	record.path = conn_path(conn);
 	record.status = (uint16_t)conn->reply_status;
 	record.bytes_up = conn->bytes_up;
 	record.bytes_down = conn->bytes_down;

@@ -139,14 +139,14 @@ static void take_verdict(struct conn *conn, struct rpc_outcome *outcome)
 
 static enum step ask(struct conn *conn)
 {
-	const struct request *request = &conn->request;
+	const struct request *request = &conn->errand->request;
 	struct msg_script_field fields[HEAD_FIELDS_MAX];
 	struct msg_script_request message = {
 		.method = request->is_websocket ? bytes_str("WEBSOCKET")
 						: request->method,
-		.is_tls = conn->target.scheme == SCHEME_HTTPS,
-		.host = bytes_str(conn->target.host),
-		.port = conn->target.port,
+		.is_tls = conn->errand->target.scheme == SCHEME_HTTPS,
+		.host = bytes_str(conn->errand->target.host),
+		.port = conn->errand->target.port,
 		.path = request->path,
 		.query = request->query,
 		.fields = fields,

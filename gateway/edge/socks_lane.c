@@ -34,7 +34,7 @@ static enum step refuse(struct conn *conn, struct bytes answer)
 static void deny_target(struct conn *conn, enum constraint constraint,
 			const char *reason)
 {
-	conn->target_verdict = (struct verdict){
+	conn->errand->target_verdict = (struct verdict){
 		.kind = VERDICT_DENY,
 		.constraint = constraint,
 		.rule = bytes_str("gateway"),
@@ -79,7 +79,7 @@ static enum step take_password(struct conn *conn)
 /* An address of this session's names is the name (names.h). */
 static void name_address(struct conn *conn)
 {
-	struct target *target = &conn->target;
+	struct target *target = &conn->errand->target;
 	struct sockaddr_storage storage = {0};
 	void *any = &storage;
 	struct sockaddr_in *ipv4 = any;
@@ -106,10 +106,11 @@ static bool is_denied(struct conn *conn)
 {
 	enum constraint over = edge_over(conn->edge);
 
-	conn->target_verdict = target_check(conn->law->policy, &conn->target);
+	conn->errand->target_verdict =
+		target_check(conn->law->policy, &conn->errand->target);
 	if (over != CONSTRAINT_none)
 		deny_target(conn, over, constraint_text(over));
-	return conn->target_verdict.kind != VERDICT_ALLOW;
+	return conn->errand->target_verdict.kind != VERDICT_ALLOW;
 }
 
 static enum step answer(struct conn *conn, enum socks_code code)
@@ -128,24 +129,24 @@ static enum step take_request(struct conn *conn)
 {
 	if (target_named(bytes_str(conn->opening->socks.host),
 			 conn->opening->socks.port, SCHEME_TCP,
-			 &conn->target) < 0) {
+			 &conn->errand->target) < 0) {
 		deny_target(conn, CONSTRAINT_request_malformed,
 			    "the request names no host that can exist");
 		return answer(conn, SOCKS_FAILED);
 	}
-	if (conn->target.kind != HOST_NAME)
+	if (conn->errand->target.kind != HOST_NAME)
 		name_address(conn);
 	/* Where HTTP or TLS follows, a refusal is told inside, in full. */
-	if (!tunnel_is_web_port(conn->target.port) && is_denied(conn))
+	if (!tunnel_is_web_port(conn->errand->target.port) && is_denied(conn))
 		return answer(conn, SOCKS_NOT_ALLOWED);
 	/* target is filled in again from what stands in wanted: they share no
 	 * memory. */
-	memcpy(conn->opening->arrival.host, conn->target.host,
+	memcpy(conn->opening->arrival.host, conn->errand->target.host,
 	       sizeof(conn->opening->arrival.host));
 	conn->opening->wanted = (struct wanted){
 		.host = conn->opening->arrival.host,
-		.kind = conn->target.kind,
-		.port = conn->target.port,
+		.kind = conn->errand->target.kind,
+		.port = conn->errand->target.port,
 		.from_connect = true,
 	};
 	return answer(conn, SOCKS_SUCCEEDED);

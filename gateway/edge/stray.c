@@ -192,7 +192,7 @@ void stray_release(struct conn *conn)
 static struct bytes encoding_of(const struct conn *conn)
 {
 	const struct field *field =
-		fields_find(&conn->request.fields, "Content-Encoding");
+		fields_find(&conn->errand->request.fields, "Content-Encoding");
 
 	return field ? field->value : bytes_from(NULL, 0);
 }
@@ -222,7 +222,7 @@ int stray_begin(struct conn *conn)
 	const struct placeholders *all = conn->law->placeholders;
 
 	if (!all || all->count == 0 || conn->look ||
-	    conn->request.framing == FRAMING_NONE)
+	    conn->errand->request.framing == FRAMING_NONE)
 		return 0;
 	return begin(conn);
 }

@@ -145,7 +145,7 @@ static bool may_stand(const struct finding *finding,
 	return placeholder->credential == finding->credential &&
 	       placeholder->part == PLACEHOLDER_VALUE &&
 	       (finding->credential->places & spot->place) &&
-	       !finding->conn->request.is_websocket;
+	       !finding->conn->errand->request.is_websocket;
 }
 
 static int look_for(struct finding *finding, const struct spot *spot,
@@ -198,7 +198,8 @@ static int look_at(struct finding *finding, const struct spot *spot)
  * it again. */
 static int look_at_field(struct finding *finding, size_t index)
 {
-	struct field *field = &finding->conn->request.fields.items[index];
+	struct field *field =
+		&finding->conn->errand->request.fields.items[index];
 	struct spot spot = {
 		.text = field->value,
 		.place = PLACE_HEADER,
@@ -237,9 +238,10 @@ static int look_behind_escapes(struct finding *finding)
 	struct fields pairs;
 	struct err err;
 
-	if (bytes_find(conn->request.query, '%', 0) < 0)
+	if (bytes_find(conn->errand->request.query, '%', 0) < 0)
 		return 0;
-	if (query_parse(&conn->arena, conn->request.query, &pairs, &err) < 0) {
+	if (query_parse(&conn->arena, conn->errand->request.query, &pairs,
+			&err) < 0) {
 		conn_refuse(conn, CONSTRAINT_path_ambiguous, "%s", err.text);
 		return -1;
 	}
@@ -249,7 +251,7 @@ static int look_behind_escapes(struct finding *finding)
 
 		if ((holds(pair->name, one->text) ||
 		     holds(pair->value, one->text)) &&
-		    !holds(conn->request.query, one->text))
+		    !holds(conn->errand->request.query, one->text))
 			return swaps_refuse(conn, one->credential, "query");
 	}
 	return 0;
@@ -257,7 +259,7 @@ static int look_behind_escapes(struct finding *finding)
 
 static int look_at_target(struct finding *finding)
 {
-	struct request *request = &finding->conn->request;
+	struct request *request = &finding->conn->errand->request;
 	size_t query_at = request->path.len + 1;
 	struct spot path = {
 		.text = request->path,
@@ -314,7 +316,8 @@ static int look_at_body(struct finding *finding)
 		.text = look_body(conn),
 		.place = PLACE_BODY,
 		.swap = {.place = LEG_IN_BODY,
-			 .escape = (uint8_t)escape_of(&conn->request.fields)},
+			 .escape = (uint8_t)escape_of(
+				 &conn->errand->request.fields)},
 		.name = "body",
 	};
 
@@ -328,7 +331,7 @@ static int look_at_body(struct finding *finding)
 	return finding->count > before
 		       ? 0
 		       : stray_check(conn, spot.text,
-				     value_of(&conn->request.fields,
+				     value_of(&conn->errand->request.fields,
 					      "Content-Encoding"),
 				     "body");
 }
@@ -359,7 +362,7 @@ int swaps_find(struct conn *conn, const struct policy_credential *credential)
 		conn_refuse(conn, CONSTRAINT_internal, "memory is out");
 		return -1;
 	}
-	for (size_t i = 0; i < conn->request.fields.count; i++)
+	for (size_t i = 0; i < conn->errand->request.fields.count; i++)
 		if (look_at_field(&finding, i) < 0)
 			return -1;
 	if (look_at_target(&finding) < 0 || look_at_body(&finding) < 0)
@@ -367,7 +370,7 @@ int swaps_find(struct conn *conn, const struct policy_credential *credential)
 	if (finding.count)
 		qsort(finding.swaps, finding.count, sizeof(finding.swaps[0]),
 		      compare_swaps);
-	conn->request.swaps = finding.swaps;
-	conn->request.swaps_count = finding.count;
+	conn->errand->request.swaps = finding.swaps;
+	conn->errand->request.swaps_count = finding.count;
 	return 0;
 }

@@ -9,14 +9,13 @@
 
 static bool is_refusal(const struct conn *conn)
 {
-	return conn->target_verdict.kind != VERDICT_ALLOW;
+	return conn->errand->target_verdict.kind != VERDICT_ALLOW;
 }
 
 static const struct tls_leaf *leaf_of(struct conn *conn)
 {
-	return tls_leaves_find(&conn->edge->leaves,
-			       bytes_str(conn->target.host), is_refusal(conn),
-			       clock_wall_ms());
+	return tls_leaves_find(&conn->edge->leaves, conn_host(conn),
+			       is_refusal(conn), clock_wall_ms());
 }
 
 static void take_minted(struct conn *conn, struct rpc_outcome *outcome)
@@ -29,7 +28,7 @@ static void take_minted(struct conn *conn, struct rpc_outcome *outcome)
 			    outcome->err->text);
 		return;
 	}
-	if (!tls_leaves_add(&conn->edge->leaves, bytes_str(conn->target.host),
+	if (!tls_leaves_add(&conn->edge->leaves, conn_host(conn),
 			    is_refusal(conn),
 			    &(struct tls_leaf_der){minted->leaf, minted->ca,
 						   minted->expires_ms},
@@ -42,7 +41,7 @@ static enum step ask_minter(struct conn *conn, const struct tls_server *server)
 	struct keeper_peer *minter =
 		keeper_peer_of(conn->edge->keeper, ROLE_MINTER);
 	const struct msg_mint message = {
-		.name = bytes_str(conn->target.host),
+		.name = conn_host(conn),
 		.public_key = tls_server_public_key(server),
 		.purpose = is_refusal(conn) ? MINT_REFUSE : MINT_SERVE,
 	};
@@ -72,8 +71,8 @@ enum step terminate_mint_step(struct conn *conn, enum lane_event event)
 		return STEP_DENY;
 	/* Then it is one of those that say no. */
 	if (!is_refusal(conn) && rate_mint(conn) < 0) {
-		conn->target_verdict.kind = VERDICT_DENY;
-		conn->target_verdict.constraint = CONSTRAINT_limit_rate;
+		conn->errand->target_verdict.kind = VERDICT_DENY;
+		conn->errand->target_verdict.constraint = CONSTRAINT_limit_rate;
 		if (leaf_of(conn))
 			return STEP_NEXT;
 	}

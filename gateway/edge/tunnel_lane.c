@@ -43,8 +43,7 @@ bool tunnel_hides_name(const struct conn *conn)
 	const struct hello *hello = &conn->opening->hello;
 
 	return hello->kind == HELLO_TLS && hello->has_ech &&
-	       !decide_is_tunnel(conn->law->policy,
-				 bytes_str(conn->target.host));
+	       !decide_is_tunnel(conn->law->policy, conn_host(conn));
 }
 
 static void on_peer(struct io *io, enum io_event event, void *owner)
@@ -91,8 +90,8 @@ static int start_dial(struct conn *conn)
 
 	if (rate_begin(conn, 0) < 0)
 		return -1;
-	conn->dial = dial_start(conn->edge->keeper, &conn->target, on_dialed,
-				conn, &err);
+	conn->dial = dial_start(conn->edge->keeper, &conn->errand->target,
+				on_dialed, conn, &err);
 	if (conn->dial)
 		return 0;
 	conn_refuse(conn, CONSTRAINT_internal, "%s", err.text);
@@ -105,7 +104,7 @@ static enum step step_dial(struct conn *conn, enum lane_event event)
 	if (event == EV_ENTER) {
 		/* The target's decision is what its end belongs to. */
 		conn->on_record = RECORD_IS_OPEN;
-		conn->verdict = conn->target_verdict;
+		conn->verdict = conn->errand->target_verdict;
 		if (start_dial(conn) == 0)
 			return STEP_STAY;
 	}
@@ -115,10 +114,10 @@ static enum step step_dial(struct conn *conn, enum lane_event event)
 	}
 	if (conn->opening->hello.kind != HELLO_TLS)
 		return STEP_END;
-	conn->target_verdict = (struct verdict){
+	conn->errand->target_verdict = (struct verdict){
 		.kind = VERDICT_DENY,
 		.constraint = conn->refusal.constraint,
-		.rule = conn->target_verdict.rule,
+		.rule = conn->errand->target_verdict.rule,
 		.inspect = true,
 	};
 	return STEP_OTHER;
@@ -160,7 +159,7 @@ static int hear(struct conn *conn)
 	if ((opening->hello.kind != HELLO_HTTP || conn->bytes_down > 0) &&
 	    target_from(&opening->wanted, &opening->hello, &target) ==
 		    CONSTRAINT_none &&
-	    !strcmp(target.host, conn->target.host) &&
+	    bytes_is(conn_host(conn), target.host) &&
 	    !tunnel_hides_name(conn)) {
 		conn_forget_opening(conn);
 		return 1;
@@ -168,20 +167,6 @@ static int hear(struct conn *conn)
 	conn_refuse(conn, CONSTRAINT_protocol_not_allowed,
 		    "the client spoke late, and not what was decided on");
 	return -1;
-}
-
-/* A tunnel may rest for an hour: what its end on record says is kept. */
-static void forget_the_way(struct conn *conn)
-{
-	bool was_asked = conn->request.method.len > 0;
-
-	memset(&conn->request, 0, sizeof(conn->request));
-	if (was_asked)
-		conn->request.method = bytes_str("CONNECT");
-	conn->proxy_authorization = bytes_from(NULL, 0);
-	arena_release(&conn->arena);
-	if (!conn->is_unheard)
-		conn_forget_opening(conn);
 }
 
 static int move_up(struct conn *conn)
@@ -207,8 +192,11 @@ static enum step step_relay(struct conn *conn, enum lane_event event)
 {
 	int result = 0;
 
-	if (event == EV_ENTER)
-		forget_the_way(conn);
+	if (event == EV_ENTER) {
+		conn_rest(conn);
+		if (!conn->is_unheard)
+			conn_forget_opening(conn);
+	}
 	switch ((unsigned)event) {
 	case EV_ENTER:
 	case EV_DATA:

@@ -63,7 +63,7 @@ static int send_question(struct conn *conn)
 	};
 	struct request request = {
 		.method = bytes_str("POST"),
-		.path = conn->request.path,
+		.path = conn->errand->request.path,
 		.fields = {.items = items,
 			   .count = ARRAY_SIZE(items),
 			   .room = ARRAY_SIZE(items)},
@@ -83,7 +83,7 @@ static int send_question(struct conn *conn)
 	}
 	conn_refuse(conn, CONSTRAINT_upstream_closed,
 		    "%s did not take the question about the nodes",
-		    conn->target.host);
+		    conn->errand->target.host);
 	return -1;
 }
 
@@ -98,7 +98,7 @@ static int check_head(struct conn *conn)
 		    response->status == 401 ? CONSTRAINT_credential_unavailable
 					    : CONSTRAINT_response_malformed,
 		    "%s answered %u when it was asked about the nodes",
-		    conn->target.host, response->status);
+		    conn->errand->target.host, response->status);
 	return -1;
 }
 
@@ -108,7 +108,7 @@ static int take_reply(struct conn *conn)
 		return 0;
 	conn_refuse(conn, CONSTRAINT_response_malformed,
 		    "%s says more about the nodes than fits",
-		    conn->target.host);
+		    conn->errand->target.host);
 	return -1;
 }
 

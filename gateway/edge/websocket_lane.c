@@ -48,8 +48,8 @@ int websocket_begin(struct conn *conn)
 	work->code = WEBSOCKET_AWAY;
 	/* What follows on a stream is no request of HTTP/1.1. */
 	conn->close_after |= conn->is_stream;
-	if (websocket_offer(&work->handshake, &conn->arena, &conn->request,
-			    &fault) == 0)
+	if (websocket_offer(&work->handshake, &conn->arena,
+			    &conn->errand->request, &fault) == 0)
 		return 0;
 	conn_refuse(conn, fault.constraint, "%s", fault.reason);
 	return -1;
@@ -83,8 +83,9 @@ int websocket_permit(struct conn *conn)
 			    constraint_text(CONSTRAINT_websocket_not_allowed));
 		return -1;
 	}
-	if (secret_rule(work) && websocket_search(conn, conn->request.query,
-						  bytes_from(NULL, 0)) < 0)
+	if (secret_rule(work) &&
+	    websocket_search(conn, conn->errand->request.query,
+			     bytes_from(NULL, 0)) < 0)
 		return -1;
 	return 0;
 }
@@ -156,8 +157,8 @@ static enum step step_open(struct conn *conn, enum lane_event event)
 {
 	if (event == EV_ENTER) {
 		conn->close_after = true;
-		if (websocket_ask(&conn->websocket->handshake, &conn->request) <
-		    0) {
+		if (websocket_ask(&conn->websocket->handshake,
+				  &conn->errand->request) < 0) {
 			conn_refuse(conn, CONSTRAINT_request_too_large,
 				    "the request has too many fields");
 			return STEP_DENY;
