@@ -7,21 +7,13 @@
 #include <stdlib.h>
 
 #include "common/arena_spare.h"
+#include "common/watched.h"
 
 #define ARENA_BLOCK_MIN 4096
 /* Blocks that wait for the next request, of all arenas of the process: so
  * one at rest holds none, and a busy one does not call malloc. As many as
  * requests that a busy edge has under way. */
-#if defined(__has_feature) && !defined(__SANITIZE_ADDRESS__)
-#if __has_feature(address_sanitizer)
-#define IS_WATCHED /* by clang's */
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(IS_WATCHED)
-#define ARENA_SPARE_MAX 0 /* what points into a released one is to be found */
-#else
-#define ARENA_SPARE_MAX 64
-#endif
+#define ARENA_SPARE_MAX (IS_WATCHED ? 0 : 64)
 
 struct arena_block {
 	struct arena_block *next;

@@ -9,6 +9,8 @@
 /* With less room left in a block, reading goes on in another. */
 #define IO_ROOM_MIN 4096
 
+struct dense io_places = {.size = sizeof(struct io)};
+
 static void io_on_ready(unsigned ready, void *owner);
 static void io_on_deadline(void *owner);
 
@@ -16,11 +18,11 @@ struct io *io_new_without_fd(struct io_loop *loop,
 			     const struct io_limits *limits, io_fn *fn,
 			     void *owner)
 {
-	struct io *io = calloc(1, sizeof(*io));
+	struct io *io = dense_take(&io_places, sizeof(*io));
 
 	assert(limits->in_max > 0 && limits->out_high <= UINT32_MAX && fn);
 	if (!io || io_timer_attach(&io->deadline, loop, io_on_deadline, io)) {
-		free(io);
+		dense_give(&io_places, io);
 		return NULL;
 	}
 	io->loop = loop;
@@ -50,7 +52,7 @@ struct io *io_new(struct io_loop *loop, int fd, const struct io_limits *limits,
 		io_sys_close(fd);
 		io_timer_detach(&io->deadline);
 		TAILQ_REMOVE(&loop->open, io, open_link);
-		free(io);
+		dense_give(&io_places, io);
 		return NULL;
 	}
 	io->fd = fd;

@@ -15,6 +15,7 @@
 
 #include <sys/queue.h>
 
+#include "common/dense.h"
 #include "common/io_backend.h"
 #include "common/io_rest.h"
 #include "common/io_timers.h"
@@ -139,6 +140,9 @@ struct io {
 	bool owes_rest : 1;   /* writing failed: read before IO_FAILED */
 	bool was_blocked : 1; /* a write could not send all */
 };
+
+/* Where all of them are. */
+extern struct dense io_places;
 
 /* An io for a layer that needs no descriptor; NULL when memory is out. */
 struct io *io_new_without_fd(struct io_loop *loop,

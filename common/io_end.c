@@ -80,7 +80,7 @@ void io_release(struct io *io)
 	io_buf_settle(loop, &io->out);
 	io->layer->release(io);
 	free(io->error);
-	free(io);
+	dense_give(&io_places, io);
 	io_rest_soon(loop);
 }
 

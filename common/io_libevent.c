@@ -3,8 +3,10 @@
 #include <event2/event_struct.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/clock.h"
+#include "common/dense.h"
 #include "common/io_backend.h"
 
 #define SIGNAL_HANDLERS_MAX 16
@@ -31,6 +33,12 @@ struct io_poll {
 	void *owner;
 };
 
+static struct dense poll_places = {.size = sizeof(struct io_poll)};
+
+/* What libevent keeps for a descriptor's number, as long as it runs. */
+#define ENTRY_SIZE 16
+static struct dense entries = {.size = ENTRY_SIZE};
+
 static void backend_on_wake(int fd, short what, void *owner)
 {
 	struct io_backend *backend = owner;
@@ -40,14 +48,40 @@ static void backend_on_wake(int fd, short what, void *owner)
 	backend->wake_at_ms = 0;
 }
 
+static void *entry_new(size_t size)
+{
+	return size <= ENTRY_SIZE ? dense_take(&entries, size) : malloc(size);
+}
+
+static void *entry_resize(void *old, size_t size)
+{
+	void *entry;
+
+	if (!dense_has(&entries, old))
+		return realloc(old, size);
+	entry = malloc(size);
+	if (!entry)
+		return NULL;
+	memcpy(entry, old, size < ENTRY_SIZE ? size : ENTRY_SIZE);
+	dense_give(&entries, old);
+	return entry;
+}
+
+static void entry_free(void *entry)
+{
+	dense_give(&entries, entry);
+}
+
 /* No change list: it tells epoll only before the next wait, and by then a
  * descriptor that was handed to another process is closed here, yet still
  * registered, for ever. io.c saves the calls itself. */
 static struct event_base *backend_base(void)
 {
-	struct event_config *config = event_config_new();
+	struct event_config *config;
 	struct event_base *base = NULL;
 
+	event_set_mem_functions(entry_new, entry_resize, entry_free);
+	config = event_config_new();
 	if (config && event_config_set_flag(
 			      config, EVENT_BASE_FLAG_NOLOCK |
 					      EVENT_BASE_FLAG_IGNORE_ENV) == 0)
@@ -147,7 +181,7 @@ static void poll_on_writable(int fd, short what, void *owner)
 struct io_poll *io_poll_new(struct io_backend *backend, int fd, io_poll_fn *fn,
 			    void *owner)
 {
-	struct io_poll *poll = malloc(sizeof(*poll));
+	struct io_poll *poll = dense_take(&poll_places, sizeof(*poll));
 
 	if (!poll)
 		return NULL;
@@ -197,7 +231,7 @@ void io_poll_free(struct io_poll *poll)
 	(void)io_poll_set(poll, 0);
 	if (poll->writable)
 		event_free(poll->writable);
-	free(poll);
+	dense_give(&poll_places, poll);
 }
 
 /* ---- signals ---- */

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "common/arena_spare.h"
+#include "common/dense.h"
 #include "common/io_core.h"
 
 /*
@@ -23,6 +24,7 @@ static void give_back(struct io_loop *loop)
 	while (loop->spare_count > 0)
 		free(loop->spare[--loop->spare_count]);
 	arena_spare_free();
+	dense_give_back();
 	heap = mallinfo2();
 	if (heap.fordblks >= REST_FREE_MIN)
 		(void)malloc_trim(REST_TOP);

@@ -115,7 +115,7 @@ def test_a_c_program_is_built_checked_and_built_again(work):
                  "err", "pktline", "utf8"):
         for path in (SOURCE / "common").glob(f"{name}.[ch]"):
             shutil.copy(path, work.place / "common")
-    for name in ("banned", "cleanup", "words"):
+    for name in ("banned", "cleanup", "watched", "words"):
         shutil.copy(SOURCE / f"common/{name}.h", work.place / "common")
     for path in (WORK / "c").iterdir():
         shutil.copy(path, work.place)
