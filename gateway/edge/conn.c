@@ -4,6 +4,7 @@
 #include <utlist.h>
 
 #include "common/cleanup.h"
+#include "common/dense.h"
 #include "common/log.h"
 #include "gateway/edge/approval.h"
 #include "gateway/edge/git_lane.h"
@@ -24,6 +25,8 @@ static const struct io_limits limits = {
 	.out_max = CONN_OUT_MAX,
 };
 
+static struct dense conns = {.size = sizeof(struct conn)};
+
 /* ---- the end ---- */
 
 static void conn_free(struct conn *conn)
@@ -31,11 +34,11 @@ static void conn_free(struct conn *conn)
 	conn_forget_opening(conn);
 	arena_release(&conn->arena);
 	free(conn->errand);
-	free(conn->rest);
+	rest_free(conn->rest);
 	law_drop(conn->law);
 	DL_DELETE(conn->edge->conns, conn);
 	conn->edge->conn_count--;
-	free(conn);
+	dense_give(&conns, conn);
 }
 
 void conn_forget_opening(struct conn *conn)
@@ -163,11 +166,11 @@ struct conn *conn_new(struct edge *edge, struct io *client)
 		log_debug("connection refused: %zu are open", edge->conn_count);
 		return NULL;
 	}
-	conn = calloc(1, sizeof(*conn));
+	conn = dense_take(&conns, sizeof(*conn));
 	if (conn)
 		conn->errand = calloc(1, sizeof(*conn->errand));
 	if (!conn || !conn->errand) {
-		free(conn);
+		dense_give(&conns, conn);
 		return NULL;
 	}
 	conn->edge = edge;

@@ -3,13 +3,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/dense.h"
+#include "common/io_rest.h"
 #include "gateway/edge/conn.h"
+
+#define REST_ROOM 64 /* with most names */
+
+static struct dense rests = {.size = REST_ROOM};
 
 void conn_rest(struct conn *conn)
 {
 	const struct target *target = &conn->errand->target;
 	size_t size = strlen(target->host) + 1;
-	struct rest *rest = malloc(sizeof(*rest) + size);
+	struct rest *rest = dense_take(&rests, sizeof(*rest) + size);
 
 	if (!rest)
 		return;
@@ -22,6 +28,12 @@ void conn_rest(struct conn *conn)
 	free(conn->errand);
 	conn->errand = NULL;
 	arena_release(&conn->arena);
+	io_rest_soon(conn->edge->keeper->loop);
+}
+
+void rest_free(struct rest *rest)
+{
+	dense_give(&rests, rest);
 }
 
 struct target conn_target(const struct conn *conn)

@@ -31,6 +31,7 @@ struct rest {
 
 /* A tunnel rests: errand and arena go. Without memory they stay. */
 void conn_rest(struct conn *conn);
+void rest_free(struct rest *rest);
 /* Of the errand, or of what is left of it. The host is the connection's. */
 struct target conn_target(const struct conn *conn);
 struct bytes conn_host(const struct conn *conn);

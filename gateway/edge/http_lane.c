@@ -37,21 +37,24 @@ static enum step step_arrive(struct conn *conn, enum lane_event event)
 
 static enum step step_connect(struct conn *conn, enum lane_event event)
 {
+	const struct request *request = &conn->errand->request;
+	struct target *target = &conn->errand->target;
+
 	(void)event;
-	if (target_named(conn->errand->request.host, conn->errand->request.port,
-			 SCHEME_TCP, &conn->errand->target) < 0) {
+	if (target_named(request->host, request->port, SCHEME_TCP, target) <
+	    0) {
 		conn_refuse(conn, CONSTRAINT_request_malformed,
 			    "CONNECT names no host that can exist");
 		return STEP_DENY;
 	}
 	/* target is filled in again from what stands in wanted: they share no
 	 * memory. */
-	memcpy(conn->opening->arrival.host, conn->errand->target.host,
+	memcpy(conn->opening->arrival.host, target->host,
 	       sizeof(conn->opening->arrival.host));
 	conn->opening->wanted = (struct wanted){
 		.host = conn->opening->arrival.host,
-		.kind = conn->errand->target.kind,
-		.port = conn->errand->target.port,
+		.kind = target->kind,
+		.port = target->port,
 		.from_connect = true,
 	};
 	if (io_write(conn->client,
@@ -94,8 +97,7 @@ static bool may_tunnel(const struct conn *conn)
 static struct verdict check_target(const struct conn *conn)
 {
 	if (conn->opening->hello.kind == HELLO_HTTP &&
-	    internal_is_host(bytes_str(conn->errand->target.host),
-			     conn->errand->target.port))
+	    internal_is_host(conn_host(conn), conn_port(conn)))
 		return (struct verdict){
 			.kind = VERDICT_ALLOW,
 			.rule = bytes_str("sallyport"),
@@ -170,12 +172,12 @@ static enum step step_target(struct conn *conn, enum lane_event event)
 /* NEXT: TLS to terminate; OTHER: HTTP in the clear. */
 static enum step step_inspect(struct conn *conn, enum lane_event event)
 {
+	bool is_tls = conn->opening->hello.kind == HELLO_TLS;
+
 	(void)event;
-	conn->errand->target.scheme = conn->opening->hello.kind == HELLO_TLS
-					      ? SCHEME_HTTPS
-					      : SCHEME_HTTP;
+	conn->errand->target.scheme = is_tls ? SCHEME_HTTPS : SCHEME_HTTP;
 	conn_reset_request(conn);
-	return conn->opening->hello.kind == HELLO_TLS ? STEP_NEXT : STEP_OTHER;
+	return is_tls ? STEP_NEXT : STEP_OTHER;
 }
 
 /* ---- HEAD, DECIDE ---- */
@@ -205,19 +207,18 @@ static bool is_lease_wrong(const struct conn *conn)
 	const struct edge *edge = conn->edge;
 	bool is_wanted = conn->is_outside && !conn->is_inner;
 	const struct session *session;
+	struct bytes field = conn->errand->proxy_authorization;
 	uint8_t room[LEASE_FIELD_MAX];
 
-	if (conn->errand->proxy_authorization.len == 0 && !is_wanted)
+	if (field.len == 0 && !is_wanted)
 		return false;
 	session = session_find(&edge->keeper->sessions,
 			       bytes_str(edge->session_id));
 	if (!session)
 		return false;
-	if (conn->errand->proxy_authorization.len == 0)
+	if (field.len == 0)
 		return true;
-	return !session_lease_is(
-		session,
-		lease_of_field(conn->errand->proxy_authorization, room));
+	return !session_lease_is(session, lease_of_field(field, room));
 }
 
 static int begin_body(struct conn *conn)
@@ -352,16 +353,16 @@ static bool is_refused_already(struct conn *conn)
 /* NEXT: it goes to somebody; OTHER: it is for us. */
 static enum step step_route(struct conn *conn, enum lane_event event)
 {
+	const struct target *target = &conn->errand->target;
+
 	if (backlog_holds(conn, event))
 		return STEP_STAY;
 	if (find_target(conn) < 0 || is_refused_already(conn))
 		return STEP_DENY;
-	return conn->errand->target.scheme == SCHEME_HTTP &&
-			       internal_is_host(
-				       bytes_str(conn->errand->target.host),
-				       conn->errand->target.port)
-		       ? STEP_OTHER
-		       : STEP_NEXT;
+	if (target->scheme == SCHEME_HTTP &&
+	    internal_is_host(bytes_str(target->host), target->port))
+		return STEP_OTHER;
+	return STEP_NEXT;
 }
 
 /* NEXT: not denied so far; OTHER: it is git's. */
