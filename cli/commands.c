@@ -313,6 +313,8 @@ const struct command commands[] = {
 	 "Examples:\n"
 	 "  sallyport policy test --policy agent.yaml GET "
 	 "https://api.github.com/zen\n"
+	 "  sallyport policy test --policy agent.yaml GET "
+	 "wss://live.example/feed\n"
 	 "  sallyport policy test --policy agent.yaml --command 'git push "
 	 "--force'\n"},
 	{"policy", "learn", OUTPUT_FILE, cmd_policy_other,

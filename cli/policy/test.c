@@ -404,6 +404,40 @@ struct test {
 	const char *guardrail; /* in words */
 };
 
+/* What the gateway would not run here decides there as well. */
+static void trace_script(const struct policy *policy,
+			 const struct verdict *verdict, struct buf *trace)
+{
+	if (policy->script.len && verdict->kind != VERDICT_DENY)
+		(void)buf_add_str(trace, "script: not asked here, as the "
+					 "gateway would\n");
+}
+
+/* A handshake is asked for by its URL, or by its header field. *url becomes
+ * the http(s) URL of the same. 0, or -1: told. */
+static int take_handshake(const struct policy_options *options,
+			  struct bytes method, const char **url,
+			  struct arena *arena, bool *is_websocket)
+{
+	struct bytes text = bytes_str(*url), rest = text, scheme;
+	bool is_ws = bytes_split(&rest, ':', &scheme) &&
+		     (bytes_is_nocase(scheme, "ws") ||
+		      bytes_is_nocase(scheme, "wss"));
+
+	*is_websocket =
+		is_ws || bytes_is_nocase(value_of(&options->headers, "Upgrade"),
+					 "websocket");
+	if (!*is_websocket)
+		return 0;
+	if (options->is_push || !bytes_is(method, "GET"))
+		return cli_fail(-1, "a WebSocket begins with GET");
+	if (is_ws)
+		*url = arena_format(arena, "http%s:%.*s",
+				    scheme.len == strlen("wss") ? "s" : "",
+				    BYTES_ARGS(rest));
+	return *url ? 0 : cli_fail(-1, "memory is out");
+}
+
 static int test(struct cli *cli, const struct test *of, struct arena *arena)
 {
 	const struct policy *policy = of->policy;
@@ -411,13 +445,17 @@ static int test(struct cli *cli, const struct test *of, struct arena *arena)
 	auto_type(buf_release) struct buf trace;
 	char **words = cli->argv + optind;
 	struct request_facts facts = {.method = bytes_str(words[0])};
+	const char *url = words[1];
 	enum constraint constraint;
 	struct verdict verdict;
 	struct err err;
 
 	buf_init(&trace, REPORT_BYTES_MAX);
+	if (take_handshake(options, facts.method, &url, arena,
+			   &facts.is_websocket) < 0)
+		return EXIT_USAGE;
 	(void)buf_add_format(&trace, "guardrail: %s\n", of->guardrail);
-	if (url_facts(words[1], arena, &facts, &constraint, &err) < 0) {
+	if (url_facts(url, arena, &facts, &constraint, &err) < 0) {
 		if (constraint == CONSTRAINT_none)
 			return cli_fail(EXIT_USAGE, "%s", err.text);
 		verdict = refused(constraint, bytes_str(err.text));
@@ -427,6 +465,7 @@ static int test(struct cli *cli, const struct test *of, struct arena *arena)
 		verdict = refused(CONSTRAINT_method_unknown, facts.method);
 	} else {
 		verdict = test_request(policy, options, &facts, &trace);
+		trace_script(policy, &verdict, &trace);
 	}
 	return tell(cli, &verdict, &trace);
 }

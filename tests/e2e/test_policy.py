@@ -147,6 +147,47 @@ def test_policy_test_looks_into_a_body(gateway, tmp_path, body, exit_code,
     assert "body: looked into" in done.stdout
 
 
+WEB_SOCKETS = """\
+version: 1
+network:
+  rules:
+    - {name: live, hosts: [a.example], paths: ["/live"], websocket: {},
+       action: allow}
+    - {name: rest, hosts: [a.example], action: allow}
+"""
+UPGRADE = ["--header", "upgrade: WebSocket"]
+
+
+@pytest.mark.parametrize("words, code, text", [
+    (["GET", "wss://a.example/live"], 0, "allow by live"),
+    (["GET", "ws://a.example/live"], 0, "allow by live"),
+    ([*UPGRADE, "GET", "https://a.example/live"], 0, "allow by live"),
+    (["GET", "wss://a.example/other"], 10, "websocket_not_allowed"),
+    ([*UPGRADE, "GET", "https://a.example/other"], 10,
+     "websocket_not_allowed"),
+    (["GET", "https://a.example/other"], 0, "allow by rest"),
+    (["POST", "wss://a.example/live"], 2, ""),
+    (["GET", "ftp://a.example/live"], 2, ""),
+])
+def test_policy_test_knows_a_websocket(gateway, tmp_path, words, code, text):
+    path = tmp_path / "p.yaml"
+    path.write_text(WEB_SOCKETS)
+    done = gateway.cli("policy", "test", "--policy", path, *words)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert text in done.stdout
+
+
+@pytest.mark.parametrize("url, said", [("https://a.example/x", True),
+                                       ("https://b.example/x", False)])
+def test_policy_test_says_that_a_script_decides_too(gateway, tmp_path, url,
+                                                    said):
+    path = tmp_path / "p.yaml"
+    path.write_text(WEB_SOCKETS + "  script: |\n    function decide(r)\n"
+                    "      return 'deny', 'never'\n    end\n")
+    done = gateway.cli("policy", "test", "--policy", path, "GET", url)
+    assert ("script: not asked here" in done.stdout) == said, done.stdout
+
+
 COMMANDS = """\
 version: 1
 filesystem: {hide: ["**/.env"]}
