@@ -318,6 +318,13 @@ static int find_target(struct conn *conn)
 {
 	const struct request *request = &conn->errand->request;
 
+	if (conn->is_inner && request->form == FORM_ABSOLUTE &&
+	    conn->errand->target.scheme == SCHEME_HTTPS) {
+		conn_refuse(conn, CONSTRAINT_request_malformed,
+			    "the URL is http://, the connection TLS");
+		conn->close_after = true;
+		return -1;
+	}
 	if (conn->is_inner)
 		return 0;
 	if (request->form != FORM_ABSOLUTE) {

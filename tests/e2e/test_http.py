@@ -64,6 +64,30 @@ def test_plain_http_through_connect(web, origin):
     assert answer.json["path"] == "/echo"
 
 
+def test_a_plain_url_is_no_target_in_tls(web, origin):
+    """The decision would be about https, the words say http."""
+    session = web()
+    port = origin.plain_port
+    with session.connect() as stream:
+        stream.sendall(f"CONNECT good.example:{port} HTTP/1.1\r\n"
+                       f"Host: good.example:{port}\r\n\r\n".encode())
+        assert b" 200 " in read_head(stream)
+        host = f"good.example{origin.plain_suffix}"
+        stream.sendall(f"GET http://{host}/echo HTTP/1.1\r\n"
+                       f"Host: {host}\r\n\r\n".encode())
+        assert b" 200 " in read_head(stream)
+    seen = len(origin.tls.requests)
+    with session.connect_tls("good.example", origin.port) as stream:
+        host = f"good.example{origin.suffix}"
+        stream.sendall(f"GET http://{host}/echo HTTP/1.1\r\n"
+                       f"Host: {host}\r\n\r\n".encode())
+        head = read_head(stream)
+        assert head.startswith(b"HTTP/1.1 400 egress denied: "
+                               b"request_malformed"), head
+    assert len(origin.tls.requests) == seen
+    assert session.curl(origin.url("/echo")).status == 200
+
+
 def test_an_uninspected_host_is_tunnelled(web, policies, origin):
     """Its own certificate reaches the client, which trusts the origin's CA
     alone."""
