@@ -100,6 +100,12 @@ static bool read_except(struct reader *reader, const struct text_node *node,
 		except->name = arena_copy(reader->arena, bytes_str(canonical));
 		return true;
 	}
+	if (bytes_find(word, '*', 0) >= 0) {
+		(void)reader_error(reader, node,
+				   "a host stands for itself and all below "
+				   "it: .corp.example, without a *");
+		return false;
+	}
 	return compile_range_item(reader, node, &except->range);
 }
 

@@ -159,7 +159,10 @@ static void config_refuses_what_it_does_not_know_and_says_where(void **state)
 		 "  no_proxy: [10.0.0.1/8]}\n",
 		 ":2:14:", "bits after the prefix"},
 		{"upstream_proxy: {url: http://a.example:1,\n"
-		 "  no_proxy: [\"*\"]}\n",
+		 "  no_proxy: [\"*.corp.example\"]}\n",
+		 ":2:15:", "without a *"},
+		{"upstream_proxy: {url: http://a.example:1,\n"
+		 "  no_proxy: [\"a.example:80\"]}\n",
 		 ":2:15:", "not an address"},
 		{"guardrail: x\n", ":1:12:", "this must be an absolute path"},
 		{"store: sqlite\n", ":1:1:", "\"store\" is not supported yet"},
