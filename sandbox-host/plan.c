@@ -322,8 +322,8 @@ static int plan_places(struct plan *plan, const struct sandbox_spec *spec,
 static int plan_check(const struct sandbox_spec *spec, struct err *err)
 {
 	const struct sandbox_paths *lists[] = {
-		&spec->read, &spec->write,   &spec->hide,
-		&spec->ours, &spec->protect, &spec->ignore_files};
+		&spec->read,	&spec->write,	&spec->hide,	    &spec->ours,
+		&spec->secrets, &spec->protect, &spec->ignore_files};
 
 	if (!spec->is_service &&
 	    (!spec->argv || !spec->argv[0] || !spec->argv[0][0]))

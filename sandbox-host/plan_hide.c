@@ -275,6 +275,27 @@ static int hide_ours(struct plan *plan, const char *path, struct err *err)
 	return plan_hide_real(plan, path, false, err);
 }
 
+/* Can it be seen at that name, or will it once it is there? */
+static bool is_shown(const struct plan *plan, const char *path)
+{
+	return plan_is_bound(plan, path) && has_owners(plan, path) &&
+	       !is_below_hidden(plan, path);
+}
+
+/* Its file may come later, and others in its place: whatever has that name is
+ * hidden, and what a link of that name leads to. */
+static int hide_secret(struct plan *plan, const char *path, struct err *err)
+{
+	bool failed;
+	const char *real = plan_real(plan, path, &failed, err);
+
+	if (failed)
+		return -1;
+	if (is_shown(plan, path) || (real && is_shown(plan, real)))
+		return hide_entry(plan, path, false, err);
+	return plan_hide_real(plan, path, false, err);
+}
+
 int plan_hides(struct plan *plan, const struct sandbox_spec *spec,
 	       struct err *err)
 {
@@ -282,6 +303,9 @@ int plan_hides(struct plan *plan, const struct sandbox_spec *spec,
 		return -1;
 	for (size_t i = 0; i < spec->ours.count; i++)
 		if (hide_ours(plan, spec->ours.items[i], err) < 0)
+			return -1;
+	for (size_t i = 0; i < spec->secrets.count; i++)
+		if (hide_secret(plan, spec->secrets.items[i], err) < 0)
 			return -1;
 	for (size_t i = 0; i < spec->hide.count; i++)
 		if (plan_each(plan, spec->hide.items[i], hide_entry, err) < 0)

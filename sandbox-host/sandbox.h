@@ -135,8 +135,8 @@ struct sandbox_spec {
 	struct sandbox_root root;
 	const struct sandbox_volume *volumes;
 	size_t volume_count;
-	struct sandbox_paths hide;    /* globs (policies/glob.h) */
-	struct sandbox_paths ours;    /* hidden as well; no globs */
+	struct sandbox_paths hide;	    /* globs (policies/glob.h) */
+	struct sandbox_paths ours, secrets; /* hidden as well; no globs */
 	struct sandbox_paths protect; /* beside the built-in list; globs */
 	/* Names of files in the workspace with more to hide (ignore.h). */
 	struct sandbox_paths ignore_files;

@@ -285,6 +285,37 @@ static json_t *proxy_of(const struct conn *conn, const struct create_task *task)
 			       : json_string("");
 }
 
+/* Where its value stands. */
+static json_t *file_of(const struct config_source *source)
+{
+	const char *directory = getenv("CREDENTIALS_DIRECTORY");
+
+	if (source->kind == SOURCE_FILE)
+		return json_text(source->path);
+	return json_sprintf("%s/%.*s", directory ? directory : "",
+			    BYTES_ARGS(source->path));
+}
+
+/* The files that secrets stand in, which no sandbox may show. NULL: memory is
+ * out. */
+static json_t *secret_files(const struct gateway_config *config)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < config->sources_count; i++) {
+		const struct config_source *source = &config->sources[i];
+
+		if (source->kind != SOURCE_FILE &&
+		    source->kind != SOURCE_CREDENTIAL)
+			continue;
+		if (json_array_append_new(list, file_of(source)) < 0) {
+			json_decref(list);
+			return NULL;
+		}
+	}
+	return list;
+}
+
 /* signing is taken. */
 static void reply_created(struct conn *conn, json_t *signing)
 {
@@ -299,7 +330,7 @@ static void reply_created(struct conn *conn, json_t *signing)
 	conn_reply_json(
 		conn, 201,
 		json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, "
-			  "s:o, s:o, s:s}",
+			  "s:o, s:o, s:s, s:o}",
 			  "id", task->id, "lease", task->lease, "permissions",
 			  json_words(buf_view(&task->permissions)), "expires",
 			  json_time(task->expires_ms), "ca_pem",
@@ -307,7 +338,8 @@ static void reply_created(struct conn *conn, json_t *signing)
 			  json_base64(ca->pkcs12), "state", json_text(state),
 			  "proxy", proxy_of(conn, task), "placeholders",
 			  json_incref(task->placeholders), "signing", signing,
-			  "terms", terms));
+			  "terms", terms, "secret_files",
+			  secret_files(&conn->control->keeper->config)));
 }
 
 static void on_signer(struct conn *conn, const void *message)

@@ -1,5 +1,22 @@
 #include "gateway/control/terms.h"
 
+#include <string.h>
+
+/* A sandbox that was built ahead hides those of then. */
+static void add_secret_files(const struct gateway_config *config,
+			     uint8_t out[DIGEST_LEN])
+{
+	uint8_t before[DIGEST_LEN];
+
+	for (size_t i = 0; i < config->sources_count; i++) {
+		if (config->sources[i].kind != SOURCE_FILE)
+			continue;
+		memcpy(before, out, sizeof(before));
+		digest_sha256(bytes_from(before, sizeof(before)),
+			      config->sources[i].path, out);
+	}
+}
+
 void terms_of_config(const struct gateway_config *config,
 		     uint8_t out[DIGEST_LEN])
 {
@@ -18,6 +35,7 @@ void terms_of_config(const struct gateway_config *config,
 			      fixed.roots);
 	digest_sha256(bytes_from((const uint8_t *)&fixed, sizeof(fixed)),
 		      config->guardrail, out);
+	add_secret_files(config, out);
 }
 
 void terms_write(const uint8_t part[DIGEST_LEN], const struct msg_ca *ca,

@@ -1,6 +1,7 @@
 /*
  * What a session keeps from its beginning, whatever is configured later: the
- * guardrail, its connections, the certificates its programs trust. The terms
+ * guardrail, its connections, the certificates its programs trust, the files
+ * with secrets that its sandbox hides. The terms
  * are a digest of them: a session that was begun ahead is as good as one that
  * begins now, as long as they are the same.
  */

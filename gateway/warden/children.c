@@ -60,7 +60,7 @@ static void child_exec(const struct child *child, int channel, int state)
 	pass_environment(envp, "UBSAN_OPTIONS");
 	if (child->role == ROLE_PACKCHECK)
 		group_enter(&warden->packchecks);
-	if (child->role == ROLE_VAULT)
+	if (child->role == ROLE_VAULT || child->role == ROLE_CONTROL)
 		pass_environment(envp, "CREDENTIALS_DIRECTORY");
 	(void)sigemptyset(&none);
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || null < 0 || exec_fd < 0 ||

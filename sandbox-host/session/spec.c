@@ -131,6 +131,33 @@ static int set_ours(const struct session_spec *from, struct arena *arena,
 	return 0;
 }
 
+/* The files that the gateway's secrets stand in, where they really are. */
+static int set_secrets(const struct session_spec *from, struct arena *arena,
+		       struct sandbox_spec *spec, struct err *err)
+{
+	const json_t *list = json_object_get(from->session, "secret_files");
+	size_t count = json_array_size(list);
+	const char **items = arena_array(arena, count + 1, sizeof(*items));
+	char name[PATH_MAX];
+
+	for (size_t i = 0; items && i < count; i++) {
+		const char *path = json_string_value(json_array_get(list, i));
+
+		if (!path || path[0] != '/' || !find_name(path, name))
+			return err_set(err, ERR_INVALID,
+				       "hide the gateway's secret '%.200s': "
+				       "there is no telling where it is",
+				       path ? path : "");
+		items[i] = arena_str(arena, bytes_str(name));
+		if (!items[i])
+			return err_set(err, ERR_TOO_LARGE, "no memory");
+	}
+	if (!items)
+		return err_set(err, ERR_TOO_LARGE, "no memory");
+	spec->secrets = (struct sandbox_paths){items, count};
+	return 0;
+}
+
 static struct sandbox_limits limits_of(const struct policy_limits *limits)
 {
 	return (struct sandbox_limits){
@@ -192,7 +219,8 @@ int session_spec_make(const struct session_spec *from, struct arena *arena,
 		.ignore = from->policy->quiet,
 		.ca_pem = bytes_str(json_text(from->session, "ca_pem")),
 	};
-	if (set_ours(from, arena, spec, err) < 0)
+	if (set_ours(from, arena, spec, err) < 0 ||
+	    set_secrets(from, arena, spec, err) < 0)
 		return -1;
 	if (json_is_object(signing) &&
 	    signing_files(signing, arena, spec, err) < 0)

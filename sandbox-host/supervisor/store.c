@@ -72,6 +72,16 @@ static bool meets(const char *path, const char *const *items, size_t count)
 	return false;
 }
 
+/* Does it hold the gateway's secrets, or the names of such as may yet come? At
+ * another place these can not be held. */
+static bool holds_secrets(const char *path, const struct sandbox_paths *secrets)
+{
+	for (size_t i = 0; i < secrets->count; i++)
+		if (plan_is_within(secrets->items[i], path))
+			return true;
+	return meets(path, secrets->items, secrets->count);
+}
+
 /* Where path leads that is below whole, and whether it stays there. */
 static int go_below(const char *whole, const char *path, char out[PATH_MAX],
 		    struct err *err)
@@ -115,6 +125,11 @@ static int find_source(struct supervisor *supervisor,
 	    meets(out, spec->ours.items, spec->ours.count))
 		return err_set(err, ERR_DENIED,
 			       "volume %.200s: the service's own files are "
+			       "there",
+			       source);
+	if (holds_secrets(out, &spec->secrets))
+		return err_set(err, ERR_DENIED,
+			       "volume %.200s: a secret of the gateway is "
 			       "there",
 			       source);
 	return 0;

@@ -140,6 +140,23 @@ def test_under_another_guardrail_it_is_not_given_out(ready, tmp_path):
     assert make(host) != kept
 
 
+@pytest.mark.parametrize("is_other", [True, False], ids=["other", "same"])
+def test_where_other_files_hold_secrets_it_is_not_given_out(
+        ready, tmp_path, is_other):
+    """It hides those of when it was built."""
+    host, gateway = ready, ready.gateway
+    make(host)
+    kept, pid = ready_one(host)
+    config = json.loads(gateway.config.read_text())
+    more = {"secrets": {"one": {"file": str(tmp_path / "one")}}} \
+        if is_other else {"limits": {"sessions": 90}}
+    gateway.config.write_text(json.dumps({**config, **more}))
+    assert gateway.cli("config", "reload").returncode == 0
+    if is_other:
+        wait_until(has_ended(pid))
+    assert (make(host) == kept) != is_other
+
+
 def set_guardrail(gateway, tmp_path):
     (tmp_path / "guardrail.yaml").write_text(POLICY)
     config = json.loads(gateway.config.read_text())

@@ -7,9 +7,11 @@ import signal
 import socket
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from gateway import CLI, PROGRAM
+from host import Host
 from waiting import wait_until
 
 STOP_MAX_S = 13
@@ -175,6 +177,96 @@ def test_a_command_can_not_change_what_the_configuration_names(
         assert (path.read_text() == text) == is_named, path
     assert (os.readlink(linked) == str(guardrail)) == is_named
     assert missing.exists() != is_named
+
+
+def place_secrets(below):
+    """Files of secrets in every manner; the configuration that names them."""
+    settings = below / "settings"
+    settings.mkdir()
+    for path in (settings / "direct", below / "real", below / "renewed"):
+        path.write_text("SECRET\n")
+        path.chmod(0o600)
+    os.link(settings / "direct", below / "other")
+    (below / "linked").symlink_to(below / "real")
+    (below / "free").write_text("FREE\n")
+    names = ("settings/direct", "linked", "renewed", "later")
+    return {f"s{number}": {"file": str(below / name)}
+            for number, name in enumerate(names)}
+
+
+READ_SECRETS = """
+cat settings/direct linked real renewed other free
+mv settings aside; cat aside/direct
+touch ready
+for i in $(seq 600); do test -e go && break; sleep .1; done
+cat later renewed free
+true
+"""
+
+
+def add_secrets(below, wait):
+    """One comes later, and one is renewed, while the command runs."""
+    wait_until(lambda: (below / "ready").exists(), wait)
+    for name in ("later", "renewed"):
+        path = below.parent / f"{name}.new"
+        path.write_text("SECRET\n")
+        path.chmod(0o600)
+        os.chown(path, *((below / "free").stat()[4:6]))
+        path.rename(below / name)
+    (below / "go").touch()
+
+
+@pytest.mark.parametrize("is_named", [True, False], ids=["named", "not"])
+def test_no_file_with_a_secret_is_inside(make, workspace, is_named):
+    """Nor what a link leads to, another name, or what comes later."""
+    gateway = make()
+    secrets = place_secrets(workspace)
+    if is_named:
+        text = json.loads(gateway.config.read_text())
+        gateway.config.write_text(json.dumps({**text, "secrets": secrets}))
+        done = gateway.cli("config", "reload")
+        assert done.returncode == 0, done.stderr
+    with ThreadPoolExecutor(1) as pool:
+        adding = pool.submit(add_secrets, workspace, 60)
+        done = gateway.run("version: 1\nname: p\n", READ_SECRETS, workspace)
+        adding.result()
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("FREE") == 2
+    assert done.stdout.count("SECRET") == (0 if is_named else 8), done.stdout
+    # They are still the operator's.
+    if is_named:
+        assert (workspace / "settings/direct").read_text() == "SECRET\n"
+
+
+@pytest.mark.parametrize("is_named", [True, False], ids=["named", "not"])
+def test_nor_in_a_sandbox_of_the_service(make, tmp_path_factory, is_named):
+    """A volume shows it at another place: there is none."""
+    gateway = make()
+    volumes = tmp_path_factory.mktemp("volumes")
+    (volumes / "with").mkdir()
+    (volumes / "without").mkdir()
+    work = tmp_path_factory.mktemp("work")
+    secrets = place_secrets(work)
+    secrets["volume"] = {"file": str(volumes / "with/not/yet")}
+    if is_named:
+        text = json.loads(gateway.config.read_text())
+        gateway.config.write_text(json.dumps({**text, "secrets": secrets}))
+        assert gateway.cli("config", "reload").returncode == 0
+    host = Host(gateway, tmp_path_factory.mktemp("host"),
+                volumes=[str(volumes)]).start()
+    try:
+        box = host.create("--workspace", work)
+        done = host.exec(box, "sh", "-c",
+                         "cat settings/direct linked real renewed other free")
+        assert done.stdout.count("FREE") == 1, done.stderr
+        assert done.stdout.count("SECRET") == (0 if is_named else 5)
+        shown = host.run("create", "--volume", f"{volumes}/with:/mnt")
+        assert (shown.returncode != 0) == is_named, shown.stderr
+        assert ("a secret of the gateway is there" in shown.stderr) == is_named
+        host.create("--volume", f"{volumes}/without:/mnt")
+    finally:
+        host.stop()
+    host.check()
 
 
 def test_what_it_names_is_where_the_operator_works(make, workspace, guardrail):
