@@ -118,6 +118,30 @@ static int spawn(const struct web_config *config, int end, pid_t *pid)
 	return rc;
 }
 
+/* The same, and *pidfd; an errno, and nothing runs. Until its pid is held it is
+ * not let go: it would be another's. */
+static int spawn_held(const struct web_config *config, int end, int *pidfd)
+{
+	pid_t pid;
+	int rc;
+
+	(void)signal(SIGCHLD, SIG_DFL);
+	rc = spawn(config, end, &pid);
+	if (rc == 0) {
+		*pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+		rc = *pidfd < 0 ? errno : 0;
+		if (rc != 0) {
+			(void)kill(pid, SIGKILL);
+			(void)waitpid(pid, NULL, 0);
+		}
+	}
+	(void)signal(SIGCHLD, SIG_IGN);
+	/* What ended meanwhile. */
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		continue;
+	return rc;
+}
+
 /* A place for one more: that of one that has ended. -1: too many run. */
 static int find_place(int pidfds[WEB_SESSIONS_MAX])
 {
@@ -139,14 +163,9 @@ static void start_one(const struct web_config *config,
 {
 	int place = find_place(pidfds);
 	int rc = place < 0 ? EAGAIN : 0;
-	pid_t pid = 0;
 
 	if (rc == 0)
-		rc = spawn(config, end, &pid);
-	if (rc == 0) {
-		pidfds[place] = (int)syscall(SYS_pidfd_open, pid, 0);
-		rc = pidfds[place] < 0 ? errno : 0;
-	}
+		rc = spawn_held(config, end, &pidfds[place]);
 	(void)say(CHANNEL, (struct word){rc, serial},
 		  rc == 0 ? pidfds[place] : -1);
 }

@@ -5,6 +5,7 @@ import http.client
 import json
 import os
 import pathlib
+import resource
 import shutil
 import signal
 import socket
@@ -34,14 +35,15 @@ def host(gateway, tmp_path_factory):
 class Server:
     """A server of the tests' own, and requests to it."""
 
-    def __init__(self, host, *options, address="127.0.0.1:0", told=True):
+    def __init__(self, host, *options, address="127.0.0.1:0", told=True,
+                 **env):
         # Who is killed leaves what it had there.
         self.temporary = tempfile.mkdtemp(prefix="sp.", dir="/tmp")
         os.chmod(self.temporary, 0o777)
         self.process = subprocess.Popen(
             [CLI, "mcp", "--listen", address, "--workspace", "-",
              *map(str, options)], cwd=host.workspace,
-            env={**host.env(), "TMPDIR": self.temporary},
+            env={**host.env(), "TMPDIR": self.temporary, **env},
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True, start_new_session=True,
             **host.gateway.as_user)
@@ -534,3 +536,32 @@ def test_what_is_started_too_late_is_nobodys_session(server, session):
     os.kill(new().pop(), signal.SIGKILL)
     wait_until(lambda: other.ping() == 404)
     assert session.ping() == 200
+
+
+def test_a_session_that_can_not_be_held_is_refused_and_gone(host, tmp_path):
+    """Its starter gets its socket, and no descriptor more. It would not end
+    by itself: its loader waits for who writes a library."""
+    tmp_path.chmod(0o755)
+    for above in tmp_path.parents[:2]:
+        above.chmod(0o755)
+    slow = tmp_path / "libjansson.so.4"
+    with Server(host, LD_LIBRARY_PATH=str(tmp_path)) as server:
+        session = server.begin()
+        starter, = children_of(server.process.pid)
+        begun = children_of(starter)
+        limit = resource.prlimit(starter, resource.RLIMIT_NOFILE)
+        places = {int(n) for n in os.listdir(f"/proc/{starter}/fd")}
+        free = min(set(range(len(places) + 1)) - places)
+        os.mkfifo(slow)
+        slow.chmod(0o666)
+        resource.prlimit(starter, resource.RLIMIT_NOFILE, (free + 1, limit[1]))
+        try:
+            status, _, body = server.ask(body=message("initialize", {}))
+            assert children_of(starter) == begun
+        finally:
+            resource.prlimit(starter, resource.RLIMIT_NOFILE, limit)
+            with contextlib.suppress(OSError):
+                os.close(os.open(slow, os.O_WRONLY | os.O_NONBLOCK))
+            slow.unlink()
+        assert status == 500 and b"Too many open files" in body, body
+        assert server.begin().ping() == session.ping() == 200
