@@ -148,7 +148,7 @@ main() {
 
 	step "packages"
 	"$source_dir/deploy/deps.sh" build
-	step "build"
+	step "build (the first takes some minutes)"
 	build
 
 	step "a git forge that wants a real token"

@@ -35,6 +35,9 @@
 #define DRAIN_MORE_MS  20
 #define DRAIN_VAULT_MS (VAULT_STOP_MS + 500)
 #define LOCK_TRY_MS    10
+/* What the lock of one holds that `sallyport run` started; else it is empty. */
+#define LOCK_FOR_COMMAND "for a command\n"
+
 /* All that one which stops may wait for. */
 static_assert(GATEWAY_STOP_MAX_MS >
 		      DRAIN_VAULT_MS + 2 * DRAIN_FIRST_MS + DRAIN_MS,
@@ -159,14 +162,51 @@ static bool is_served(const char *dir)
 	return access(path, F_OK) == 0;
 }
 
+/* Is who holds the lock one that `sallyport run` started? It ends by itself
+ * when no session is left. */
+static bool is_for_command(int lock)
+{
+	char mark[sizeof(LOCK_FOR_COMMAND) - 1];
+
+	return pread(lock, mark, sizeof(mark), 0) == (ssize_t)sizeof(mark) &&
+	       !memcmp(mark, LOCK_FOR_COMMAND, sizeof(mark));
+}
+
+/* Who holds the lock says in it what it is. */
+static int mark_lock(int lock, bool for_command, struct err *err)
+{
+	const char *mark = for_command ? LOCK_FOR_COMMAND : "";
+	size_t len = strlen(mark);
+
+	if (ftruncate(lock, 0) < 0 ||
+	    pwrite(lock, mark, len, 0) != (ssize_t)len)
+		return err_system(err, "write the lock");
+	return 0;
+}
+
+static int refuse_second(const char *dir, bool for_command, struct err *err)
+{
+	if (for_command)
+		return err_set(
+			err, ERR_INVALID,
+			"a gateway that `sallyport run` started is "
+			"running in %s, until its last session has ended",
+			dir);
+	return err_set(err, ERR_INVALID, "a gateway is running already in %s",
+		       dir);
+}
+
 /* One gateway a run directory: the lock is held as long as we live. One that
- * stops is waited for. */
-static int lock_run(const char *dir, struct err *err)
+ * stops is waited for; an operator's waits also for one that was started for a
+ * command. */
+static int lock_run(const struct warden_config *config, struct err *err)
 {
 	const struct timespec pause = {.tv_nsec = LOCK_TRY_MS * 1000000L};
 	uint64_t until_ms = clock_monotonic_ms() + GATEWAY_STOP_MAX_MS;
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	const char *dir = config->run;
 	char path[PATH_MAX];
+	bool is_told = false;
 	int fd;
 
 	(void)snprintf(path, sizeof(path), "%s/lock", dir);
@@ -174,13 +214,23 @@ static int lock_run(const char *dir, struct err *err)
 	if (fd < 0)
 		return err_system(err, "open %s", path);
 	while (fcntl(fd, F_SETLK, &lock) < 0) {
-		if (is_served(dir) || clock_monotonic_ms() >= until_ms) {
+		bool ends = !config->exit_when_idle && is_for_command(fd);
+
+		if ((is_served(dir) && !ends) ||
+		    clock_monotonic_ms() >= until_ms) {
 			(void)close(fd);
-			return err_set(err, ERR_INVALID,
-				       "a gateway is running already in %s",
-				       dir);
+			return refuse_second(dir, ends, err);
 		}
+		if (ends && !is_told)
+			log_info("waiting for the gateway that `sallyport run` "
+				 "started in %s",
+				 dir);
+		is_told = ends;
 		(void)nanosleep(&pause, NULL);
+	}
+	if (mark_lock(fd, config->exit_when_idle, err) < 0) {
+		(void)close(fd);
+		return -1;
 	}
 	return 0;
 }
@@ -207,7 +257,7 @@ static int open_all(struct warden *warden, struct err *err)
 
 	if (directories_make(config->state, 0700, err) < 0 ||
 	    directories_make(config->run, 0755, err) < 0 ||
-	    own_run(config->run, err) < 0 || lock_run(config->run, err) < 0)
+	    own_run(config->run, err) < 0 || lock_run(config, err) < 0)
 		return -1;
 	warden->state_dir =
 		open(config->state, O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

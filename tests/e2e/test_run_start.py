@@ -362,3 +362,42 @@ def test_one_that_runs_is_not(make):
     assert time.monotonic() - began < STOP_MAX_S
     # What the second one was told is not what the next one is.
     assert told(gateway)[0] == str(gateway.config)
+
+
+def test_one_that_a_run_started_gives_way_to_the_operators(make, workspace):
+    """It would end two seconds later, and nobody would be there."""
+    gateway = make()
+    gateway.stop()
+    done = gateway.run("version: 1\nname: p\n", "true", workspace)
+    assert done.returncode == 0, done.stderr
+    assert not is_free(gateway)
+    # Until it is there the other one answers.
+    gateway.start()
+    wait_until(lambda: gateway.log().count("gateway ready") == 2, 30)
+    assert "waiting for the gateway that `sallyport run` started" \
+        in gateway.log()
+    # It is the operator's own: it stays, and no second one waits for it.
+    second = subprocess.run([PROGRAM, "-c", gateway.config], check=False,
+                            capture_output=True, text=True, env=gateway.env(),
+                            timeout=60)
+    assert second.returncode == 1 and "running already" in second.stderr
+    assert "waiting" not in second.stderr
+
+
+def test_one_that_a_run_needs_is_named(make, workspace):
+    gateway = make()
+    gateway.stop()
+    policy = gateway.dir / "policy.yaml"
+    policy.write_text("version: 1\nname: p\n")
+    with subprocess.Popen(
+            [CLI, "run", "--policy", policy, "--workspace", workspace, "--",
+             "sh", "-c", "echo hello; cat"], env=gateway.env(), text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE) as command:
+        assert command.stdout.readline() == "hello\n"
+        done = subprocess.run([PROGRAM, "-c", gateway.config], check=False,
+                              capture_output=True, text=True,
+                              env=gateway.env(), timeout=60)
+        command.stdin.close()
+        assert command.wait(30) == 0
+    assert done.returncode == 1
+    assert "until its last session has ended" in done.stderr
