@@ -31,7 +31,7 @@ static int find_socket(char path[SOCKET_PATH_MAX], struct err *err)
 {
 	const char *given = getenv("SALLYPORT_HOST");
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
-	char dir[SOCKET_PATH_MAX];
+	char dir[SOCKET_PATH_MAX], own[SOCKET_PATH_MAX];
 
 	if (given && strlen(given) < SOCKET_PATH_MAX) {
 		(void)snprintf(path, SOCKET_PATH_MAX, "%s", given);
@@ -44,12 +44,14 @@ static int find_socket(char path[SOCKET_PATH_MAX], struct err *err)
 		(void)snprintf(dir, sizeof(dir), "%s/sallyport", runtime);
 	else
 		(void)snprintf(dir, sizeof(dir), "/tmp/sallyport-%u", getuid());
-	if (is_there(path, dir))
+	if (is_there(own, dir)) {
+		memcpy(path, own, sizeof(own));
 		return 0;
+	}
 	return err_set(err, ERR_CLOSED,
 		       "sallyport-host does not run: there is no %s: start it, "
 		       "or name its socket in SALLYPORT_HOST",
-		       path);
+		       getuid() == 0 || getenv("SALLYPORT_RUN") ? path : own);
 }
 
 static void on_closed(struct rpc *rpc, const char *why, void *owner)

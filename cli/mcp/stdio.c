@@ -86,23 +86,34 @@ static bool is_waited_for(int fd)
 	       (S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode) || isatty(fd));
 }
 
+static int open_both(struct stdio *stdio, struct err *err)
+{
+	struct io_loop *loop = stdio->server->loop;
+
+	if (!is_waited_for(STDIN_FILENO))
+		return err_set(err, ERR_SYSTEM,
+			       "the standard input is a file: a client's pipe "
+			       "belongs there");
+	stdio->in = io_new(loop, STDIN_FILENO, &in_limits, on_in, stdio);
+	stdio->out = io_new(loop, STDOUT_FILENO, &out_limits, on_out, stdio);
+	if (!stdio->in || !stdio->out ||
+	    io_signal(loop, SIGTERM, stop, loop) < 0 ||
+	    io_signal(loop, SIGINT, stop, loop) < 0)
+		return err_set(err, ERR_SYSTEM,
+			       "standard input and output must be pipes");
+	return 0;
+}
+
 int stdio_serve(struct server *server, struct err *err)
 {
 	struct io_loop *loop = server->loop;
 	struct stdio stdio = {.server = server};
 	int result;
 
-	if (!is_waited_for(STDIN_FILENO))
-		return err_set(err, ERR_SYSTEM,
-			       "the standard input is a file: a client's pipe "
-			       "belongs there");
-	stdio.in = io_new(loop, STDIN_FILENO, &in_limits, on_in, &stdio);
-	stdio.out = io_new(loop, STDOUT_FILENO, &out_limits, on_out, &stdio);
-	if (!stdio.in || !stdio.out ||
-	    io_signal(loop, SIGTERM, stop, loop) < 0 ||
-	    io_signal(loop, SIGINT, stop, loop) < 0)
-		return err_set(err, ERR_SYSTEM,
-			       "standard input and output must be pipes");
+	if (open_both(&stdio, err) < 0) {
+		server_close(server);
+		return -1;
+	}
 	server->send = send_line;
 	server->owner = &stdio;
 	io_read_start(stdio.in);

@@ -10,7 +10,7 @@
 #define STDIO_OUT_MAX  (64 * 1024 * 1024) /* that the client has not read */
 
 /* Serve until the client closes our standard input, or SIGTERM or SIGINT
- * comes. 0, or -1. */
+ * comes; server is closed then, and where it cannot begin. 0, or -1. */
 int stdio_serve(struct server *server, struct err *err);
 
 #endif

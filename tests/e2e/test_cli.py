@@ -113,6 +113,13 @@ def test_without_the_service_it_is_said_what_to_start(tmp_path, words, env):
     assert "sallyport-host" in done.stderr and "start it" in done.stderr
 
 
+def test_the_service_is_missed_where_it_was_said_to_be(tmp_path):
+    run = tmp_path / "run"
+    done = plain(tmp_path, "sandbox", "list", SALLYPORT_RUN=str(run),
+                 XDG_RUNTIME_DIR=str(tmp_path / "none"))
+    assert done.returncode == 4 and f"no {run}/host.sock" in done.stderr
+
+
 # ---- policies ----
 
 def test_a_policy_that_wants_values_says_which_options_give_them(tmp_path):

@@ -7,6 +7,7 @@ import pathlib
 import select
 import shutil
 import subprocess
+import tempfile
 
 import pytest
 from gateway import CLI
@@ -453,9 +454,11 @@ def test_wrong_options_are_told(host, options):
     (["--workspace", "/nowhere"], 3, "--workspace /nowhere: No such file"),
     (["--workspace", "-"], 1, "the standard input is a file")])
 def test_what_is_wrong_is_said_at_the_start(host, words, code, says):
-    with open(__file__) as source:
-        done = subprocess.run([CLI, "mcp", *words], env=host.env(), text=True,
-                              cwd=host.workspace, stdin=source, timeout=30,
-                              capture_output=True, check=False)
+    with open(__file__) as source, tempfile.TemporaryDirectory() as place:
+        done = subprocess.run([CLI, "mcp", *words], text=True, stdin=source,
+                              env=host.env() | {"TMPDIR": place}, timeout=30,
+                              cwd=host.workspace, capture_output=True,
+                              check=False)
+        assert not os.listdir(place)
     assert done.returncode == code and says in done.stderr, done.stderr
     assert "[warn]" not in done.stderr
