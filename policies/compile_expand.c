@@ -109,7 +109,8 @@ static bool value_of(struct compile *compile, const struct text_node *node,
 		    value->data[i] == '*')
 			return reader_error(&compile->reader, node,
 					    "the value of ${%s} cannot be "
-					    "taken literally",
+					    "taken literally: it has a blank, "
+					    "a '*' or what is not ASCII",
 					    variable->name);
 	if (bytes_is(name, "session.branch") && !is_branch(*value))
 		return reader_error(&compile->reader, node,

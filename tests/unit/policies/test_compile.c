@@ -471,7 +471,7 @@ static void policy_compile_takes_variables_literally(void **state)
 		{branch, "agent/*", "", "cannot be taken literally"},
 		{branch, "**", "", "cannot be taken literally"},
 		{branch, "a..b", "", "is not a branch"},
-		{branch, "a b", "", "cannot be taken literally"},
+		{branch, "a b", "", "taken literally: it has a blank"},
 		{branch, "HEAD", "", "is not a branch"},
 		{branch, "a?", "", "is not a branch"},
 		{branch, "ma\xc3\xafn", "", "cannot be taken literally"},
