@@ -48,6 +48,9 @@ static uint32_t deadline_of(const struct conn *conn, enum lane_state_id id)
 		return (uint32_t)limits->idle_ms;
 	if (id == AT_TLS)
 		return (uint32_t)limits->handshake_ms;
+	if ((id == AT_SOCKS || id == AT_PEEK) &&
+	    limits->idle_ms < state_of(id)->deadline_ms)
+		return (uint32_t)limits->idle_ms;
 	return state_of(id)->deadline_ms;
 }
 
@@ -158,7 +161,7 @@ void lane_timeout(struct conn *conn)
 		       state->deadline_kind == DEADLINE_FIXED
 			       ? "this was not done after %u s"
 			       : "nothing happened for %u s",
-		       state->deadline_ms / 1000);
+		       deadline_of(conn, conn->state) / 1000);
 	lane_refuse(conn, CONSTRAINT_timeout, text);
 }
 
