@@ -163,7 +163,8 @@ struct conn *conn_new(struct edge *edge, struct io *client)
 	struct conn *conn;
 
 	if (edge->conn_count >= edge->conns_max || !edge->law) {
-		log_debug("connection refused: %zu are open", edge->conn_count);
+		if (edge->law)
+			conn_record_crowd(edge);
 		return NULL;
 	}
 	conn = dense_take(&conns, sizeof(*conn));

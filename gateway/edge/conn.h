@@ -169,6 +169,8 @@ void conn_record_end(struct conn *conn);
 void conn_record_fault(struct conn *conn, const struct http_fault *fault);
 /* An allowed client ended TLS by an alert: it takes no certificate of ours. */
 void conn_record_alert(struct conn *conn, const struct err *alert);
+/* A connection that is one too many is closed without a word. */
+void conn_record_crowd(struct edge *edge);
 
 /* ---- ask.c ---- */
 

@@ -83,6 +83,21 @@ void conn_record_alert(struct conn *conn, const struct err *alert)
 	(void)edge_record(conn->edge, &record);
 }
 
+void conn_record_crowd(struct edge *edge)
+{
+	char detail[64];
+	struct record record = {
+		.kind = RECORD_CONNECTION,
+		.constraint = CONSTRAINT_limit_connections,
+		.rule = bytes_str("gateway"),
+	};
+
+	(void)snprintf(detail, sizeof(detail), "%zu connections are open",
+		       edge->conn_count);
+	record.detail = bytes_str(detail);
+	(void)edge_record(edge, &record);
+}
+
 /* What has happened has happened: a record that cannot be kept changes
  * nothing here. */
 void conn_record_end(struct conn *conn)
