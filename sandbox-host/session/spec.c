@@ -15,6 +15,13 @@
 #include "sandbox-host/session/run_env.h"
 #include "sandbox-host/session/signing.h"
 
+#define LINKS_MAX 40 /* the kernel follows no more */
+
+struct names {
+	const char **items;
+	size_t count;
+};
+
 static const char *const *strings_of(struct arena *arena,
 				     const struct policy_strings *strings)
 {
@@ -61,50 +68,83 @@ static bool find_name(const char *path, char name[PATH_MAX])
 	return done > 0 && done < PATH_MAX;
 }
 
-static const char *glob_of(struct arena *arena, const char *path)
+static const char *glob_of(struct arena *arena, const char *name)
 {
-	char name[PATH_MAX], escaped[2 * PATH_MAX];
+	char escaped[2 * PATH_MAX];
 
-	if (!find_name(path, name))
-		return NULL;
 	glob_escape(bytes_str(name), escaped);
 	return arena_str(arena, bytes_str(escaped));
 }
 
-static size_t add_glob(struct arena *arena, const char **items, size_t count,
-		       const char *path)
+/* Where the link at name leads to: one step. False: it is none. */
+static bool follow(const char *name, char next[PATH_MAX])
 {
-	items[count] = glob_of(arena, path);
-	return items[count] ? count + 1 : count;
+	char target[PATH_MAX];
+	ssize_t len = readlink(name, target, sizeof(target) - 1);
+	int above = (int)(strrchr(name, '/') - name);
+	int done;
+
+	if (len <= 0)
+		return false;
+	target[len] = '\0';
+	done = target[0] == '/' ? snprintf(next, PATH_MAX, "%s", target)
+				: snprintf(next, PATH_MAX, "%.*s/%s", above,
+					   name, target);
+	return done > 0 && done < PATH_MAX;
+}
+
+/* The name at path, and each that it leads to where it is a link: wherever
+ * that stands, the command may write what it ends at. False: no memory. */
+static bool add_names(struct arena *arena, struct names *names,
+		      const char *path)
+{
+	char name[PATH_MAX], next[PATH_MAX];
+
+	for (size_t links = 0; links <= LINKS_MAX; links++) {
+		if (!find_name(path, name))
+			return true;
+		names->items[names->count] = glob_of(arena, name);
+		if (!names->items[names->count++])
+			return false;
+		if (!follow(name, next))
+			return true;
+		path = next;
+	}
+	return true;
 }
 
 /* The policy's list, the policy itself, the gateway's configuration and what
  * that names: the command would change what the next one may do. Nothing of
  * the last two where we would start no gateway. */
-static struct sandbox_paths protected_of(const struct session_spec *from,
-					 struct arena *arena)
+static int set_protected(const struct session_spec *from, struct arena *arena,
+			 struct sandbox_spec *spec, struct err *err)
 {
 	const struct policy_strings *listed = &from->policy->filesystem.protect;
 	auto_type(run_config_release) struct run_config config = {0};
-	const char **items =
-		arena_array(arena, listed->count + RUN_CONFIG_NAMES_MAX + 2,
-			    sizeof(*items));
+	struct names names = {0};
 	char run[PATH_MAX];
-	size_t count = 0;
-	struct err err;
+	bool is_fine;
 
-	for (size_t i = 0; items && i < listed->count; i++)
-		items[count++] = arena_str(arena, listed->items[i]);
-	if (items && from->policy_path)
-		count = add_glob(arena, items, count, from->policy_path);
-	if (!items || session_run_dir(run, sizeof(run)) < 0 ||
-	    run_config_read(run, &config, &err) < 0)
-		return (struct sandbox_paths){items, count};
-	if (config.file[0])
-		count = add_glob(arena, items, count, config.file);
-	for (size_t i = 0; i < config.count; i++)
-		count = add_glob(arena, items, count, config.names[i]);
-	return (struct sandbox_paths){items, count};
+	if (session_run_dir(run, sizeof(run)) == 0)
+		(void)run_config_read(run, &config, err);
+	names.items = arena_array(
+		arena, listed->count + (config.count + 2) * (LINKS_MAX + 1),
+		sizeof(*names.items));
+	is_fine = names.items != NULL;
+	for (size_t i = 0; is_fine && i < listed->count; i++) {
+		names.items[names.count] = arena_str(arena, listed->items[i]);
+		is_fine = names.items[names.count++] != NULL;
+	}
+	if (is_fine && from->policy_path)
+		is_fine = add_names(arena, &names, from->policy_path);
+	if (is_fine && config.file[0])
+		is_fine = add_names(arena, &names, config.file);
+	for (size_t i = 0; is_fine && i < config.count; i++)
+		is_fine = add_names(arena, &names, config.names[i]);
+	spec->protect = (struct sandbox_paths){names.items, names.count};
+	return is_fine ? 0
+		       : err_set(err, ERR_TOO_LARGE,
+				 "protect: no memory for the names");
 }
 
 /* The gateway's own directories: where it runs as the user who runs the
@@ -213,13 +253,13 @@ int session_spec_make(const struct session_spec *from, struct arena *arena,
 		.write = paths_of(arena, &files->write),
 		.hide = paths_of(arena, &files->hide),
 		.ignore_files = paths_of(arena, &files->ignore_files),
-		.protect = protected_of(from, arena),
 		.limits = limits_of(&from->policy->limits),
 		.require = require_of(&from->policy->require),
 		.ignore = from->policy->quiet,
 		.ca_pem = bytes_str(json_text(from->session, "ca_pem")),
 	};
-	if (set_ours(from, arena, spec, err) < 0 ||
+	if (set_protected(from, arena, spec, err) < 0 ||
+	    set_ours(from, arena, spec, err) < 0 ||
 	    set_secrets(from, arena, spec, err) < 0)
 		return -1;
 	if (json_is_object(signing) &&

@@ -401,3 +401,40 @@ def test_one_that_a_run_needs_is_named(make, workspace):
         assert command.wait(30) == 0
     assert done.returncode == 1
     assert "until its last session has ended" in done.stderr
+
+
+@pytest.mark.parametrize("named", ["policy", "configuration", "guardrail",
+                                   None])
+def test_what_links_from_elsewhere_lead_to_can_not_be_changed(
+        make, workspace, guardrail, named):
+    """As of settings that one keeps in a repository: by way of a link in it,
+    and one directly."""
+    gateway = make()
+    texts = {"policy": "version: 1\nname: p\n",
+             "guardrail": guardrail.read_text(),
+             "configuration": gateway.config.read_text()}
+    real, link = workspace / "real.yaml", workspace / "link.yaml"
+    outside = gateway.dir / "outside.yaml"
+    real.write_text(texts.get(named, "free\n"))
+    link.symlink_to("real.yaml")
+    outside.symlink_to(link)
+    policy = gateway.dir / "policy.yaml"
+    policy.write_text(texts["policy"])
+    if named == "guardrail":
+        settings = json.loads(gateway.config.read_text())
+        gateway.config.write_text(json.dumps(
+            settings | {"guardrail": str(outside)}))
+        done = gateway.cli("config", "reload")
+        assert done.returncode == 0, done.stderr
+    elif named == "configuration":
+        (gateway.run_dir / "configuration").write_text(str(outside))
+    was = real.read_text()
+    done = gateway.cli(
+        "run", "--policy", outside if named == "policy" else policy,
+        "--workspace", workspace, "--", "sh", "-c",
+        "echo x >> real.yaml; rm -f real.yaml; echo x > real.yaml;"
+        "ln -sf /tmp/x link.yaml; echo x > free; true", cwd=workspace)
+    assert done.returncode == 0, done.stderr
+    assert (workspace / "free").read_text() == "x\n"
+    assert (real.read_text() == was) == bool(named)
+    assert (os.readlink(link) == "real.yaml") == bool(named)
