@@ -5,6 +5,9 @@
 #include "policies/command/meet.h"
 #include "policies/glob.h"
 
+/* Steps of matching that take as long as to look at a byte of a path. */
+#define REAL_WORK 32
+
 /* Readable whatever `read` says, as the sandbox mounts them. */
 static const char *const system_places[] = {
 	"/usr",	 "/bin", "/sbin", "/lib", "/lib32",   "/lib64",	       "/etc",
@@ -317,7 +320,8 @@ static enum path_answer check_absolute(struct path_places *places,
 		       : PATH_OUTSIDE;
 }
 
-/* The same of what it leads to, if that is another place. */
+/* The same of what it leads to, if that is another place. Whoever makes links
+ * makes such as take long to follow. */
 static enum path_answer check_real(struct path_places *places,
 				   struct bytes path, bool is_write)
 {
@@ -326,10 +330,16 @@ static enum path_answer check_real(struct path_places *places,
 	if (!places->real || has_marks(path) ||
 	    !is_below(path, places->workspace))
 		return PATH_FINE;
+	places->work += path.len * REAL_WORK;
+	if (places->work > PATHS_WORK_MAX || places->links > PATHS_LINKS_MAX)
+		return PATH_UNCLEAR;
 	real = places->real(places->arena, path);
-	return real.len == 0 || bytes_equal(real, path)
-		       ? PATH_FINE
-		       : check_absolute(places, real, is_write, true);
+	if (bytes_equal(real, path))
+		return PATH_FINE;
+	if (++places->links > PATHS_LINKS_MAX)
+		return PATH_UNCLEAR;
+	return real.len == 0 ? PATH_FINE
+			     : check_absolute(places, real, is_write, true);
 }
 
 /* is_place: it is written as a path, not as a word that may be a name. */

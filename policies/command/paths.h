@@ -13,6 +13,8 @@
 
 #define PATHS_CWD_MAX  16
 #define PATHS_WORK_MAX 100000000 /* steps of matching for one line */
+/* Links that are followed for one line: each may take the kernel some ms. */
+#define PATHS_LINKS_MAX 64
 
 enum path_answer {
 	PATH_FINE,
@@ -23,7 +25,8 @@ enum path_answer {
 };
 
 /* What an absolute path of the workspace leads to once its links are followed,
- * in arena; empty: it is not known. path is untrusted. */
+ * in arena, or path, which has none; empty: it is not known. In a bounded time
+ * for PATHS_LINKS_MAX that have some. path is untrusted. */
 typedef struct bytes path_real_fn(struct arena *arena, struct bytes path);
 
 struct path_places {
@@ -37,6 +40,7 @@ struct path_places {
 	path_real_fn *real;		  /* NULL: nobody can tell */
 	const struct path_hidden *hidden; /* `hide`; NULL: not made yet */
 	size_t work;
+	size_t links;
 };
 
 /* A word behind a command's name, an option with a value too. */

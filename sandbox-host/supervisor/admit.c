@@ -3,9 +3,14 @@
  * run? The sandbox holds whatever is said here.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/clock.h"
@@ -130,24 +135,57 @@ static enum admission question_of(struct supervisor *supervisor,
 	return ADMIT_ASK;
 }
 
+/* What is at path, without opening it; -1 with errno (ELOOP:
+ * RESOLVE_NO_SYMLINKS met one). One call: realpath() makes one of each part of
+ * each link. */
+static int look_at(const char *path, uint64_t resolve)
+{
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = resolve};
+
+	return (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+}
+
+static bool real_path(const char *path, char real[PATH_MAX])
+{
+	auto_fd int fd = look_at(path, 0);
+	char link[32];
+	ssize_t len;
+
+	if (fd < 0)
+		return false;
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	len = readlink(link, real, PATH_MAX - 1);
+	if (len <= 0 || real[0] != '/')
+		return false;
+	real[len] = '\0';
+	return true;
+}
+
 /* As the host has it, which shows it inside under the same name. The command
  * may change it as soon as this is said: mounts hold what is hidden. */
 static struct bytes real_of(struct arena *arena, struct bytes path)
 {
+	const struct bytes unknown = bytes_from(NULL, 0);
 	char *text = arena_str(arena, path);
-	auto_free char *real = text ? realpath(text, NULL) : NULL;
-	auto_free char *above = NULL;
-	char *name = text ? strrchr(text, '/') : NULL;
+	auto_fd int plain = text ? look_at(text, RESOLVE_NO_SYMLINKS) : -1;
+	char real[PATH_MAX];
+	char *name;
 
-	if (real)
+	if (!text)
+		return unknown;
+	if (plain >= 0 || errno != ELOOP)
+		return path;
+	if (real_path(text, real))
 		return arena_copy(arena, bytes_str(real));
+	name = strrchr(text, '/');
 	if (!name || name == text || errno != ENOENT)
-		return bytes_from(NULL, 0);
+		return unknown;
 	/* It is to be made. */
 	*name = '\0';
-	above = realpath(text, NULL);
-	text = above ? arena_format(arena, "%s/%s", above, name + 1) : NULL;
-	return bytes_str(text ? text : "");
+	if (!real_path(text, real))
+		return unknown;
+	text = arena_format(arena, "%s/%s", real, name + 1);
+	return text ? bytes_str(text) : unknown;
 }
 
 enum admission exec_admit(struct supervisor *supervisor,

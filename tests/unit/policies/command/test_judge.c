@@ -387,6 +387,54 @@ static void what_links_lead_to_is_checked_too(void **state)
 	policy_free(policy);
 }
 
+static struct bytes follow_two(struct arena *arena, struct bytes path)
+{
+	(void)arena;
+	if (bytes_is(path, "/work/x/gone"))
+		return bytes_from(NULL, 0);
+	return bytes_is(path, "/work/x/link") ? bytes_str("/work/x/y") : path;
+}
+
+/* It says what follows a name a number of times. */
+static enum verdict_kind judge_many(const char *name, size_t count)
+{
+	struct policy *policy = compiled("version: 1\n"
+					 "filesystem: {hide: ['**/.env']}\n"
+					 "commands: {autonomy: full}\n");
+	struct command_facts facts = {.policy = policy,
+				      .workspace = bytes_str("/work/x"),
+				      .real = follow_two};
+	auto_type(buf_release) struct buf line;
+	auto_type(arena_release) struct arena arena;
+	struct command_line what = {.count = 0};
+	struct command_verdict verdict;
+
+	buf_init(&line, 64 * 1024);
+	arena_init(&arena, COMMAND_ARENA_MAX);
+	assert_int_equal(buf_add_str(&line, "cat"), 0);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(buf_add_format(&line, " %s", name), 0);
+	what.line = buf_view(&line);
+	command_judge(&facts, &what, &arena, NULL, &verdict);
+	policy_free(policy);
+	return verdict.kind;
+}
+
+/* Each may take long. */
+static void of_many_links_nobody_can_tell(void **state)
+{
+	static const char *const names[] = {"link", "gone"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		assert_int_equal(judge_many(names[i], PATHS_LINKS_MAX),
+				 VERDICT_ALLOW);
+		assert_int_not_equal(judge_many(names[i], PATHS_LINKS_MAX + 1),
+				     VERDICT_ALLOW);
+	}
+	assert_int_equal(judge_many("file", 4000), VERDICT_ALLOW);
+}
+
 static void words_are_judged_as_they_are(void **state)
 {
 	static const char *const plain[] = {"echo", "$x; rm -rf y", NULL};
@@ -488,6 +536,7 @@ int main(void)
 		cmocka_unit_test(autonomy_and_lists_decide),
 		cmocka_unit_test(paths_are_checked_beside_the_policys),
 		cmocka_unit_test(what_links_lead_to_is_checked_too),
+		cmocka_unit_test(of_many_links_nobody_can_tell),
 		cmocka_unit_test(words_are_judged_as_they_are),
 		cmocka_unit_test(a_refusal_names_the_part_of_the_line),
 		cmocka_unit_test(the_gate_counts_what_may_run),
