@@ -161,7 +161,8 @@ bool auth_check(const struct api_config *config, struct exchange *exchange,
 	exchange->client = pace_box(exchange->sandbox);
 	if (match->proof.len > 0) {
 		fields_remove(fields, "Referer");
-		return match->route && is_proof(config, match);
+		return match->route && may != ROUTE_FIELD &&
+		       is_proof(config, match);
 	}
 	if (may == ROUTE_OPEN)
 		return true;

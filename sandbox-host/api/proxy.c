@@ -431,6 +431,6 @@ const struct route proxy_routes[] = {
 };
 
 const struct route execd_proxy_routes[] = {
-	{"*", "/proxy/{}/**", ROUTE_TOKEN, 0, ROUTE_STREAM, proxy_pass},
+	{"*", "/proxy/{}/**", ROUTE_FIELD, 0, ROUTE_STREAM, proxy_pass},
 	{0},
 };

@@ -26,7 +26,10 @@ enum route_may {
 	/* Who has this sandbox's token of the endpoint's kind: execd's in
 	 * X-EXECD-ACCESS-TOKEN, egress' in OPENSANDBOX-EGRESS-AUTH, any in
 	 * X-SALLYPORT-TOKEN. */
-	ROUTE_TOKEN
+	ROUTE_TOKEN,
+	/* the same, but by no signed path: what answers is a page of the
+	 * sandbox's, which could read the path that it is at */
+	ROUTE_FIELD
 };
 
 enum route_body {

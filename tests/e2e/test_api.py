@@ -568,7 +568,13 @@ def test_a_port_is_reached_by_way_of_execd_too(api, box, mirror):
     assert not {name for name in seen["headers"] if "token" in name}
     assert next(iter(token.values())) not in json.dumps(seen)
     assert api.call("GET", path, headers=token).json["path"] == "/"
-    assert api.call("GET", signed(api, box, 44772) + "/proxy/8124/s",
+    # Its page would read of its own address what runs commands.
+    by_path = signed(api, box, 44772)
+    assert api.call("GET", by_path + "/ping", key=None).status == 200
+    for headers in {}, token:
+        assert api.call("GET", by_path + "/proxy/8124/s", key=None,
+                        headers=headers).status == 401
+    assert api.call("GET", signed(api, box, 8124) + "/s",
                     key=None).json["path"] == "/s"
     for headers in ({}, api.endpoint(box, 18080)[1], mirror[1],
                     api.endpoint(api.make(), 44772)[1]):
