@@ -3,10 +3,12 @@
  * not keep one from being connected to). */
 #include "sandbox-host/plan_parts.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/cleanup.h"
 #include "sandbox-host/pattern.h"
@@ -115,6 +117,44 @@ static int pin_above(struct plan *plan, const char *path, struct err *err)
 					    : 0;
 }
 
+static bool is_to_be_hidden(const struct plan *plan, const char *path)
+{
+	for (size_t i = plan->step_count; i-- > 0;)
+		if (plan->steps[i].kind == PLAN_HIDE &&
+		    !strcmp(plan->steps[i].target, path))
+			return true;
+	return false;
+}
+
+/* What keeps us from looking at path, if that is a directory which the command
+ * could open again: one before it may have closed it, so that we find nothing
+ * in it. All of it is hidden then. */
+static int hide_closed(struct plan *plan, const char *path, struct err *err)
+{
+	char above[PATH_MAX];
+	const char *real;
+	struct stat st;
+	bool failed;
+
+	(void)snprintf(above, sizeof(above), "%s", path);
+	while (stat(above, &st) < 0) {
+		char *name = strrchr(above, '/');
+
+		if (errno != EACCES || !name || name == above)
+			return 0;
+		*name = '\0';
+	}
+	if (!strcmp(above, path) || st.st_uid != geteuid())
+		return 0;
+	real = plan_real(plan, above, &failed, err);
+	if (!real)
+		return failed ? -1 : 0;
+	if (!plan_is_writable(plan, real) || is_to_be_hidden(plan, real) ||
+	    plan_is_within(plan->workspace, real))
+		return 0;
+	return pin_above(plan, real, err) < 0 ? -1 : add_hide(plan, real, err);
+}
+
 int plan_hide_real(struct plan *plan, const char *path, bool is_anywhere,
 		   struct err *err)
 {
@@ -123,7 +163,9 @@ int plan_hide_real(struct plan *plan, const char *path, bool is_anywhere,
 
 	if (failed)
 		return -1;
-	if (!real || !plan_is_bound(plan, real))
+	if (!real)
+		return hide_closed(plan, path, err);
+	if (!plan_is_bound(plan, real))
 		return 0;
 	if (plan_is_within(plan->workspace, real))
 		return err_set(err, ERR_INVALID,
@@ -364,8 +406,10 @@ static int hide_socket(struct plan *plan, const char *path, bool has_volumes,
 	real = plan_real(plan, path, &failed, err);
 	if (failed)
 		return -1;
-	if (!real || (has_volumes && hide_in_volumes(plan, real, err) < 0))
-		return real ? -1 : 0;
+	if (!real)
+		return hide_closed(plan, path, err);
+	if (has_volumes && hide_in_volumes(plan, real, err) < 0)
+		return -1;
 	if (!plan_is_bound(plan, real) || is_named_socket(plan, real))
 		return 0;
 	return pin_above(plan, real, err) < 0 ? -1 : add_hide(plan, real, err);
