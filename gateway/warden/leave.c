@@ -23,12 +23,13 @@ static void add(struct list *list, struct bytes name)
 
 /* Of a program's words those that may be files which it obeys: its script, its
  * settings. Not a directory: all below it would be protected. */
-static bool is_file(const char *word)
+static bool is_file(struct bytes word)
 {
+	const char *path = (const char *)word.data;
 	struct stat info;
 
-	return word[0] == '/' &&
-	       (stat(word, &info) < 0 || S_ISREG(info.st_mode));
+	return path[0] == '/' && word.len < PATH_MAX &&
+	       (stat(path, &info) < 0 || S_ISREG(info.st_mode));
 }
 
 static void add_source(struct list *list, const struct config_source *source)
@@ -36,7 +37,7 @@ static void add_source(struct list *list, const struct config_source *source)
 	if (source->kind == SOURCE_FILE)
 		add(list, source->path);
 	for (size_t i = 0; i < source->words_count; i++)
-		if (is_file((const char *)source->words[i].text.data))
+		if (is_file(source->words[i].text))
 			add(list, source->words[i].text);
 }
 

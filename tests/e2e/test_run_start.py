@@ -269,6 +269,13 @@ def test_nor_in_a_sandbox_of_the_service(make, tmp_path_factory, is_named):
     host.check()
 
 
+def test_a_word_that_no_path_can_be_is_no_file(make):
+    """Of a program that a secret is read from: not even a start is refused."""
+    words = ["/bin/echo", "/" + 4094 * "a", "/" + 4095 * "b"]
+    gateway = make(secrets={"one": {"exec": words}})
+    assert told(gateway)[-2:] == words[:2]
+
+
 def test_what_it_names_is_where_the_operator_works(make, workspace, guardrail):
     """Beside it everything can be written."""
     gateway = make(guardrail=str(guardrail))
