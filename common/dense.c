@@ -16,13 +16,15 @@ static struct dense *all;
 /* Address space; a page takes memory once something in it was used. */
 static int make_area(struct dense *dense)
 {
-	void *area = mmap(NULL, USED_BYTES + dense->size * DENSE_PLACES_MAX,
-			  PROT_READ | PROT_WRITE,
+	size_t len = USED_BYTES + dense->size * DENSE_PLACES_MAX;
+	void *area = mmap(NULL, len, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	assert(dense->size % sizeof(uint64_t) == 0);
 	if (area == MAP_FAILED)
 		return -1;
+	/* Where huge ones are given unasked: a page would be 2 MiB. */
+	(void)madvise(area, len, MADV_NOHUGEPAGE);
 	dense->used = area;
 	dense->places = (uint8_t *)area + USED_BYTES;
 	dense->next = all;

@@ -9,7 +9,8 @@ static void add_secret_files(const struct gateway_config *config,
 	uint8_t before[DIGEST_LEN];
 
 	for (size_t i = 0; i < config->sources_count; i++) {
-		if (config->sources[i].kind != SOURCE_FILE)
+		if (config->sources[i].kind != SOURCE_FILE &&
+		    config->sources[i].kind != SOURCE_CREDENTIAL)
 			continue;
 		memcpy(before, out, sizeof(before));
 		digest_sha256(bytes_from(before, sizeof(before)),
