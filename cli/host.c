@@ -19,12 +19,13 @@
 
 /* ---- the channel ---- */
 
-static bool is_there(char path[SOCKET_PATH_MAX], const char *dir)
+/* There, and for us: root's own is for nobody else. */
+static bool is_ours(char path[SOCKET_PATH_MAX], const char *dir)
 {
 	int len = snprintf(path, SOCKET_PATH_MAX, "%s/host.sock", dir);
 
 	return len > 0 && (size_t)len < SOCKET_PATH_MAX &&
-	       access(path, F_OK) == 0;
+	       access(path, W_OK) == 0;
 }
 
 static int find_socket(char path[SOCKET_PATH_MAX], struct err *err)
@@ -32,26 +33,31 @@ static int find_socket(char path[SOCKET_PATH_MAX], struct err *err)
 	const char *given = getenv("SALLYPORT_HOST");
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
 	char dir[SOCKET_PATH_MAX], own[SOCKET_PATH_MAX];
+	bool is_said;
 
 	if (given && strlen(given) < SOCKET_PATH_MAX) {
 		(void)snprintf(path, SOCKET_PATH_MAX, "%s", given);
 		return 0;
 	}
-	if (session_run_dir(dir, sizeof(dir)) == 0 && is_there(path, dir))
+	if (session_run_dir(dir, sizeof(dir)) == 0 && is_ours(path, dir))
 		return 0;
 	/* An ordinary user's own, beside the host's gateway. */
 	if (runtime)
 		(void)snprintf(dir, sizeof(dir), "%s/sallyport", runtime);
 	else
 		(void)snprintf(dir, sizeof(dir), "/tmp/sallyport-%u", getuid());
-	if (is_there(own, dir)) {
+	if (is_ours(own, dir)) {
 		memcpy(path, own, sizeof(own));
 		return 0;
 	}
+	is_said = getuid() == 0 || getenv("SALLYPORT_RUN");
+	/* Who connects is told why not. */
+	if (is_said && access(path, F_OK) == 0)
+		return 0;
 	return err_set(err, ERR_CLOSED,
 		       "sallyport-host does not run: there is no %s: start it, "
 		       "or name its socket in SALLYPORT_HOST",
-		       getuid() == 0 || getenv("SALLYPORT_RUN") ? path : own);
+		       is_said ? path : own);
 }
 
 static void on_closed(struct rpc *rpc, const char *why, void *owner)

@@ -28,8 +28,9 @@ struct host_call {
 	void *owner;
 };
 
-/* Connect: $SALLYPORT_HOST, or host.sock of this user's run directory, or of
- * /run/sallyport. 0, or -1. host stays where it is. */
+/* Connect: $SALLYPORT_HOST, or the first host.sock that is for us, of the
+ * gateway's run directory or this user's own. 0, or -1. host stays where it is.
+ */
 int host_open(struct host *host, struct err *err);
 void host_close(struct host *host);
 /* Ask, and wait. EXIT_OK, or the exit code of a refusal, which was told. */

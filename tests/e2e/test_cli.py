@@ -1,11 +1,15 @@
 """The command line as people and scripts use it."""
+import contextlib
 import json
 import os
+import pathlib
 import pty
 import re
 import select
 import signal
+import socket
 import subprocess
+import tempfile
 import time
 
 import pytest
@@ -118,6 +122,34 @@ def test_the_service_is_missed_where_it_was_said_to_be(tmp_path):
     done = plain(tmp_path, "sandbox", "list", SALLYPORT_RUN=str(run),
                  XDG_RUNTIME_DIR=str(tmp_path / "none"))
     assert done.returncode == 4 and f"no {run}/host.sock" in done.stderr
+
+
+@pytest.mark.parametrize("mode, asked", [(0o000, "own"), (0o666, "other")])
+def test_a_service_that_is_for_others_hides_not_ones_own(mode, asked):
+    """Root's, beside the gateway that all use."""
+    user = {"user": 65534, "group": 65534, "extra_groups": []}
+    with tempfile.TemporaryDirectory() as place, \
+            contextlib.ExitStack() as stack:
+        os.chmod(place, 0o755)
+        sockets = {}
+        for name, bits in (("other", mode), ("own", 0o666)):
+            path = pathlib.Path(place, name, "sallyport", "host.sock")
+            path.parent.mkdir(parents=True)
+            sockets[name] = stack.enter_context(
+                socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+            sockets[name].bind(str(path))
+            path.chmod(bits)
+            sockets[name].listen()
+        process = stack.enter_context(subprocess.Popen(
+            [CLI, "sandbox", "list"], stderr=subprocess.DEVNULL, cwd="/",
+            env={"PATH": os.environ["PATH"],
+                 "SALLYPORT_RUN": f"{place}/other/sallyport",
+                 "XDG_RUNTIME_DIR": f"{place}/own"},
+            **(user if os.geteuid() == 0 else {})))
+        ready, _, _ = select.select(list(sockets.values()), [], [], 30)
+        assert ready == [sockets[asked]]
+        ready[0].accept()[0].close()
+        assert process.wait(30) != 0
 
 
 # ---- policies ----
