@@ -292,8 +292,10 @@ def test_a_name_of_the_host_s_that_leads_elsewhere_is_seen(kept):
     place.mkdir()
     try:
         (place / "old").touch()
+        before = spare(kept)
+        gone = [has_ended(pid) for pid in (before, first(before))]
         kept.process.send_signal(signal.SIGHUP)
-        wait_until(lambda: "was read again, and holds" in kept.log())
+        wait_until(lambda: all(has() for has in gone))
         box, _ = build(kept)
         assert kept.exec(box, "ls", place).stdout == "old\n"
         inside = first(spare(kept))
