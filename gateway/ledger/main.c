@@ -54,6 +54,7 @@ static const char *session_of(const struct keeper_peer *peer)
 static void answer_records(struct rpc_ticket ticket, const void *message,
 			   int *fd, void *owner)
 {
+	const struct msg_records *records = message;
 	struct keeper_peer *peer = owner;
 	struct ledger *ledger = peer->keeper->owner;
 	const char *why = permit_check(peer->role, message);
@@ -64,9 +65,9 @@ static void answer_records(struct rpc_ticket ticket, const void *message,
 		keeper_drop_peer(peer, why);
 		return;
 	}
-	batch_add(&ledger->batch, message, session_of(peer), NULL);
+	batch_add(&ledger->batch, records, session_of(peer), NULL);
 	if (peer->role == ROLE_EDGE)
-		rest_note(&ledger->rest, peer);
+		rest_note(&ledger->rest, peer, records->records_count);
 	if (peer->role == ROLE_WARDEN)
 		approvals_note_ends(&ledger->approvals, message);
 }

@@ -11,6 +11,7 @@ struct rest_peer {
 	struct keeper_peer *peer;
 	uint64_t since_ms; /* of notes */
 	unsigned notes;
+	size_t records; /* since rest->read_ms */
 	bool is_resting;
 	struct rest_peer *next, *prev;
 };
@@ -57,6 +58,24 @@ static void judge(struct rest *rest)
 	rest->on_collected(rest->owner);
 }
 
+/* Until when to read again: before what comes meanwhile fills a socket. */
+static unsigned wait_ms(struct rest *rest)
+{
+	uint64_t now = io_loop_now_ms(rest->loop);
+	uint64_t passed = now - rest->read_ms;
+	struct rest_peer *one;
+	bool are_many = false;
+
+	DL_FOREACH(rest->resting, one)
+	{
+		are_many |= one->records * REST_READ_MS > passed * REST_FEW;
+		one->records = 0;
+	}
+	rest->read_ms = now;
+	return are_many ? REST_READ_MS
+			: (unsigned)(REST_MS - (now - rest->judged_ms));
+}
+
 static void on_timer(void *owner)
 {
 	struct rest *rest = owner;
@@ -65,7 +84,7 @@ static void on_timer(void *owner)
 	if (io_loop_now_ms(rest->loop) - rest->judged_ms >= REST_MS)
 		judge(rest);
 	if (rest->resting)
-		io_timer_set(rest->timer, REST_READ_MS);
+		io_timer_set(rest->timer, wait_ms(rest));
 }
 
 int rest_init(struct rest *rest, struct io_loop *loop,
@@ -80,7 +99,7 @@ int rest_init(struct rest *rest, struct io_loop *loop,
 	return rest->timer ? 0 : -1;
 }
 
-void rest_note(struct rest *rest, struct keeper_peer *peer)
+void rest_note(struct rest *rest, struct keeper_peer *peer, size_t records)
 {
 	uint64_t now = io_loop_now_ms(rest->loop);
 	struct rest_peer *one = peer->owner;
@@ -90,6 +109,7 @@ void rest_note(struct rest *rest, struct keeper_peer *peer)
 	if (!one)
 		return;
 	one->peer = peer;
+	one->records += records;
 	if (!one->is_resting && now - one->since_ms >= REST_MS) {
 		one->since_ms = now;
 		one->notes = 0;
@@ -97,11 +117,12 @@ void rest_note(struct rest *rest, struct keeper_peer *peer)
 	if (++one->notes < REST_NOTES_MIN || one->is_resting)
 		return;
 	if (!rest->resting) {
-		rest->judged_ms = now;
+		rest->judged_ms = rest->read_ms = now;
 		io_timer_set(rest->timer, REST_READ_MS);
 	}
 	one->is_resting = true;
 	one->notes = 0;
+	one->records = 0;
 	DL_APPEND(rest->resting, one);
 	rpc_rest(peer->rpc, true);
 }

@@ -36,7 +36,7 @@ static void on_note(struct rpc_ticket ticket, const void *message, int *fd,
 		rest_forget(&rest, &edge->peer);
 		return;
 	}
-	rest_note(&rest, &edge->peer);
+	rest_note(&rest, &edge->peer, 1);
 }
 
 static void on_collected(void *owner)
@@ -150,25 +150,63 @@ static void rest_collects_from_who_tells_much_now_and_then(void **state)
 	assert_int_equal(edges[0].heard, REST_NOTES_MIN + 200);
 }
 
-static void rest_reads_before_a_socket_is_full_and_stores_later(void **state)
+/* How often it read of REST_MS - 1 ms in which so many came in each. */
+static unsigned reads_of(unsigned each_ms)
 {
 	unsigned reads = 0;
 
-	(void)state;
 	tire(&edges[0]);
 	for (unsigned ms = 1; ms < REST_MS; ms++) {
 		unsigned before = edges[0].heard;
 
-		tell(&edges[0], 1);
+		tell(&edges[0], each_ms);
 		fake_advance(loop, 1);
 		turns();
 		reads += edges[0].heard != before;
 	}
-	assert_int_equal(reads, (REST_MS - 1) / REST_READ_MS);
+	return reads;
+}
+
+static void rest_reads_before_a_socket_is_full_and_stores_later(void **state)
+{
+	(void)state;
+	assert_int_equal(reads_of(REST_FEW / REST_READ_MS + 1),
+			 (REST_MS - 1) / REST_READ_MS);
 	assert_int_equal(collected, 0);
 	fake_advance(loop, REST_READ_MS);
 	turns();
 	assert_int_equal(collected, 1);
+}
+
+/* The first time tells that. */
+static void rest_reads_what_fits_a_socket_when_it_stores(void **state)
+{
+	(void)state;
+	assert_int_equal(reads_of(REST_FEW / REST_READ_MS), 1);
+	assert_int_equal(collected, 0);
+	fake_advance(loop, 1);
+	turns();
+	assert_int_equal(collected, 1);
+	assert_int_equal(edges[0].heard, REST_NOTES_MIN + (REST_MS - 1) *
+								  REST_FEW /
+								  REST_READ_MS);
+}
+
+/* Whoever tells more and more is read more often from the next time on. */
+static void rest_reads_more_often_when_more_comes(void **state)
+{
+	(void)state;
+	assert_int_equal(reads_of(REST_FEW / REST_READ_MS), 1);
+	tell(&edges[0], 2 * REST_FEW * REST_MS / REST_READ_MS);
+	fake_advance(loop, 1);
+	turns();
+	tell(&edges[0], 1);
+	fake_advance(loop, REST_READ_MS);
+	turns();
+	assert_int_equal(edges[0].heard,
+			 REST_NOTES_MIN +
+				 (REST_MS - 1) * REST_FEW / REST_READ_MS +
+				 2 * REST_FEW * REST_MS / REST_READ_MS + 1);
 }
 
 static void rest_ends_when_little_is_told(void **state)
@@ -230,6 +268,8 @@ int main(void)
 		TEST(rest_hears_who_tells_little_at_once),
 		TEST(rest_collects_from_who_tells_much_now_and_then),
 		TEST(rest_reads_before_a_socket_is_full_and_stores_later),
+		TEST(rest_reads_what_fits_a_socket_when_it_stores),
+		TEST(rest_reads_more_often_when_more_comes),
 		TEST(rest_ends_when_little_is_told),
 		TEST(rest_lets_the_others_be_heard),
 		TEST(rest_collects_from_all_when_it_is_told_to),
