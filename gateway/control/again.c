@@ -94,9 +94,10 @@ static void take_link(struct again *again, const char *detail)
 {
 	unsigned uid;
 
-	if (again->links_count == AGAIN_LINKS_MAX ||
-	    sscanf(detail, LINK_FORMAT, &uid,
-		   again->links[again->links_count]) != 2)
+	if (again->links_count == AGAIN_LINKS_MAX)
+		again->has_more_links = true;
+	else if (sscanf(detail, LINK_FORMAT, &uid,
+			again->links[again->links_count]) != 2)
 		again->was_ended = true;
 	else
 		again->links_count++;
@@ -168,6 +169,10 @@ const char *again_judge(const struct again *again, const char *policy,
 		return "again: that session was ended, or revoked";
 	if (again->was_over)
 		return "again: the time of that session is over";
+	if (again->has_more_links)
+		return "again: that session was made anew so often that the "
+		       "record is not searched for what became of it: create "
+		       "one without `again`";
 	if (strcmp(again->lease, again->given) != 0)
 		return "again: that session had another lease";
 	*status = 409;

@@ -31,6 +31,7 @@ struct again {
 	size_t links_count, links_taken;
 	uid_t uid; /* who asks */
 	bool was_made, was_ended, was_over;
+	bool has_more_links;	       /* than are followed */
 	char policy[POLICY_HASH_SIZE]; /* the one before the changes */
 	struct again_change changes[AGAIN_CHANGES_MAX]; /* in their order */
 	size_t changes_count;

@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "common/cleanup.h"
 #include "gateway/control/again.h"
@@ -188,10 +189,11 @@ static void again_follows_each_of_several_and_what_followed_them(void **state)
 	assert_non_null(again_judge(&again, A, &status));
 }
 
-static void again_follows_so_many_and_no_more(void **state)
+static void again_follows_so_many_and_says_that_there_are_more(void **state)
 {
 	struct again again = {.id = "s-1", .uid = OWNER, .given = LEASE};
 	unsigned status;
+	const char *why;
 
 	(void)state;
 	again_take(&again, bytes_str(MADE));
@@ -204,7 +206,15 @@ static void again_follows_so_many_and_no_more(void **state)
 	assert_false(again_follow(&again));
 	assert_null(again_judge(&again, A, &status));
 	take_of(&again, "s-2", LINKED("s-3"));
-	assert_non_null(again_judge(&again, A, &status));
+	why = again_judge(&again, A, &status);
+	assert_non_null(why);
+	assert_non_null(strstr(why, "so often"));
+	assert_int_equal(status, 403);
+	/* What is known of an end says more. */
+	take_of(&again, "s-2", ROW("session.ended", "", "true", "revoked"));
+	why = again_judge(&again, A, &status);
+	assert_non_null(why);
+	assert_non_null(strstr(why, "revoked"));
 }
 
 static void a_link_that_can_not_be_read_speaks_against_it(void **state)
@@ -279,7 +289,8 @@ int main(void)
 			again_is_allowed_by_what_was_made_in_its_place),
 		cmocka_unit_test(
 			again_follows_each_of_several_and_what_followed_them),
-		cmocka_unit_test(again_follows_so_many_and_no_more),
+		cmocka_unit_test(
+			again_follows_so_many_and_says_that_there_are_more),
 		cmocka_unit_test(a_link_that_can_not_be_read_speaks_against_it),
 		cmocka_unit_test(again_takes_no_row_of_another_session),
 		cmocka_unit_test(
