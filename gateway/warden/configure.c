@@ -7,6 +7,7 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "gateway/warden/config_dump.h"
+#include "gateway/warden/leave.h"
 #include "gateway/warden/reload.h"
 
 #define IDLE_MS 2000
@@ -38,7 +39,12 @@ int configure_load(struct config_options *options, struct warden_config *config,
 	    warden_config_read(config, options->file, report, err) < 0)
 		return -1;
 	take_options(options, config);
-	return warden_config_finish(config, err);
+	if (warden_config_finish(config, err) < 0)
+		return -1;
+	if (leave_check(config, err) < 0)
+		return options->file ? err_prefix(err, "%s", options->file)
+				     : -1;
+	return 0;
 }
 
 /* ---- again ---- */

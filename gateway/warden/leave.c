@@ -51,6 +51,20 @@ static void add_names(struct list *list, const struct warden_config *config)
 		add_source(list, &config->gateway.sources[i]);
 }
 
+int leave_check(const struct warden_config *config, struct err *err)
+{
+	struct list list = {.count = 0};
+
+	add_names(&list, config);
+	if (list.count <= RUN_CONFIG_NAMES_MAX)
+		return 0;
+	return err_set(err, ERR_INVALID,
+		       "more than %d files are named in it: each one of "
+		       "`secrets`, and each word of their programs that "
+		       "begins with / and is no directory",
+		       RUN_CONFIG_NAMES_MAX);
+}
+
 int leave_config(const struct config_options *options,
 		 const struct warden_config *config, struct err *err)
 {

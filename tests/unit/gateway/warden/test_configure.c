@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "gateway/flow/run_config.h"
 #include "gateway/warden/configure.h"
 
 /* How many sessions the configuration allows; 0: it does not hold. */
@@ -52,11 +53,53 @@ static void a_default_file_that_goes_takes_no_rule_with_it(void **state)
 	assert_int_equal(sessions_of(&options), 0);
 }
 
+/* A program's arguments name so many files that are not there. */
+static int load_arguments(size_t sources, size_t files, struct err *err)
+{
+	char path[] = "/tmp/configure-test-XXXXXX";
+	struct config_options options = {
+		.file = path, .state = "/x/state", .run = "/x/run"};
+	auto_type(buf_release) struct buf report;
+	struct warden_config config = {0};
+	int fd = mkstemp(path), result;
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
+
+	assert_non_null(file);
+	(void)fputs("secrets:\n", file);
+	for (size_t i = 0; i < sources; i++) {
+		(void)fprintf(file, "  s%zu: {exec: [/dev/null", i);
+		for (size_t j = 0; j < files / sources; j++)
+			(void)fprintf(file, ", /x/%zu", j);
+		(void)fputs("]}\n", file);
+	}
+	assert_int_equal(fclose(file), 0);
+	buf_init(&report, RELOAD_ERRORS_MAX);
+	result = configure_load(&options, &config, &report, err);
+	assert_int_equal(buf_len(&report), 0);
+	warden_config_release(&config);
+	assert_int_equal(unlink(path), 0);
+	return result;
+}
+
+static void
+more_files_than_can_be_left_are_refused_before_the_start(void **state)
+{
+	struct err err = {0};
+
+	(void)state;
+	assert_int_equal(load_arguments(64, RUN_CONFIG_NAMES_MAX, &err), 0);
+	assert_int_equal(load_arguments(64, RUN_CONFIG_NAMES_MAX + 64, &err),
+			 -1);
+	assert_non_null(strstr(err.text, "more than 1024 files"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			a_default_file_that_goes_takes_no_rule_with_it),
+		cmocka_unit_test(
+			more_files_than_can_be_left_are_refused_before_the_start),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
