@@ -279,33 +279,40 @@ bool host_config_read(struct host_config *config, struct bytes text,
 
 /* ---- policies ---- */
 
-static int read_policy(struct arena *arena, const char *path, struct bytes *out,
-		       struct err *err)
+static bool read_policy(const struct text_source *source, struct arena *arena,
+			const char *path, size_t at, struct bytes *out)
 {
 	auto_type(buf_release) struct buf text;
+	struct err err = {0};
 
 	buf_init(&text, POLICY_TEXT_MAX);
-	if (file_read_path(path, &text, err) < 0)
-		return -1;
-	*out = arena_copy(arena, buf_view(&text));
-	return out->len == buf_len(&text)
-		       ? 0
-		       : err_set(err, ERR_TOO_LARGE, "no memory");
+	if (file_read_path(path, &text, &err) == 0)
+		*out = arena_copy(arena, buf_view(&text));
+	if (err.code == ERR_NONE && out->len != buf_len(&text))
+		(void)err_set(&err, ERR_TOO_LARGE, "no memory");
+	if (err.code != ERR_NONE)
+		text_error(source, at, "%s", err.text);
+	return err.code == ERR_NONE;
 }
 
-int host_config_read_policies(struct host_config *config, struct err *err)
+bool host_config_read_policies(struct host_config *config, struct bytes text,
+			       struct policy_errors *errors)
 {
+	const struct text_source source = {text, errors->file, errors};
 	struct host_store_config *store = &config->store;
 	struct host_api *api = &config->api;
+	bool result = true;
 
 	for (size_t i = 0; i < store->pool_count; i++)
 		if (store->pools[i].policy &&
-		    read_policy(&config->arena, store->pools[i].policy,
-				&store->pools[i].policy_text, err) < 0)
-			return err_prefix(err, "pool");
+		    !read_policy(&source, &config->arena,
+				 store->pools[i].policy,
+				 store->pools[i].policy_at,
+				 &store->pools[i].policy_text))
+			result = false;
 	for (size_t i = 0; i < api->policies_count; i++)
-		if (read_policy(&config->arena, api->policies[i].path,
-				&api->policies[i].text, err) < 0)
-			return err_prefix(err, "policies");
-	return 0;
+		if (!read_policy(&source, &config->arena, api->policies[i].path,
+				 api->policies[i].at, &api->policies[i].text))
+			result = false;
+	return result;
 }

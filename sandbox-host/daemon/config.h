@@ -61,8 +61,10 @@ int host_config_defaults(struct host_config *config, struct err *err);
  * them are told in *errors. */
 bool host_config_read(struct host_config *config, struct bytes text,
 		      struct policy_errors *errors);
-/* Read the files of policies that it names. 0, or -1. */
-int host_config_read_policies(struct host_config *config, struct err *err);
+/* Read the files of policies that it names. False when one can not be read:
+ * told in *errors where text, which config was read from, names it. */
+bool host_config_read_policies(struct host_config *config, struct bytes text,
+			       struct policy_errors *errors);
 void host_config_release(struct host_config *config);
 
 #endif

@@ -226,6 +226,7 @@ void read_policies(struct reader *reader, const struct text_node *node,
 		}
 		file->name = arena_copy(reader->arena, item->key);
 		file->path = arena_str(reader->arena, word);
+		file->at = item->at;
 		api->policies_count += file->path != NULL;
 	}
 }

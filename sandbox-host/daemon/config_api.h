@@ -20,6 +20,7 @@ struct api_address {
 struct api_policy_file {
 	struct bytes name;
 	const char *path;
+	size_t at;	   /* where host.yaml says so */
 	struct bytes text; /* what was in it */
 };
 

@@ -184,6 +184,7 @@ static void read_policy(struct reader *reader, const struct text_node *node,
 
 	(void)offset;
 	pool->policy = copy_word(reader, node);
+	pool->policy_at = node->at;
 	if (pool->policy && !is_path(pool->policy))
 		(void)reader_error(reader, node,
 				   "this must be an absolute path");

@@ -33,6 +33,7 @@ struct host_image_config {
 struct host_pool_config {
 	const char *name;
 	const char *policy;	  /* a file; NULL: the default */
+	size_t policy_at;	  /* where the text says so */
 	struct bytes policy_text; /* what was in it; empty: the default */
 	const char *image;	  /* NULL: the host's own root */
 	size_t size;

@@ -23,8 +23,9 @@ static int read_file(struct host_config *config, const char *path,
 	buf_init(&text, TEXT_MAX);
 	if (file_read_path(path, &text, err) < 0)
 		return -1;
-	if (host_config_read(config, buf_view(&text), &errors))
-		return host_config_read_policies(config, err);
+	if (host_config_read(config, buf_view(&text), &errors) &&
+	    host_config_read_policies(config, buf_view(&text), &errors))
+		return 0;
 	return err_set(err, ERR_INVALID, "%s has %zu error%s", path,
 		       errors.count, errors.count == 1 ? "" : "s");
 }

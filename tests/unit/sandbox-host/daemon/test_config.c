@@ -133,12 +133,41 @@ static void what_makes_no_sense_is_told_with_its_place(void **state)
 	}
 }
 
+static bool read_policies_of(const char *text, struct buf *report)
+{
+	auto_type(host_config_release) struct host_config config;
+	struct policy_errors errors = {.out = report, .file = "host.yaml"};
+
+	assert_true(read_text(&config, text, report));
+	return host_config_read_policies(&config, bytes_str(text), &errors);
+}
+
+static void a_policy_that_is_not_there_is_told_where_it_is_named(void **state)
+{
+	static const char pool[] =
+		"pool:\n  a: {size: 1, policy: /nowhere/a}\n";
+	static const char named[] = "policies:\n  b: /nowhere/b\n";
+	auto_type(buf_release) struct buf report, other, good;
+
+	(void)state;
+	assert_false(read_policies_of(pool, &report));
+	assert_non_null(strstr(buf_str(&report), "host.yaml:2:24: "));
+	assert_non_null(strstr(buf_str(&report), "/nowhere/a"));
+	assert_false(read_policies_of(named, &other));
+	assert_non_null(strstr(buf_str(&other), "host.yaml:2:6: "));
+	assert_true(read_policies_of("pool: {a: {size: 1, policy: /dev/null}}\n"
+				     "policies: {b: /dev/null}\n",
+				     &good));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(everything_that_can_be_set_is_read),
 		cmocka_unit_test(what_is_not_said_has_a_default),
 		cmocka_unit_test(what_makes_no_sense_is_told_with_its_place),
+		cmocka_unit_test(
+			a_policy_that_is_not_there_is_told_where_it_is_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
