@@ -59,6 +59,7 @@ static void set_text(char *out, size_t size, const char *text)
 void life_enter(struct supervisor *supervisor, enum host_state state,
 		const char *reason, const char *message)
 {
+	bool is_kept = supervisor->options.is_ahead && state == HOST_RUNNING;
 	char text[HOST_EVENT_MAX];
 
 	supervisor->state = state;
@@ -69,7 +70,8 @@ void life_enter(struct supervisor *supervisor, enum host_state state,
 		       reason[0] ? ": " : "", supervisor->reason,
 		       message[0] ? ": " : "", supervisor->message);
 	log_info("%s", text);
-	events_add(supervisor, "lifecycle", text);
+	/* To whoever takes it, it runs from then on. */
+	events_add(supervisor, "lifecycle", is_kept ? "kept ready" : text);
 	life_tell(supervisor);
 }
 

@@ -55,7 +55,7 @@ def sessions(host):
 
 def test_the_next_of_a_kind_is_there_and_becomes_its_askers(ready):
     host = ready
-    make(host, "--name", "first", "--metadata", "a=1")
+    first = make(host, "--name", "first", "--metadata", "a=1")
     kept = one_is_ready(host)
     # Nobody sees it: not by its name, not in a list.
     assert [box["name"] for box in host.list()] == ["first"]
@@ -72,6 +72,12 @@ def test_the_next_of_a_kind_is_there_and_becomes_its_askers(ready):
     wait_until(lambda: host.ok("logs", box).startswith("of "))
     assert host.exec(box, "pwd").stdout.strip() == row["workspace"]
     assert host.exec(box, "ls", "-A").stdout == ""
+    # To its asker it has run from then on; the first was built for its own.
+    lives = [event["text"] for event in host.events(box)
+             if event["kind"] == "lifecycle"]
+    assert lives == ["kept ready", "Running"]
+    lives = [event["text"] for event in host.events(first)]
+    assert lives[0] == "Running" and lives.count("Running") == 1
     # It ends as others do, and another was built in its place.
     again = one_is_ready(host)
     host.ok("kill", box)
