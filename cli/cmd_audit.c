@@ -404,6 +404,9 @@ static void verify_table(const json_t *value)
 			     (long long)json_integer_value(
 				     json_object_get(value, "broken_at")),
 			     json_text(value, "detail"));
+	if (json_text(value, "failing")[0])
+		(void)printf("NO RECORD CAN BE STORED %s\n",
+			     json_text(value, "failing"));
 }
 
 int cmd_audit_verify(struct cli *cli)
@@ -418,7 +421,8 @@ int cmd_audit_verify(struct cli *cli)
 	if (client_once(&request, &reply, &err) < 0)
 		return cli_fail_err(&err);
 	(void)cli_print(cli, reply.json, verify_table);
-	return json_is_true(json_object_get(reply.json, "intact"))
+	return json_is_true(json_object_get(reply.json, "intact")) &&
+			       !json_text(reply.json, "failing")[0]
 		       ? EXIT_OK
 		       : EXIT_FAILED;
 }

@@ -519,7 +519,9 @@ const struct command commands[] = {
 	 "recompute the hash chain",
 	 "Usage: sallyport audit verify [-o json|yaml]\n"
 	 "\n"
-	 "Exits 1 when a record was changed, removed or reordered.\n"},
+	 "Exits 1 when a record was changed, removed or reordered, and while "
+	 "none can be\n"
+	 "stored (a full disk, say).\n"},
 	{"push", "list", OUTPUT_VALUE, cmd_push_list, "list the newest pushes",
 	 "Usage: sallyport push list [-n COUNT] [--session ID] [-o json|yaml]\n"
 	 "\n"

@@ -6,25 +6,33 @@
 
 static void ask_verify(struct conn *conn, uint64_t after);
 
+static json_t *outcome(const struct msg_ledger_verified *verified)
+{
+	json_int_t first = (json_int_t)verified->first;
+	json_int_t last = (json_int_t)verified->checked_to;
+
+	if (verified->is_intact)
+		return json_pack("{s:b, s:I, s:I}", "intact", 1, "first", first,
+				 "rows", last - first + 1);
+	return json_pack("{s:b, s:I, s:o}", "intact", 0, "broken_at",
+			 (json_int_t)verified->broken_at, "detail",
+			 json_text(verified->detail));
+}
+
 static void on_verified(struct conn *conn, const void *message)
 {
 	const struct msg_ledger_verified *verified = message;
+	json_t *reply;
 
-	if (!verified->is_intact)
-		conn_reply_json(
-			conn, 200,
-			json_pack("{s:b, s:I, s:o}", "intact", 0, "broken_at",
-				  (json_int_t)verified->broken_at, "detail",
-				  json_text(verified->detail)));
-	else if (verified->is_done)
-		conn_reply_json(conn, 200,
-				json_pack("{s:b, s:I, s:I}", "intact", 1,
-					  "first", (json_int_t)verified->first,
-					  "rows",
-					  (json_int_t)(verified->checked_to -
-						       verified->first + 1)));
-	else
+	if (verified->is_intact && !verified->is_done) {
 		ask_verify(conn, verified->checked_to);
+		return;
+	}
+	reply = outcome(verified);
+	if (reply && verified->failing.len)
+		(void)json_object_set_new(reply, "failing",
+					  json_text(verified->failing));
+	conn_reply_json(conn, 200, reply);
 }
 
 static void ask_verify(struct conn *conn, uint64_t after)

@@ -46,6 +46,7 @@ static const struct wire_field msg_ledger_verified_fields[] = {
 	WIRE_U64(struct msg_ledger_verified, checked_to),
 	WIRE_U64(struct msg_ledger_verified, broken_at),
 	WIRE_TEXT(struct msg_ledger_verified, detail, 512),
+	WIRE_TEXT(struct msg_ledger_verified, failing, 512),
 };
 const struct wire_schema msg_ledger_verified_schema =
 	WIRE_SCHEMA("ledger-verified", struct msg_ledger_verified,

@@ -44,6 +44,8 @@ struct msg_ledger_verified {
 	uint64_t checked_to;
 	uint64_t broken_at; /* first row whose hash is wrong */
 	struct bytes detail;
+	/* Since when no record can be stored, and why; empty: they can. */
+	struct bytes failing;
 };
 extern const struct wire_schema msg_ledger_verified_schema;
 

@@ -221,6 +221,19 @@ int batch_flush(struct batch *batch)
 	return 0;
 }
 
+void batch_failing(const struct batch *batch, char out[BATCH_FAILING_MAX])
+{
+	char when[CLOCK_TEXT_SIZE];
+
+	out[0] = '\0';
+	if (!batch->failed_ms)
+		return;
+	clock_format(batch->failed_ms, when);
+	(void)snprintf(out, BATCH_FAILING_MAX,
+		       "since %s (%s): %" PRIu64 " refused, %" PRIu64 " lost",
+		       when, batch->why, batch->refused, batch->lost);
+}
+
 /* ---- taking ---- */
 
 static void flush_at_turn_end(void *owner)

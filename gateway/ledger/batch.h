@@ -28,6 +28,8 @@
 #define BATCH_WAIT_MS	20
 #define BATCH_RETRY_MS	250
 
+#define BATCH_FAILING_MAX 384 /* with a zero at its end */
+
 struct batch_row;
 
 struct batch_hooks {
@@ -71,5 +73,8 @@ void batch_add(struct batch *batch, const struct msg_records *records,
 
 /* Store now what is held. 0, or -1 when the store fails. */
 int batch_flush(struct batch *batch);
+
+/* Since when nothing can be stored, and why; "" while the store works. */
+void batch_failing(const struct batch *batch, char out[BATCH_FAILING_MAX]);
 
 #endif

@@ -248,15 +248,21 @@ static void answer_verify(struct rpc_ticket ticket, const void *message,
 	struct ledger *ledger = peer->keeper->owner;
 	auto_type(arena_release) struct arena arena;
 	struct msg_ledger_verified verified;
+	char failing[BATCH_FAILING_MAX];
 	struct err err;
 
 	(void)fd;
 	arena_init(&arena, ANSWER_ARENA_MAX);
+	if (ledger->batch.first && !ledger->batch.failed_ms)
+		(void)batch_flush(&ledger->batch);
+	batch_failing(&ledger->batch, failing);
 	if (store_verify(&ledger->store, verify->after, &arena, &verified,
-			 &err) < 0)
+			 &err) < 0) {
 		refuse(ticket, &err);
-	else
-		rpc_reply(ticket, &msg_ledger_verified_schema, &verified, -1);
+		return;
+	}
+	verified.failing = bytes_str(failing);
+	rpc_reply(ticket, &msg_ledger_verified_schema, &verified, -1);
 }
 
 static void on_peer_closed(struct keeper *keeper, struct keeper_peer *peer)

@@ -1,10 +1,11 @@
 """The ledger: everything is in it, and it shows when it was touched."""
+import contextlib
 import json
 import sqlite3
 import subprocess
 
 import pytest
-from gateway import CLI, wait_until
+from gateway import CLI, ApiError, wait_until
 
 
 def busy(gateway, make_session, policies, repo):
@@ -78,6 +79,36 @@ def test_verify_finds_what_was_changed(own_gateway, make_session, policies,
     done = own_gateway.cli("audit", "verify")
     assert done.returncode == 1, done.stdout
     assert "BROKEN" in done.stdout
+
+
+@pytest.fixture
+def filler(own_gateway):
+    """A file to fill the disk with on which the gateway's state is."""
+    own_gateway.stop()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m,mode=0700", "none",
+                    own_gateway.state], check=True)
+    own_gateway.start()
+    yield own_gateway.state / "filler"
+    own_gateway.stop()
+    subprocess.run(["umount", "-l", own_gateway.state], check=True)
+
+
+def test_verify_says_when_nothing_can_be_stored(own_gateway, filler,
+                                                policies):
+    own_gateway.create(policies.make([]))
+    assert own_gateway.cli("audit", "verify").returncode == 0
+    full = subprocess.run(["dd", "if=/dev/zero", f"of={filler}", "bs=4096"],
+                          capture_output=True, text=True, check=False)
+    assert "No space" in full.stderr
+    # It is kept until it can be stored; or refused, once that is known.
+    with contextlib.suppress(ApiError):
+        own_gateway.create(policies.make([]))
+    done = own_gateway.cli("audit", "verify")
+    assert done.returncode == 1, done.stdout
+    assert "intact" in done.stdout
+    assert "NO RECORD CAN BE STORED since 20" in done.stdout
+    filler.unlink()
+    wait_until(lambda: own_gateway.cli("audit", "verify").returncode == 0)
 
 
 def test_tail_shows_denials_with_their_reason(own_gateway, make_session,

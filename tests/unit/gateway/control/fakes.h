@@ -50,6 +50,7 @@ struct rig {
 	uint64_t rows;	    /* how many the ledger has */
 	uint32_t processes; /* how many the warden has */
 	uint64_t verify_steps;
+	const char *failing; /* what verification says of the store */
 	/* What they were asked. */
 	char reason[32]; /* of the last revocation */
 	unsigned revocations, attaches, creations, queries, renewals;

@@ -90,6 +90,7 @@ static inline void rig_on_verify(struct rpc_ticket ticket, const void *message,
 		.is_done = rig->verify_steps == 0,
 		.first = 11,
 		.checked_to = verify->after + 10,
+		.failing = bytes_str(rig->failing),
 	};
 
 	(void)fd;

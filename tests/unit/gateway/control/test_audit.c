@@ -106,6 +106,10 @@ static void verify_goes_on_to_the_last_row(void **state)
 	assert_contains(
 		rig_ask(&rig, "GET /v1/audit/verify HTTP/1.1\r\n" H "\r\n"),
 		"{\"intact\":true,\"first\":11,\"rows\":30}");
+	rig.failing = "since then";
+	assert_contains(
+		rig_ask(&rig, "GET /v1/audit/verify HTTP/1.1\r\n" H "\r\n"),
+		"\"failing\":\"since then\"}");
 	rig_release(&rig);
 }
 

@@ -216,10 +216,13 @@ static void batch_does_not_believe_in_the_future(void **state)
 static void batch_refuses_asks_while_the_disk_is_full(void **state)
 {
 	struct fixture *fixture = *state;
+	char failing[BATCH_FAILING_MAX];
 	uint64_t before;
 
 	tell("before");
 	assert_int_equal(batch_flush(&batch), 0);
+	batch_failing(&batch, failing);
+	assert_string_equal(failing, "");
 	fill_disk(fixture);
 	tell_much(50);
 	ask(1);
@@ -231,11 +234,16 @@ static void batch_refuses_asks_while_the_disk_is_full(void **state)
 	assert_false(answers.ok[1]);
 	before = fixture->store.head.sequence;
 	assert_int_equal(before, 1);
+	batch_failing(&batch, failing);
+	assert_non_null(strstr(failing, "full"));
+	assert_non_null(strstr(failing, "2 refused, 0 lost"));
 
 	/* Cured: within a second all that happened is stored, and no row of
 	 * what was refused. */
 	empty_disk(fixture);
 	turns(2 * BATCH_RETRY_MS);
+	batch_failing(&batch, failing);
+	assert_string_equal(failing, "");
 	assert_int_equal(fixture->store.head.sequence, before + 50 + 1);
 	assert_true(newest_has(fixture, "audit_unavailable"));
 	assert_true(newest_has(fixture, "2 refused, 0 lost"));
