@@ -10,6 +10,7 @@
 
 #include "cli/yaml_print.h"
 #include "common/file.h"
+#include "common/nearest.h"
 #include "sandbox-host/session/denials.h"
 
 int cli_fail(int code, const char *format, ...)
@@ -53,6 +54,7 @@ int cli_usage(const struct cli *cli)
 	if (optarg)
 		(void)fprintf(stderr, "%s: '%s' is no value for that option\n",
 			      cli->argv[0], optarg);
+	nearest_tell_option(cli->argv, help);
 	(void)fprintf(stderr, "%.*s\n", (int)len, help);
 	return EXIT_USAGE;
 }

@@ -8,6 +8,9 @@
 
 #include "cli/arguments.h"
 #include "common/log.h"
+#include "common/nearest.h"
+
+#define COMMANDS_MAX 128 /* that are compared with a word */
 
 static void print_help(void)
 {
@@ -50,6 +53,41 @@ static bool print_verbs(const char *noun, FILE *out)
 	return found;
 }
 
+/* The nearest verb of that noun; or, where there is no such noun, the nearest
+ * noun. NULL: there is none. */
+static const char *find_nearest(const char *noun, const char *verb)
+{
+	const char *names[COMMANDS_MAX];
+	size_t count = 0;
+
+	for (size_t i = 0; i < command_count && count < COMMANDS_MAX; i++)
+		if (!verb || !strcmp(commands[i].noun, noun))
+			names[count++] =
+				verb ? commands[i].verb : commands[i].noun;
+	return nearest(bytes_str(verb ? verb : noun), names, count);
+}
+
+static bool is_noun(const char *word)
+{
+	for (size_t i = 0; i < command_count; i++)
+		if (!strcmp(commands[i].noun, word))
+			return true;
+	return false;
+}
+
+static void tell_nearest(int argc, char **argv)
+{
+	bool has_noun = is_noun(argv[1]);
+	const char *name = NULL;
+
+	if (!has_noun || argc > 2)
+		name = find_nearest(argv[1], has_noun ? argv[2] : NULL);
+	if (name)
+		(void)fprintf(
+			stderr, "sallyport: did you mean 'sallyport %s%s%s'?\n",
+			has_noun ? argv[1] : "", has_noun ? " " : "", name);
+}
+
 /* A noun without a verb of it, or nothing that is known. */
 static int explain(int argc, char **argv)
 {
@@ -60,6 +98,8 @@ static int explain(int argc, char **argv)
 		(void)fprintf(stderr,
 			      "sallyport: there is no command '%s %s'\n",
 			      argv[1], argv[2]);
+	if (!asked)
+		tell_nearest(argc, argv);
 	if (print_verbs(argv[1], asked ? stdout : stderr))
 		return asked ? EXIT_OK : EXIT_USAGE;
 	if (argc <= 2)

@@ -10,10 +10,12 @@
 #include <unistd.h>
 
 #include "cli/arguments.h"
+#include "cli/commands.h"
 #include "cli/mcp/stdio.h"
 #include "cli/mcp/tool.h"
 #include "cli/mcp/web.h"
 #include "common/log.h"
+#include "common/nearest.h"
 
 #define FILE_SIZE_MAX (2 * TOOL_CONTENT_MAX)
 #define LIFE_MAX_S    (365ull * 24 * 3600)
@@ -176,6 +178,7 @@ static void tell_wrong(int argc, char **argv)
 	else if (optind < argc)
 		(void)fprintf(stderr, "sallyport mcp: what is '%s'?\n",
 			      argv[optind]);
+	nearest_tell_option(argv, cmd_mcp_help);
 	(void)fputs("See sallyport mcp --help.\n", stderr);
 }
 

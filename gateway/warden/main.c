@@ -22,6 +22,7 @@
 #include "common/directories.h"
 #include "common/io_rest.h"
 #include "common/log.h"
+#include "common/nearest.h"
 #include "common/secret.h"
 #include "gateway/flow/run_config.h"
 #include "gateway/warden/config_dump.h"
@@ -500,6 +501,7 @@ int main(int argc, char **argv)
 	int result;
 
 	if (parse_options(argc, argv, &warden.options) < 0) {
+		nearest_tell_option(argv, usage_text);
 		(void)fputs(usage_text, stderr);
 		return 2;
 	}

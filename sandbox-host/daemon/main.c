@@ -21,6 +21,7 @@
 #include "common/clock.h"
 #include "common/directories.h"
 #include "common/log.h"
+#include "common/nearest.h"
 #include "sandbox-host/daemon/claim.h"
 #include "sandbox-host/daemon/config_dump.h"
 #include "sandbox-host/daemon/daemon.h"
@@ -331,6 +332,7 @@ int main(int argc, char **argv)
 
 	daemon.options.fallback = CONFIG_DEFAULT;
 	if (parse_options(argc, argv, &daemon.options) < 0) {
+		nearest_tell_option(argv, usage_text);
 		(void)fputs(usage_text, stderr);
 		return 2;
 	}

@@ -15,6 +15,8 @@ import time
 import pytest
 
 from gateway import BUILD, CLI, wait_until
+from gateway import PROGRAM as GATEWAY
+from host import PROGRAM as SERVICE
 
 COMMANDS = ["run", "srt", "config check", "config dump",
             "config reload", "sandbox diff", "sandbox commit",
@@ -28,10 +30,10 @@ COMMANDS = ["run", "srt", "config check", "config dump",
             "push list", "status", "doctor", "completion"]
 
 
-def plain(tmp_path, *words, **env):
+def plain(tmp_path, *words, program=CLI, **env):
     """The CLI without any gateway."""
     return subprocess.run(
-        [CLI, *words], text=True, capture_output=True, check=False,
+        [program, *words], text=True, capture_output=True, check=False,
         stdin=subprocess.DEVNULL, timeout=30, cwd=tmp_path,
         env={"PATH": os.environ["PATH"], "HOME": str(tmp_path),
              "SALLYPORT_RUN": str(tmp_path / "none"),
@@ -105,6 +107,27 @@ def test_a_wrong_value_is_named(tmp_path, words, says):
     assert "Usage: sallyport" in done.stderr
     # Words that lack are no value of an option.
     assert "is no value" not in plain(tmp_path, *words[:2]).stderr
+
+
+@pytest.mark.parametrize("program, words, meant", [
+    (CLI, ["polcy", "check"], "sallyport policy"),
+    (CLI, ["secret", "lst"], "sallyport secret list"),
+    (CLI, ["run", "--polcy", "p", "true"], "--policy"),
+    (CLI, ["session", "create", "--permision=x"], "--permission"),
+    (CLI, ["policy", "test", "--heder", "x"], "--header"),
+    (CLI, ["mcp", "--lisen", "x"], "--listen"),
+    (GATEWAY, ["--confg", "x"], "--config"),
+    (SERVICE, ["--new-kee"], "--new-key"),
+    (CLI, ["nonsense"], None), (CLI, ["secret", "nonsense"], None),
+    (CLI, ["secret"], None), (CLI, ["run", "--nonsense"], None),
+    (CLI, ["run", "--policy"], None), (GATEWAY, ["--nonsense"], None),
+    (SERVICE, ["--nonsense"], None)])
+def test_what_was_probably_meant_is_named(tmp_path, program, words, meant):
+    done = plain(tmp_path, *words, program=program)
+    assert done.returncode == 2
+    told = [line for line in done.stderr.splitlines() if "did you mean" in line]
+    assert len(told) == (1 if meant else 0), done.stderr
+    assert not meant or told[0].endswith(f": did you mean '{meant}'?")
 
 
 @pytest.mark.parametrize("env", [{}, {"SALLYPORT_HOST": "/nonexistent/s"}])
