@@ -80,11 +80,24 @@ enum arguments_common arguments_take_common(struct cli *cli)
 	return ARGUMENTS_GO_ON;
 }
 
+int arguments_count(const struct cli *cli, int min, int max)
+{
+	int count = cli->argc - optind;
+
+	if (count > max)
+		return cli_wrong(cli, "'%s' is one word too many",
+				 cli->argv[optind + max]);
+	if (count < min)
+		return cli_wrong(cli, count ? "a word more is needed"
+					    : "words are missing");
+	return 0;
+}
+
 int arguments_words(struct cli *cli, int min, int max)
 {
 	static const struct option none[] = {{NULL, 0, NULL, 0}};
 
 	if (getopt_long(cli->argc, cli->argv, "", none, NULL) != -1)
 		return -1;
-	return cli->argc - optind >= min && cli->argc - optind <= max ? 0 : -1;
+	return arguments_count(cli, min, max);
 }

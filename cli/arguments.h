@@ -18,8 +18,9 @@ enum arguments_common { ARGUMENTS_GO_ON, ARGUMENTS_HELP, ARGUMENTS_WRONG };
  * command has not; it was told. OUTPUT_COMMANDS take their own options. */
 enum arguments_common arguments_take_common(struct cli *cli);
 
-/* Refuse every option; the words must be min to max. 0, or -1 when the usage
- * is wrong. The words begin at argv[optind]. */
+/* Are the words from argv[optind] on min to max? 0, or -1: it was told. */
+int arguments_count(const struct cli *cli, int min, int max);
+/* The same, and refuse every option. */
 int arguments_words(struct cli *cli, int min, int max);
 
 #endif

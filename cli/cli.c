@@ -43,6 +43,19 @@ int cli_fail_err(const struct err *err)
 	return cli_fail(codes[err->code], "%s", err->text);
 }
 
+int cli_wrong(const struct cli *cli, const char *format, ...)
+{
+	va_list args;
+
+	(void)fprintf(stderr, "%s: ", cli->argv[0]);
+	va_start(args, format);
+	(void)vfprintf(stderr, format, args);
+	va_end(args);
+	(void)fputc('\n', stderr);
+	optarg = NULL; /* if it was wrong, that was told */
+	return -1;
+}
+
 int cli_usage(const struct cli *cli)
 {
 	const char *help = cli->command->help;

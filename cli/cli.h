@@ -62,7 +62,12 @@ int cli_fail(int code, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* The same for an err: its code chooses the exit code. */
 int cli_fail_err(const struct err *err);
-/* The usage was wrong: show how it is. */
+/* Tell what is wrong with the words of a command; what they are like is not
+ * shown yet. Always -1. */
+int cli_wrong(const struct cli *cli, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* The usage was wrong, and it was told how (by cli_wrong(), by getopt_long(),
+ * or by this, of the value that optarg is): show how it is. */
 int cli_usage(const struct cli *cli);
 /* The exit code of a command that ended so: what it printed must have been
  * written. */

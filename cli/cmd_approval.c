@@ -77,12 +77,14 @@ static int parse_list(struct cli *cli, struct list_options *options)
 			options->session = optarg;
 		else if (option == 't' && options->state)
 			options->state = optarg;
+		else if (option == 't')
+			return cli_wrong(cli, "there is no --state here");
 		else
 			return -1;
 		if (!is_plain(optarg))
 			return -1;
 	}
-	return optind == cli->argc ? 0 : -1;
+	return arguments_count(cli, 0, 0);
 }
 
 static int format_path(char path[PATH_BYTES], const char *format,
@@ -172,9 +174,16 @@ static int decide(struct cli *cli, const char *id, json_t *body)
 	int result;
 
 	json_decref(body);
-	if (!text || !is_plain(id) ||
-	    snprintf(path, sizeof(path), "/v1/approvals/%s", id) >= PATH_BYTES)
+	if (!text)
+		return cli_fail(EXIT_USAGE, "the time is no text");
+	if (!is_plain(id) || snprintf(path, sizeof(path), "/v1/approvals/%s",
+				      id) >= PATH_BYTES) {
+		(void)cli_wrong(cli,
+				"'%s' is no id of an approval: `sallyport "
+				"approval list` has them",
+				id);
 		return cli_usage(cli);
+	}
 	if (client_open(&client, &err) < 0)
 		return cli_fail_err(&err);
 	result = client_call(&client, &request, &reply, &err);
@@ -216,7 +225,10 @@ static int parse_approve(struct cli *cli, struct approve_options *options)
 		options->until = option == 'u' ? optarg : NULL;
 		options->given++;
 	}
-	return options->given <= 1 && optind + 1 == cli->argc ? 0 : -1;
+	if (options->given > 1)
+		return cli_wrong(cli,
+				 "of --once, --session and --until one alone");
+	return arguments_count(cli, 1, 1);
 }
 
 int cmd_approval_approve(struct cli *cli)

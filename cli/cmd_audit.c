@@ -75,7 +75,17 @@ static int parse(struct cli *cli, struct audit_options *options, int words)
 			return -1;
 		}
 	}
-	return optind + words == cli->argc ? 0 : -1;
+	return arguments_count(cli, words, words);
+}
+
+/* Of commands that look at all rows, once. 0, or -1. */
+static int check_whole(const struct cli *cli,
+		       const struct audit_options *options)
+{
+	return options->count || options->follow
+		       ? cli_wrong(cli, "there is no --count and no --follow "
+					"here")
+		       : 0;
 }
 
 /* ---- one row for people ---- */
@@ -331,7 +341,7 @@ int cmd_audit_export(struct cli *cli)
 	struct tail tail = {.cli = cli};
 	int written = EXIT_OK, result;
 
-	if (parse(cli, &options, 0) < 0 || options.count || options.follow)
+	if (parse(cli, &options, 0) < 0 || check_whole(cli, &options) < 0)
 		return cli_usage(cli);
 	result = cli->yaml ? read_all(&options, show_line, &tail)
 			   : read_all(&options, export_line, &written);
@@ -377,9 +387,12 @@ int cmd_audit_search(struct cli *cli)
 	struct search search = {.tail.cli = cli};
 	int result;
 
-	if (parse(cli, &options, 1) < 0 || options.count || options.follow ||
-	    !*cli->argv[optind])
+	if (parse(cli, &options, 1) < 0 || check_whole(cli, &options) < 0)
 		return cli_usage(cli);
+	if (!*cli->argv[optind]) {
+		(void)cli_wrong(cli, "the text is empty");
+		return cli_usage(cli);
+	}
 	search.text = cli->argv[optind];
 	result = read_all(&options, search_line, &search);
 	if (result != EXIT_OK)

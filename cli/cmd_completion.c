@@ -236,5 +236,6 @@ int cmd_completion(struct cli *cli)
 			shells[i].print();
 			return EXIT_OK;
 		}
+	(void)cli_wrong(cli, "there is no script for '%s'", cli->argv[optind]);
 	return cli_usage(cli);
 }

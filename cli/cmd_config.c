@@ -93,11 +93,14 @@ int cmd_config_check(struct cli *cli)
 
 	while ((option = getopt_long(cli->argc, cli->argv, "", table, NULL)) !=
 	       -1) {
+		if (option != '?' && kind)
+			(void)cli_wrong(cli, "of --settings, --gateway and "
+					     "--host one alone");
 		if (option == '?' || kind)
 			return cli_usage(cli);
 		kind = option;
 	}
-	if (cli->argc - optind != 1)
+	if (arguments_count(cli, 1, 1) < 0)
 		return cli_usage(cli);
 	path = cli->argv[optind];
 	if (!kind)

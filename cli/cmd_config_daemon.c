@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/host.h"
 #include "common/cleanup.h"
@@ -127,7 +128,7 @@ static int is_of_host(struct cli *cli)
 			return -1;
 		is_host = 1;
 	}
-	return cli->argc == optind ? is_host : -1;
+	return arguments_count(cli, 0, 0) < 0 ? -1 : is_host;
 }
 
 /* ---- dump ---- */

@@ -146,12 +146,12 @@ static int parse(struct cli *cli, struct run_options *options)
 			return -1;
 	options->command = cli->argv + optind;
 	if (options->policy && options->settings) {
-		(void)fputs("sallyport run: --policy and --settings are two "
-			    "ways to say the same\n",
-			    stderr);
-		return -1;
+		return cli_wrong(cli, "--policy and --settings are two ways to "
+				      "say the same");
 	}
-	return options->wants_help || options->command[0] ? 0 : -1;
+	return options->wants_help || options->command[0]
+		       ? 0
+		       : cli_wrong(cli, "there is no command to run");
 }
 
 /* ---- what is known before there is a session ---- */

@@ -155,7 +155,7 @@ static int parse_list(struct cli *cli, struct host_query *query)
 			return -1;
 		query->states |= 1u << state;
 	}
-	return optind == cli->argc ? 0 : -1;
+	return arguments_count(cli, 0, 0);
 }
 
 int cmd_sandbox_list(struct cli *cli)
@@ -225,7 +225,9 @@ int cmd_sandbox_renew(struct cli *cli)
 			return cli_usage(cli);
 		has_time = true;
 	}
-	if (!has_time || cli->argc - optind != 1)
+	if (!has_time)
+		(void)cli_wrong(cli, "--timeout SECONDS is missing");
+	if (!has_time || arguments_count(cli, 1, 1) < 0)
 		return cli_usage(cli);
 	renew.id = bytes_str(cli->argv[optind]);
 	return ask_sandbox(cli, MSG_HOST_RENEW, &host_renew_schema, &renew,
@@ -264,10 +266,14 @@ int cmd_sandbox_port(struct cli *cli)
 	uint64_t number;
 	int code;
 
-	if (arguments_words(cli, 2, 2) < 0 ||
-	    bytes_to_u64(bytes_str(cli->argv[optind + 1]), 5, &number) < 0 ||
-	    number == 0 || number > UINT16_MAX)
+	if (arguments_words(cli, 2, 2) < 0)
 		return cli_usage(cli);
+	if (bytes_to_u64(bytes_str(cli->argv[optind + 1]), 5, &number) < 0 ||
+	    number == 0 || number > UINT16_MAX) {
+		(void)cli_wrong(cli, "'%s' is no port: 1 to %d",
+				cli->argv[optind + 1], UINT16_MAX);
+		return cli_usage(cli);
+	}
 	port.id = bytes_str(cli->argv[optind]);
 	port.port = (uint16_t)number;
 	code = host_once(&call);
@@ -409,7 +415,7 @@ static int follow(struct cli *cli, struct host_call *call)
 			return cli_usage(cli);
 		follows = true;
 	}
-	if (cli->argc - optind != 1)
+	if (arguments_count(cli, 1, 1) < 0)
 		return cli_usage(cli);
 	after.id = bytes_str(cli->argv[optind]);
 	after.wait_ms = follows ? WAIT_MS : 0;

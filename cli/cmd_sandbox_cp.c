@@ -147,11 +147,15 @@ int cmd_sandbox_cp(struct cli *cli)
 	struct side from, to;
 	int code;
 
-	if (arguments_words(cli, 2, 2) < 0 ||
-	    parse_side(cli->argv[optind], &from) < 0 ||
-	    parse_side(cli->argv[optind + 1], &to) < 0 ||
-	    (from.id.len > 0) == (to.id.len > 0))
+	if (arguments_words(cli, 2, 2) < 0)
 		return cli_usage(cli);
+	if (parse_side(cli->argv[optind], &from) < 0 ||
+	    parse_side(cli->argv[optind + 1], &to) < 0 ||
+	    (from.id.len > 0) == (to.id.len > 0)) {
+		(void)cli_wrong(cli, "of SOURCE and TARGET one must be "
+				     "ID:PATH, of a sandbox");
+		return cli_usage(cli);
+	}
 	code = files_open(&files, from.id.len > 0 ? from.id : to.id);
 	if (code == EXIT_OK)
 		code = copy(&files, &from, &to);

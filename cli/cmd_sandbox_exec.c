@@ -122,7 +122,7 @@ static int parse(struct cli *cli, struct exec *exec)
 	if (exec->wants_help)
 		return 0;
 	if (optind >= cli->argc)
-		return -1;
+		return cli_wrong(cli, "the sandbox's ID is missing");
 	exec->id = bytes_str(cli->argv[optind++]);
 	if (parse_options(cli, exec) < 0)
 		return -1;
@@ -131,7 +131,9 @@ static int parse(struct cli *cli, struct exec *exec)
 	exec->request.argv = exec->argv;
 	exec->request.argv_count = count;
 	exec->request.env = exec->env;
-	return count > 0 || exec->wants_help ? 0 : -1;
+	return count > 0 || exec->wants_help
+		       ? 0
+		       : cli_wrong(cli, "there is no command to run");
 }
 
 /* ---- the channel ---- */

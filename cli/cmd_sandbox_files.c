@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -449,7 +450,7 @@ static int parse_commit(struct cli *cli, struct overlay_wish *wish)
 			return -1;
 		wish->is_forced = true;
 	}
-	return optind < cli->argc ? 0 : -1;
+	return arguments_count(cli, 1, INT_MAX);
 }
 
 int cmd_sandbox_commit(struct cli *cli)

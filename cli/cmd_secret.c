@@ -24,6 +24,14 @@ static int path_of(const char *name, char *out, size_t size)
 		       : -1;
 }
 
+static int no_name(const char *name)
+{
+	return cli_fail(EXIT_USAGE,
+			"'%s' is no name of a secret: letters, digits, '.', "
+			"'_', '-'",
+			name);
+}
+
 static int call(const struct client_request *request)
 {
 	auto_type(reply_release) struct reply reply;
@@ -47,10 +55,7 @@ static int send_value(const struct cli *cli, const char *method)
 	int result;
 
 	if (path_of(cli->argv[optind], path, sizeof(path)) < 0)
-		return cli_fail(EXIT_USAGE,
-				"'%s' is no name of a secret: letters, digits, "
-				"'.', '_', '-'",
-				cli->argv[optind]);
+		return no_name(cli->argv[optind]);
 	if (isatty(STDIN_FILENO))
 		(void)fputs("sallyport: type the value, then Ctrl-D\n", stderr);
 	secret_protect_process();
@@ -96,7 +101,7 @@ int cmd_secret_rotate(struct cli *cli)
 			return cli_usage(cli);
 		is_key = true;
 	}
-	if (cli->argc - optind != (is_key ? 0 : 1))
+	if (arguments_count(cli, is_key ? 0 : 1, is_key ? 0 : 1) < 0)
 		return cli_usage(cli);
 	return is_key ? call(&key) : send_value(cli, "POST");
 }
@@ -107,9 +112,10 @@ int cmd_secret_rm(struct cli *cli)
 	const struct client_request request = {.method = "DELETE",
 					       .path = path};
 
-	if (arguments_words(cli, 1, 1) < 0 ||
-	    path_of(cli->argv[optind], path, sizeof(path)) < 0)
+	if (arguments_words(cli, 1, 1) < 0)
 		return cli_usage(cli);
+	if (path_of(cli->argv[optind], path, sizeof(path)) < 0)
+		return no_name(cli->argv[optind]);
 	return call(&request);
 }
 

@@ -70,7 +70,9 @@ static int parse(struct cli *cli, struct wanted *wanted)
 		if (option == 't' && (*end || request->ttl_s == 0))
 			return -1;
 	}
-	return wanted->policy && optind == cli->argc ? result : -1;
+	if (!wanted->policy)
+		return cli_wrong(cli, "--policy FILE is missing");
+	return arguments_count(cli, 0, 0) < 0 ? -1 : result;
 }
 
 /* Compiled here as well: its errors are told whole. */
@@ -230,15 +232,19 @@ static void session_table(const json_t *value)
 	print_signing(value);
 }
 
-/* Ids go into a path as they are. */
-static int path_of(const char *id, char path[PATH_BYTES])
+/* Ids go into a path as they are. 0, or -1: it was told. */
+static int path_of(const struct cli *cli, char path[PATH_BYTES])
 {
-	if (strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789-") != strlen(id) ||
-	    !id[0])
-		return -1;
-	return snprintf(path, PATH_BYTES, "/v1/sessions/%s", id) < PATH_BYTES
-		       ? 0
-		       : -1;
+	const char *id = cli->argv[optind];
+
+	if (strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789-") == strlen(id) &&
+	    id[0] &&
+	    snprintf(path, PATH_BYTES, "/v1/sessions/%s", id) < PATH_BYTES)
+		return 0;
+	return cli_wrong(cli,
+			 "'%s' is no id of a session: `sallyport session list` "
+			 "has them",
+			 id);
 }
 
 static int get(struct cli *cli, const char *path,
@@ -264,8 +270,7 @@ int cmd_session_show(struct cli *cli)
 {
 	char path[PATH_BYTES];
 
-	if (arguments_words(cli, 1, 1) < 0 ||
-	    path_of(cli->argv[optind], path) < 0)
+	if (arguments_words(cli, 1, 1) < 0 || path_of(cli, path) < 0)
 		return cli_usage(cli);
 	return get(cli, path, session_table);
 }
@@ -277,8 +282,7 @@ int cmd_session_revoke(struct cli *cli)
 	struct err err;
 	int result;
 
-	if (arguments_words(cli, 1, 1) < 0 ||
-	    path_of(cli->argv[optind], path) < 0)
+	if (arguments_words(cli, 1, 1) < 0 || path_of(cli, path) < 0)
 		return cli_usage(cli);
 	if (client_open(&client, &err) < 0)
 		return cli_fail_err(&err);
@@ -314,8 +318,9 @@ static int parse_renew(struct cli *cli, char body[PATH_BYTES],
 		if (*end || !*optarg)
 			return -1;
 	}
-	if (!end || cli->argc - optind != 1 ||
-	    path_of(cli->argv[optind], path) < 0)
+	if (!end)
+		return cli_wrong(cli, "--ttl SECONDS is missing");
+	if (arguments_count(cli, 1, 1) < 0 || path_of(cli, path) < 0)
 		return -1;
 	(void)snprintf(body, PATH_BYTES, "{\"ttl_s\": %lu}", ttl);
 	len = strlen(path);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/policy_file.h"
 #include "common/cleanup.h"
@@ -91,14 +92,16 @@ int cmd_session_policy(struct cli *cli)
 			return cli_usage(cli);
 		expected = optarg;
 	}
-	words = cli->argc - optind;
-	if (words < 1 || words > 2 || (expected && words < 2))
+	if (arguments_count(cli, expected ? 2 : 1, 2) < 0)
 		return cli_usage(cli);
+	words = cli->argc - optind;
 	id = cli->argv[optind];
 	if (strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789-") != strlen(id) ||
 	    snprintf(path, sizeof(path), "/v1/sessions/%s/policy", id) >=
-		    (int)sizeof(path))
+		    (int)sizeof(path)) {
+		(void)cli_wrong(cli, "'%s' is no id of a session", id);
 		return cli_usage(cli);
+	}
 	return words == 1
 		       ? show(cli, path)
 		       : put_file(cli, path, cli->argv[optind + 1], expected);

@@ -51,8 +51,9 @@ static int parse(struct cli *cli, struct srt *srt)
 		else
 			return -1;
 	}
-	return srt->options.wants_help || srt->line || cli->argv[optind] ? 0
-									 : -1;
+	return srt->options.wants_help || srt->line || cli->argv[optind]
+		       ? 0
+		       : cli_wrong(cli, "there is no command to run");
 }
 
 /* ~/.srt-settings.json, where it is there. */

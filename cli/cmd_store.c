@@ -199,7 +199,7 @@ int cmd_sandbox_snapshot(struct cli *cli)
 			return cli_usage(cli);
 		request.name = bytes_str(optarg);
 	}
-	if (cli->argc - optind != 1)
+	if (arguments_count(cli, 1, 1) < 0)
 		return cli_usage(cli);
 	request.id = bytes_str(cli->argv[optind]);
 	code = host_once(&call);

@@ -98,8 +98,12 @@ static int parse(int argc, char **argv, struct server_config *config,
 	while ((option = getopt_long(argc, argv, "", table, NULL)) != -1)
 		if (take(option, config, web) < 0)
 			return -1;
-	if (!web->address && (web->token_file || web->idle_s))
+	if (!web->address && (web->token_file || web->idle_s)) {
+		(void)fputs("sallyport mcp: --token-file and --idle are for "
+			    "--listen\n",
+			    stderr);
 		return -1;
+	}
 	if (!web->idle_s)
 		web->idle_s = WEB_IDLE_DEFAULT_S;
 	return optind == argc ? 0 : -1;

@@ -1,4 +1,5 @@
 #include "cli/policy/learn.h"
+#include "cli/arguments.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -64,8 +65,11 @@ static int parse(struct cli *cli, struct learn_options *options)
 		else if (option != 'o' || set_output(options, optarg) < 0)
 			return -1;
 	}
-	if (cli->argc - optind != 1 || !is_session(cli->argv[optind]))
+	if (arguments_count(cli, 1, 1) < 0)
 		return -1;
+	if (!is_session(cli->argv[optind]))
+		return cli_wrong(cli, "'%s' is no id of a session",
+				 cli->argv[optind]);
 	options->session = cli->argv[optind];
 	return 0;
 }

@@ -1,4 +1,5 @@
 #include "cli/policy/test.h"
+#include "cli/arguments.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -145,12 +146,15 @@ static int parse(struct cli *cli, struct policy_options *options)
 					   add_secret(options, optarg) < 0)
 			return -1;
 	}
-	if (options->which.policy && options->command)
-		return optind == cli->argc ? 0 : -1;
-	if (!options->which.policy || cli->argc - optind < 2)
+	if (!options->which.policy)
+		return cli_wrong(cli, "--policy FILE is missing");
+	if (options->command)
+		return arguments_count(cli, 0, 0);
+	if (arguments_count(cli, 2, 3) < 0)
 		return -1;
 	options->is_push = !strcmp(cli->argv[optind], "PUSH");
-	return cli->argc - optind == (options->is_push ? 3 : 2) ? 0 : -1;
+	return arguments_count(cli, options->is_push ? 3 : 2,
+			       options->is_push ? 3 : 2);
 }
 
 static int tell(struct cli *cli, const struct verdict *verdict,

@@ -1,4 +1,5 @@
 #include "cli/policy/words.h"
+#include "cli/arguments.h"
 
 #include <stdio.h>
 
@@ -23,7 +24,7 @@ static int parse(struct cli *cli, struct policy_which *which)
 	       -1)
 		if (!policy_which_take(which, option, optarg))
 			return -1;
-	return optind == cli->argc ? 0 : -1;
+	return arguments_count(cli, 0, 0);
 }
 
 static struct policy *compile(const struct policy_which *which,

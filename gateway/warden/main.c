@@ -106,7 +106,13 @@ static int parse_options(int argc, char **argv, struct config_options *options)
 			return -1;
 		}
 	}
-	return optind == argc ? 0 : -1;
+	if (optind == argc)
+		return 0;
+	(void)fprintf(stderr,
+		      "sallyport-gateway: '%s' is one word too many: a "
+		      "configuration is named by -c\n",
+		      argv[optind]);
+	return -1;
 }
 
 /* ---- directories and sockets ---- */

@@ -130,6 +130,70 @@ def test_what_was_probably_meant_is_named(tmp_path, program, words, meant):
     assert not meant or told[0].endswith(f": did you mean '{meant}'?")
 
 
+@pytest.mark.parametrize("command", COMMANDS + [
+    f"sandbox {verb}" for verb in (
+        "create", "list", "show", "exec", "cp", "logs", "events", "pause",
+        "resume", "renew", "port", "kill", "snapshot")] + [
+    "image pull", "image rm", "image list", "snapshot rm", "snapshot list",
+    "audit search", "audit export", "mcp"])
+def test_a_wrong_usage_comes_with_its_reason(tmp_path, command):
+    many = [] if command in ("run", "srt", "sandbox exec", "sandbox create",
+                             "policy check", "sandbox commit", "mcp") \
+        else ["one", "two", "three", "four"]
+    wrong = 0
+    for words in ([], many):
+        done = plain(tmp_path, *command.split(), *words,
+                     XDG_RUNTIME_DIR=str(tmp_path / "none"))
+        if done.returncode != 2:
+            continue
+        wrong += 1
+        reason, *rest = done.stderr.splitlines()
+        assert reason.startswith(f"sallyport {command}: "), done.stderr
+        assert rest[0].startswith("Usage: "), done.stderr
+    assert wrong or not many
+
+
+@pytest.mark.parametrize("words, says", [
+    (["run", "--policy", "p"], "there is no command to run"),
+    (["approval", "approve", "P-1"], "'P-1' is no id of an approval"),
+    (["approval", "approve", "p-1", "p-2"], "'p-2' is one word too many"),
+    (["approval", "approve", "--once", "--until", "x", "p-1"],
+     "of --once, --session and --until one alone"),
+    (["approval", "deny", ""], "'' is no id of an approval"),
+    (["approval", "watch", "--state", "x"], "there is no --state here"),
+    (["audit", "export", "-n", "5"], "there is no --count"),
+    (["session", "create"], "--policy FILE is missing"),
+    (["session", "renew", "s-1"], "--ttl SECONDS is missing"),
+    (["session", "show", "S"], "'S' is no id of a session"),
+    (["session", "policy", "s-1", "--expect", "x"], "a word more is needed"),
+    (["sandbox", "renew", "sb-1"], "--timeout SECONDS is missing"),
+    (["sandbox", "port", "sb-1", "0"], "'0' is no port"),
+    (["sandbox", "cp", "a", "b"], "one must be ID:PATH"),
+    (["sandbox", "exec", "sb-1"], "there is no command to run"),
+    (["secret", "rm", "a b"], "'a b' is no name of a secret"),
+    (["completion", "csh"], "there is no script for 'csh'"),
+    (["config", "check", "--host", "--gateway", "x"], "one alone"),
+    (["policy", "test", "GET", "https://a.example/"],
+     "--policy FILE is missing"),
+    (["policy", "test", "--policy", "p", "PUSH", "https://a.example/x"],
+     "a word more is needed"),
+    (["policy", "learn", "S"], "'S' is no id of a session"),
+    (["mcp", "--idle", "5"], "--token-file and --idle are for --listen")])
+def test_the_word_that_is_wrong_is_named(tmp_path, words, says):
+    done = plain(tmp_path, *words)
+    assert done.returncode == 2
+    assert says in done.stderr.splitlines()[0], done.stderr
+    assert "is no value" not in done.stderr
+
+
+@pytest.mark.parametrize("program", [GATEWAY, SERVICE])
+def test_a_daemon_says_how_its_file_is_named(tmp_path, program):
+    done = plain(tmp_path, "gateway.yaml", program=program)
+    assert done.returncode == 2
+    assert "'gateway.yaml' is one word too many: a configuration is named " \
+        "by -c" in done.stderr.splitlines()[0]
+
+
 @pytest.mark.parametrize("env", [{}, {"SALLYPORT_HOST": "/nonexistent/s"}])
 @pytest.mark.parametrize("words", [
     ["sandbox", "list"], ["image", "list"], ["config", "dump", "--host"]])
