@@ -4,6 +4,7 @@
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/control.h"
 #include "common/cleanup.h"
 #include "sandbox-host/session/client.h"
 
@@ -110,7 +111,7 @@ int cmd_approval_list(struct cli *cli)
 	if (parse_list(cli, &options) < 0 ||
 	    format_path(path, "/v1/approvals?", &options) < 0)
 		return cli_usage(cli);
-	if (client_once(&request, &reply, &err) < 0)
+	if (control_once(&request, &reply, &err) < 0)
 		return cli_fail_err(&err);
 	return cli_print(cli, reply.json, print_table);
 }
@@ -143,7 +144,7 @@ int cmd_approval_watch(struct cli *cli)
 	if (parse_list(cli, &options) < 0 ||
 	    format_path(path, "/v1/events?denied=0", &options) < 0)
 		return cli_usage(cli);
-	if (client_open(&client, &err) < 0)
+	if (control_open(&client, &err) < 0)
 		return cli_fail_err(&err);
 	result = client_follow(&client, path, show_line, cli, &err);
 	client_close(&client);
@@ -184,7 +185,7 @@ static int decide(struct cli *cli, const char *id, json_t *body)
 				id);
 		return cli_usage(cli);
 	}
-	if (client_open(&client, &err) < 0)
+	if (control_open(&client, &err) < 0)
 		return cli_fail_err(&err);
 	result = client_call(&client, &request, &reply, &err);
 	client_close(&client);

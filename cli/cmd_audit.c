@@ -6,6 +6,7 @@
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/control.h"
 #include "common/cleanup.h"
 #include "sandbox-host/session/client.h"
 
@@ -209,7 +210,7 @@ static int follow(const struct audit_options *options, struct tail *tail)
 		       tail->last, options->session ? "&session=" : "",
 		       options->session ? options->session : "",
 		       options->denied ? "&denied=1" : "");
-	if (client_open(&client, &err) < 0)
+	if (control_open(&client, &err) < 0)
 		return cli_fail_err(&err);
 	result = client_follow(&client, path, show_line, tail, &err);
 	client_close(&client);
@@ -253,7 +254,7 @@ static size_t fetch_pages(const struct audit_options *options,
 		if (format_path(path, options, &page) < 0)
 			err->code = ERR_INVALID;
 		if (err->code ||
-		    client_once(&request, &pages[count++], err) < 0)
+		    control_once(&request, &pages[count++], err) < 0)
 			break;
 		page.before = look_at(buf_view(&pages[count - 1].body), &got);
 		left -= got < left ? got : left;
@@ -316,7 +317,7 @@ static int read_all(const struct audit_options *options, client_line_fn *fn,
 		       options->kind ? "&kind=" : "",
 		       options->kind ? options->kind : "",
 		       options->denied ? "&denied=1" : "");
-	if (client_open(&client, &err) < 0)
+	if (control_open(&client, &err) < 0)
 		return cli_fail_err(&err);
 	result = client_follow(&client, path, fn, owner, &err);
 	client_close(&client);
@@ -431,7 +432,7 @@ int cmd_audit_verify(struct cli *cli)
 
 	if (arguments_words(cli, 0, 0) < 0)
 		return cli_usage(cli);
-	if (client_once(&request, &reply, &err) < 0)
+	if (control_once(&request, &reply, &err) < 0)
 		return cli_fail_err(&err);
 	(void)cli_print(cli, reply.json, verify_table);
 	return json_is_true(json_object_get(reply.json, "intact")) &&

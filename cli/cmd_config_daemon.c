@@ -14,6 +14,7 @@
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/control.h"
 #include "cli/host.h"
 #include "common/cleanup.h"
 #include "common/file.h"
@@ -145,7 +146,7 @@ static int dump_gateway(struct cli *cli)
 	auto_type(reply_release) struct reply reply;
 	struct err err;
 
-	if (client_once(&request, &reply, &err) < 0)
+	if (control_once(&request, &reply, &err) < 0)
 		return cli_fail_err(&err);
 	return cli_print(cli, reply.json, dump_text);
 }
@@ -214,7 +215,7 @@ static int reload_gateway(struct cli *cli)
 	auto_type(reply_release) struct reply reply;
 	struct err err;
 
-	if (client_once(&request, &reply, &err) == 0)
+	if (control_once(&request, &reply, &err) == 0)
 		return cli_print(cli, reply.json, reload_text);
 	if (reply.status != 422)
 		return cli_fail_err(&err);

@@ -4,6 +4,7 @@
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/control.h"
 #include "common/cleanup.h"
 #include "common/secret.h"
 #include "sandbox-host/session/client.h"
@@ -37,8 +38,8 @@ static int call(const struct client_request *request)
 	auto_type(reply_release) struct reply reply;
 	struct err err;
 
-	return client_once(request, &reply, &err) < 0 ? cli_fail_err(&err)
-						      : EXIT_OK;
+	return control_once(request, &reply, &err) < 0 ? cli_fail_err(&err)
+						       : EXIT_OK;
 }
 
 /* The value on stdin, for the secret that is named. */
@@ -158,7 +159,7 @@ int cmd_secret_list(struct cli *cli)
 
 	if (arguments_words(cli, 0, 0) < 0)
 		return cli_usage(cli);
-	if (client_once(&request, &reply, &err) < 0)
+	if (control_once(&request, &reply, &err) < 0)
 		return cli_fail_err(&err);
 	return cli_print(cli, reply.json, secret_table);
 }

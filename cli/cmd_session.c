@@ -7,6 +7,7 @@
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/control.h"
 #include "cli/policy_file.h"
 #include "common/cleanup.h"
 #include "policies/permissions.h"
@@ -185,7 +186,7 @@ int cmd_session_create(struct cli *cli)
 		return cli_usage(cli);
 	if (read_policy(wanted.policy, &wanted.request, &text) < 0)
 		return EXIT_INVALID;
-	if (client_open(&client, &err) < 0)
+	if (control_open(&client, &err) < 0)
 		return cli_fail_err(&err);
 	result = gateway_ask_create(&client, &wanted.request, &err);
 	if (result == 0)
@@ -254,7 +255,7 @@ static int get(struct cli *cli, const char *path,
 	auto_type(reply_release) struct reply reply;
 	struct err err;
 
-	if (client_once(&request, &reply, &err) < 0)
+	if (control_once(&request, &reply, &err) < 0)
 		return cli_fail_err(&err);
 	return cli_print(cli, reply.json, table);
 }
@@ -284,7 +285,7 @@ int cmd_session_revoke(struct cli *cli)
 
 	if (arguments_words(cli, 1, 1) < 0 || path_of(cli, path) < 0)
 		return cli_usage(cli);
-	if (client_open(&client, &err) < 0)
+	if (control_open(&client, &err) < 0)
 		return cli_fail_err(&err);
 	result = gateway_end(&client, cli->argv[optind], "revoked", &err);
 	client_close(&client);
@@ -345,7 +346,7 @@ int cmd_session_renew(struct cli *cli)
 	if (parse_renew(cli, body, path) < 0)
 		return cli_usage(cli);
 	request.body = bytes_str(body);
-	if (client_once(&request, &reply, &err) < 0)
+	if (control_once(&request, &reply, &err) < 0)
 		return cli_fail_err(&err);
 	return cli_print(cli, reply.json, renewed_table);
 }

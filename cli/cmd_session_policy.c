@@ -7,6 +7,7 @@
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/control.h"
 #include "cli/policy_file.h"
 #include "common/cleanup.h"
 #include "sandbox-host/session/client.h"
@@ -31,7 +32,7 @@ static int show(struct cli *cli, const char *path)
 	struct err err;
 
 	reply = (struct reply){0};
-	if (client_once(&request, &reply, &err) < 0)
+	if (control_once(&request, &reply, &err) < 0)
 		return cli_fail_err(&err);
 	return cli_print(cli, reply.json, shown);
 }
@@ -56,7 +57,7 @@ static int put(struct cli *cli, const char *path, struct bytes text,
 	if (!body)
 		return cli_fail(EXIT_INVALID, "the policy is no UTF-8 text");
 	request.body = bytes_str(body);
-	if (client_once(&request, &reply, &err) < 0)
+	if (control_once(&request, &reply, &err) < 0)
 		return cli_fail_err(&err);
 	return cli_print(cli, reply.json, changed);
 }

@@ -3,6 +3,7 @@
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/control.h"
 #include "common/cleanup.h"
 #include "sandbox-host/session/client.h"
 
@@ -48,7 +49,7 @@ int cmd_status(struct cli *cli)
 
 	if (arguments_words(cli, 0, 0) < 0)
 		return cli_usage(cli);
-	if (client_once(&request, &reply, &err) < 0)
+	if (control_once(&request, &reply, &err) < 0)
 		return cli_fail_err(&err);
 	return cli_print(cli, reply.json, status_table);
 }

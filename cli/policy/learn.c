@@ -1,5 +1,6 @@
 #include "cli/policy/learn.h"
 #include "cli/arguments.h"
+#include "cli/control.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -146,7 +147,7 @@ static int read_record(const char *session, struct learned *learned,
 	int result;
 
 	(void)snprintf(path, sizeof(path), "/v1/audit?session=%s", session);
-	if (client_open(&client, err) < 0)
+	if (control_open(&client, err) < 0)
 		return -1;
 	result = client_follow(&client, path, on_line, &reading, err);
 	client_close(&client);

@@ -239,6 +239,65 @@ def test_a_service_that_is_for_others_hides_not_ones_own(mode, asked):
         assert process.wait(30) != 0
 
 
+# What holds the run directory as a gateway does, listens once it is told to,
+# and answers one request as `session list` wants it.
+STARTING = """
+import fcntl, os, socket, sys
+lock = open("lock", "w")
+fcntl.lockf(lock, fcntl.LOCK_EX)
+print("held", flush=True)
+if not sys.stdin.readline():
+    sys.exit()
+server = socket.socket(socket.AF_UNIX)
+server.bind("control.sock")
+server.listen()
+peer = server.accept()[0]
+peer.recv(65536)
+body = b'{"sessions":[],"total":0}'
+peer.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Type: application/json\\r\\n"
+             b"Content-Length: %d\\r\\n\\r\\n" % len(body) + body)
+"""
+
+
+@contextlib.contextmanager
+def starting_gateway(run):
+    run.mkdir()
+    with subprocess.Popen(["/usr/bin/python3", "-c", STARTING], cwd=run,
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True) as gateway:
+        assert gateway.stdout.readline() == "held\n"
+        yield gateway
+        gateway.stdin.close()
+
+
+def test_a_gateway_that_is_just_starting_is_waited_for(tmp_path):
+    run = tmp_path / "none"
+    with starting_gateway(run) as gateway, subprocess.Popen(
+            [CLI, "session", "list"], text=True, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, env={"SALLYPORT_RUN": str(run)}) as asking:
+        # It has found no socket, and rests before each time it looks again.
+        status = pathlib.Path(f"/proc/{asking.pid}/status")
+        wait_until(lambda: int(re.search(
+            r"^voluntary_ctxt_switches:\s+(\d+)$", status.read_text(),
+            re.MULTILINE)[1]) > 10)
+        gateway.stdin.write("listen\n")
+        gateway.stdin.flush()
+        out, err = asking.communicate(timeout=30)
+        assert asking.returncode == 0 and out.startswith("ID"), err
+
+
+def test_who_never_listens_is_waited_for_no_longer_than_that(tmp_path):
+    with starting_gateway(tmp_path / "none"):
+        done = plain(tmp_path, "secret", "list")
+    assert done.returncode == 4
+    assert "did not listen within 3 s" in done.stderr
+    assert "start sallyport-gateway" in done.stderr
+    # Its twin: nobody holds the directory.
+    done = plain(tmp_path, "secret", "list")
+    assert done.returncode == 4 and "did not listen" not in done.stderr
+    assert "start sallyport-gateway" in done.stderr
+
+
 # ---- policies ----
 
 def test_a_policy_that_wants_values_says_which_options_give_them(tmp_path):
