@@ -108,6 +108,5 @@ int cmd_config_check(struct cli *cli)
 	if (kind == 's')
 		return check_settings(cli, path);
 	return config_check_by(
-		cli, kind == 'g' ? "sallyport-gateway" : "sallyport-host",
-		path);
+		cli, kind == 'g' ? FILE_KIND_GATEWAY : FILE_KIND_HOST, path);
 }

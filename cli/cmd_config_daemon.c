@@ -18,6 +18,7 @@
 #include "cli/host.h"
 #include "common/cleanup.h"
 #include "common/file.h"
+#include "policies/policy.h"
 #include "sandbox-host/session/client.h"
 #include "sandbox-host/session/gateway.h"
 
@@ -70,9 +71,21 @@ static int run_check(char *const words[], struct buf *report, struct err *err)
 		       : err_set(err, ERR_LIBRARY, "%s was killed", words[0]);
 }
 
+/* Where the file is of another kind: say so first. What can not be read is told
+ * by who checks it. */
+static void tell_kind(enum file_kind kind, const char *file, struct buf *report)
+{
+	auto_type(buf_release) struct buf text;
+	struct err err;
+
+	buf_init(&text, POLICY_TEXT_MAX);
+	if (file_read_path(file, &text, &err) == 0)
+		file_kind_tell(buf_view(&text), kind, file, report);
+}
+
 /* The same as a value: `report` is what is wrong. */
 static int check_as_value(const struct cli *cli, char *const words[],
-			  const char *file)
+			  enum file_kind kind, const char *file)
 {
 	auto_type(buf_release) struct buf report;
 	struct err err;
@@ -80,6 +93,7 @@ static int check_as_value(const struct cli *cli, char *const words[],
 	int code;
 
 	buf_init(&report, CHECK_REPORT_MAX);
+	tell_kind(kind, file, &report);
 	code = run_check(words, &report, &err);
 	if (code < 0)
 		return cli_fail_err(&err);
@@ -94,20 +108,26 @@ static int check_as_value(const struct cli *cli, char *const words[],
 	return code;
 }
 
-int config_check_by(const struct cli *cli, const char *program,
+int config_check_by(const struct cli *cli, enum file_kind kind,
 		    const char *file)
 {
+	const char *program = kind == FILE_KIND_GATEWAY ? "sallyport-gateway"
+							: "sallyport-host";
 	char path[PATH_MAX], test[] = "-t", config[] = "-c";
 	auto_free char *name = strdup(file);
 	char *const words[] = {path, test, config, name, NULL};
+	auto_type(buf_release) struct buf kinds;
 	struct err err;
 
+	buf_init(&kinds, PATH_MAX * 3);
 	if (!name)
 		return cli_fail(EXIT_FAILED, "no memory");
 	if (gateway_find_program(program, path, &err) < 0)
 		return cli_fail_err(&err);
 	if (cli->json)
-		return check_as_value(cli, words, file);
+		return check_as_value(cli, words, kind, file);
+	tell_kind(kind, file, &kinds);
+	(void)fprintf(stderr, "%.*s", BYTES_ARGS(buf_view(&kinds)));
 	(void)execv(path, words);
 	return cli_fail(EXIT_FAILED, "cannot run %s", path);
 }

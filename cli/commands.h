@@ -5,13 +5,14 @@
 #define CLI_COMMANDS_H
 
 #include "cli/cli.h"
+#include "cli/file_kind.h"
 
 int cmd_run(struct cli *cli);
 extern const char cmd_run_help[];
 int cmd_srt(struct cli *cli);
 int cmd_config_check(struct cli *cli);
-/* Have a daemon's own program check its file. An exit_code. */
-int config_check_by(const struct cli *cli, const char *program,
+/* Have a daemon's own program check its file, of that kind. An exit_code. */
+int config_check_by(const struct cli *cli, enum file_kind kind,
 		    const char *file);
 int cmd_config_dump(struct cli *cli);
 int cmd_config_reload(struct cli *cli);

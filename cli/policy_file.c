@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/file_kind.h"
 #include "common/cleanup.h"
 
 #define REPORT_BYTES_MAX (256 * 1024)
@@ -24,6 +25,8 @@ struct policy *policy_file_try(const char *path,
 	}
 	policy = policy_compile(buf_view(text), variables, &errors);
 	*count = errors.count;
+	if (!policy)
+		file_kind_tell(buf_view(text), FILE_KIND_POLICY, path, report);
 	return policy;
 }
 

@@ -300,6 +300,29 @@ def test_who_never_listens_is_waited_for_no_longer_than_that(tmp_path):
 
 # ---- policies ----
 
+@pytest.mark.parametrize("form", [(), ("-o", "json")], ids=["text", "json"])
+@pytest.mark.parametrize("text, words, check", [
+    ("version: 1\nnetwork: {}\n", ["config", "check"], "policy check"),
+    ("version: 1\nnetwrk: {}\n", ["config", "check", "--host"],
+     "policy check"),
+    ("run: /x\nuid_range: 1\n", ["config", "check"], "config check --host"),
+    ("run: /x\nstate: /y\n", ["policy", "check"], "config check --gateway"),
+    ("images: {}\n", ["policy", "check"], "config check --host"),
+    ("version: 1\nnetwrk: {}\n", ["policy", "check"], None),
+    ("stat: /y\nrun: /x\ndns: {}\n", ["config", "check"], None)])
+def test_a_file_of_another_kind_is_sent_to_its_check(tmp_path, text, words,
+                                                     check, form):
+    (tmp_path / "f.yaml").write_text(text)
+    done = plain(tmp_path, *words, *form, "f.yaml")
+    assert done.returncode == 3
+    found = re.findall("this looks like .*: sallyport ([a-z -]*) f.yaml",
+                       done.stdout if form else done.stderr)
+    assert found == ([check] if check else []), done
+    if check:
+        again = plain(tmp_path, *check.split(), *form, "f.yaml")
+        assert "this looks like" not in again.stdout + again.stderr
+
+
 def test_a_policy_that_wants_values_says_which_options_give_them(tmp_path):
     (tmp_path / "p.yaml").write_text(
         'version: 1\ngit: [{repo: "${session.repo}", read: true}]\n')
