@@ -12,46 +12,54 @@
 
 #define TRY_MS 5
 
-/* Does a gateway hold the run directory? It does from before it listens until
- * it has stopped. One of another user can not be seen. */
-static bool is_held(void)
+/* Does a daemon hold the run directory by that file of it? It does from before
+ * it listens until it has stopped. One of another user can not be seen. */
+static bool is_held(const char *name)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-	char run[PATH_MAX - sizeof("/lock")], path[PATH_MAX];
+	char run[PATH_MAX - NAME_MAX], path[PATH_MAX + 1];
 	auto_fd int fd = -1;
 
 	if (session_run_dir(run, sizeof(run)) < 0)
 		return false;
-	(void)snprintf(path, sizeof(path), "%s/lock", run);
+	(void)snprintf(path, sizeof(path), "%s/%s", run, name);
 	fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	return fd >= 0 && fcntl(fd, F_GETLK, &lock) == 0 &&
 	       lock.l_type != F_UNLCK;
 }
 
-int control_open(struct client *client, struct err *err)
+bool control_wait(uint64_t *begin_ms, const char *lock, struct err *err)
 {
 	const struct timespec pause = {.tv_nsec = TRY_MS * 1000000L};
-	uint64_t begin_ms = clock_monotonic_ms(), waited_ms = 0;
-	bool holds = false;
+	uint64_t now_ms = clock_monotonic_ms();
+	bool holds;
 
-	while (client_open(client, err) < 0) {
-		if (err->code != ERR_CLOSED)
-			return -1;
-		holds = is_held();
-		waited_ms = clock_monotonic_ms() - begin_ms;
-		if (waited_ms >=
-		    (holds ? CONTROL_START_MAX_MS : CONTROL_BEGIN_MS))
-			break;
+	if (err->code != ERR_CLOSED)
+		return false;
+	if (*begin_ms == 0)
+		*begin_ms = now_ms;
+	holds = is_held(lock);
+	if (now_ms - *begin_ms <
+	    (holds ? CONTROL_START_MAX_MS : CONTROL_BEGIN_MS)) {
 		(void)nanosleep(&pause, NULL);
+		return true;
 	}
-	if (client->fd >= 0)
-		return 0;
 	if (holds)
 		(void)err_prefix(err,
-				 "a gateway starts or stops, and did not "
-				 "listen within %d s",
+				 "one starts or stops, and did not listen "
+				 "within %d s",
 				 CONTROL_START_MAX_MS / 1000);
-	return -1;
+	return false;
+}
+
+int control_open(struct client *client, struct err *err)
+{
+	uint64_t begin_ms = 0;
+
+	while (client_open(client, err) < 0)
+		if (!control_wait(&begin_ms, "lock", err))
+			return -1;
+	return 0;
 }
 
 int control_once(const struct client_request *request, struct reply *reply,

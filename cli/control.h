@@ -1,18 +1,22 @@
 /*
- * The gateway's control socket, for people: who starts a gateway and asks it in
- * the next line need not know when it listens.
+ * The daemons' sockets, for people: who starts a daemon and asks it in the next
+ * line need not know when it listens.
  */
 #ifndef CLI_CONTROL_H
 #define CLI_CONTROL_H
 
 #include "sandbox-host/session/client.h"
 
-/* A gateway that holds its run directory is waited for so long until it
- * listens. */
+/* One that holds its run directory is waited for so long until it listens. */
 #define CONTROL_START_MAX_MS 3000
 /* Where there is none: one that was started with us has its directory by then.
  */
 #define CONTROL_BEGIN_MS 100
+
+/* Nobody answers (err: ERR_CLOSED). Rest for a moment, and true: look again; or
+ * false, at once or after the time for it. lock: by which file of the run
+ * directory the daemon holds it. *begin_ms is 0 at first. */
+bool control_wait(uint64_t *begin_ms, const char *lock, struct err *err);
 
 /* Connect; to a gateway that is just starting once it listens. 0, or -1 with
  * ERR_CLOSED: none answers, and how to start one. */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/control.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/utf8.h"
@@ -69,7 +70,7 @@ static void on_closed(struct rpc *rpc, const char *why, void *owner)
 	host->rpc = NULL;
 }
 
-int host_open(struct host *host, struct err *err)
+static int open_now(struct host *host, struct err *err)
 {
 	const struct rpc_config config = {.owner = host,
 					  .on_closed = on_closed};
@@ -97,6 +98,16 @@ int host_open(struct host *host, struct err *err)
 		return -1;
 	host->rpc = rpc_new(host->loop, take_fd(&fd), &config, err);
 	return host->rpc ? 0 : -1;
+}
+
+int host_open(struct host *host, struct err *err)
+{
+	uint64_t begin_ms = 0;
+
+	while (open_now(host, err) < 0)
+		if (!control_wait(&begin_ms, "host.lock", err))
+			return -1;
+	return 0;
 }
 
 void host_close(struct host *host)

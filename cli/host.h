@@ -29,8 +29,8 @@ struct host_call {
 };
 
 /* Connect: $SALLYPORT_HOST, or the first host.sock that is for us, of the
- * gateway's run directory or this user's own. 0, or -1. host stays where it is.
- */
+ * gateway's run directory or this user's own; to one that is just starting once
+ * it listens (cli/control.h). 0, or -1. host stays where it is. */
 int host_open(struct host *host, struct err *err);
 void host_close(struct host *host);
 /* Ask, and wait. EXIT_OK, or the exit code of a refusal, which was told. */
