@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/arguments.h"
+#include "common/directories.h"
 #include "common/log.h"
 #include "common/nearest.h"
 
@@ -75,17 +76,15 @@ static bool is_noun(const char *word)
 	return false;
 }
 
-static void tell_nearest(int argc, char **argv)
+/* verb: NULL where there is no such noun. */
+static void tell_nearest(const char *noun, const char *verb)
 {
-	bool has_noun = is_noun(argv[1]);
-	const char *name = NULL;
+	const char *name = find_nearest(noun, verb);
 
-	if (!has_noun || argc > 2)
-		name = find_nearest(argv[1], has_noun ? argv[2] : NULL);
 	if (name)
-		(void)fprintf(
-			stderr, "sallyport: did you mean 'sallyport %s%s%s'?\n",
-			has_noun ? argv[1] : "", has_noun ? " " : "", name);
+		(void)fprintf(stderr,
+			      "sallyport: did you mean 'sallyport %s%s%s'?\n",
+			      verb ? noun : "", verb ? " " : "", name);
 }
 
 /* A noun without a verb of it, or nothing that is known. */
@@ -93,20 +92,33 @@ static int explain(int argc, char **argv)
 {
 	bool asked = argc > 2 &&
 		     (!strcmp(argv[2], "--help") || !strcmp(argv[2], "-h"));
+	bool has_noun = is_noun(argv[1]);
 
-	if (!asked && argc > 2)
-		(void)fprintf(stderr,
-			      "sallyport: there is no command '%s %s'\n",
-			      argv[1], argv[2]);
-	if (!asked)
-		tell_nearest(argc, argv);
+	if (!has_noun || (!asked && argc > 2)) {
+		(void)fprintf(
+			stderr, "sallyport: there is no command '%s%s%s'\n",
+			argv[1], has_noun ? " " : "", has_noun ? argv[2] : "");
+		tell_nearest(argv[1], has_noun ? argv[2] : NULL);
+	}
 	if (print_verbs(argv[1], asked ? stdout : stderr))
 		return asked ? EXIT_OK : EXIT_USAGE;
-	if (argc <= 2)
-		(void)fprintf(stderr, "sallyport: there is no command '%s'\n",
-			      argv[1]);
 	(void)fputs("see: sallyport --help\n", stderr);
 	return EXIT_USAGE;
+}
+
+/* "help", and the command or the noun that it is about; or nothing. */
+static int help(int argc, char **argv)
+{
+	int used;
+	const struct command *command = arguments_find(argc, argv, &used);
+
+	if (argc < 2)
+		print_help();
+	else if (command)
+		(void)fputs(command->help, stdout);
+	else if (argc > 2 || !print_verbs(argv[1], stdout))
+		return explain(argc, argv);
+	return EXIT_OK;
 }
 
 /* A descriptor of ours would take the place of one that is closed, and be
@@ -122,6 +134,7 @@ static int fill_standard_descriptors(void)
 
 static int run_command(const struct command *command, struct cli *cli)
 {
+	struct err err;
 	char name[64];
 
 	(void)snprintf(name, sizeof(name), "sallyport %s%s%s", command->noun,
@@ -137,8 +150,12 @@ static int run_command(const struct command *command, struct cli *cli)
 		return EXIT_USAGE;
 	case ARGUMENTS_GO_ON:
 	default:
-		return command->run(cli);
+		break;
 	}
+	if (directories_check_variable("SALLYPORT_RUN", &err) < 0 ||
+	    directories_check_variable("SALLYPORT_STATE", &err) < 0)
+		return cli_fail(EXIT_INVALID, "%s", err.text);
+	return command->run(cli);
 }
 
 int main(int argc, char **argv)
@@ -150,12 +167,13 @@ int main(int argc, char **argv)
 	if (fill_standard_descriptors() < 0)
 		return EXIT_FAILED;
 	log_open("sallyport", NULL);
-	if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") ||
-	    !strcmp(argv[1], "help")) {
+	if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
 		print_help();
 		return argc < 2 ? EXIT_USAGE : cli_end(EXIT_OK);
 	}
-	if (!strcmp(argv[1], "--version")) {
+	if (!strcmp(argv[1], "help"))
+		return cli_end(help(argc - 1, argv + 1));
+	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "version")) {
 		(void)puts("sallyport " SP_VERSION);
 		return EXIT_OK;
 	}

@@ -37,6 +37,15 @@ static bool lacks_values(struct bytes report)
 	return memmem(report.data, report.len, words, sizeof(words) - 1);
 }
 
+/* The error stands where the policy says ${session.repo}. */
+static void tell_repo(struct bytes repo)
+{
+	if (repo.len && !bytes_starts_with(repo, bytes_str("https://")))
+		(void)fprintf(stderr,
+			      "sallyport: --repo %.*s is no https:// URL\n",
+			      BYTES_ARGS(repo));
+}
+
 struct policy *policy_file_read(const char *path,
 				const struct policy_variables *variables,
 				struct buf *text)
@@ -51,6 +60,8 @@ struct policy *policy_file_read(const char *path,
 		(void)fprintf(stderr, "%.*ssallyport: %s: %zu error%s\n",
 			      BYTES_ARGS(buf_view(&report)), path, count,
 			      count == 1 ? "" : "s");
+	if (!policy && variables)
+		tell_repo(variables->repo);
 	if (!policy && lacks_values(buf_view(&report)))
 		(void)fputs("sallyport: --repo URL and --branch BRANCH say "
 			    "what a session has\n",

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -21,4 +22,14 @@ int directories_make(const char *path, mode_t mode, struct err *err)
 			return err_system(err, "make directory %s", part);
 	}
 	return 0;
+}
+
+int directories_check_variable(const char *name, struct err *err)
+{
+	const char *value = getenv(name);
+
+	if (!value || !value[0] || value[0] == '/')
+		return 0;
+	return err_set(err, ERR_INVALID, "%s: %s is no absolute path", name,
+		       value);
 }

@@ -8,6 +8,10 @@
 
 #include "common/err.h"
 
+/* Does the variable name a directory by an absolute path, or is it not set, or
+ * empty? 0, or -1 (ERR_INVALID). */
+int directories_check_variable(const char *name, struct err *err);
+
 /* Make every directory of path (under PATH_MAX bytes) that is missing; the
  * last has mode, those above it 0755. 0, also where it was there; or -1. */
 int directories_make(const char *path, mode_t mode, struct err *err);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/directories.h"
 #include "common/file.h"
 #include "common/log.h"
 #include "gateway/flow/limits.h"
@@ -93,6 +94,9 @@ int warden_config_defaults(struct warden_config *config, struct err *err)
 		.gateway.uid_base = geteuid() == 0 ? UID_BASE : 0,
 	};
 	arena_init(&config->arena, CONFIG_ARENA_MAX);
+	if (directories_check_variable("SALLYPORT_RUN", err) < 0 ||
+	    directories_check_variable("SALLYPORT_STATE", err) < 0)
+		return -1;
 	config->run = default_run(config);
 	config->state = default_state(config);
 	if (!config->run || !config->state)
@@ -119,6 +123,17 @@ static int read_file(struct arena *arena, const char *path, size_t max,
 	return 0;
 }
 
+/* What is wrong with a file: where it was named. Always -1. */
+static int name_place(const struct warden_config *config, enum config_key key,
+		      const char *what, struct err *err)
+{
+	const struct text_place *from = &config->from[key];
+
+	if (!from->where)
+		return err_prefix(err, "%s", what);
+	return err_prefix(err, "%s:%u: %s", from->where, from->line, what);
+}
+
 /* The text as it stands is what sessions get: it is compiled for each. */
 static int read_guardrail(struct warden_config *config, struct buf *report,
 			  struct err *err)
@@ -131,7 +146,7 @@ static int read_guardrail(struct warden_config *config, struct buf *report,
 		return 0;
 	if (read_file(&config->arena, path, POLICY_TEXT_MAX,
 		      &config->gateway.guardrail, err) < 0)
-		return err_prefix(err, "guardrail");
+		return name_place(config, CONFIG_GUARDRAIL, "guardrail", err);
 	guardrail = guardrail_compile(config->gateway.guardrail, NULL, &errors);
 	policy_free(guardrail);
 	if (guardrail)
@@ -170,7 +185,7 @@ int warden_config_finish(struct warden_config *config, struct err *err)
 		      &config->gateway.ca_bundle, err) == 0)
 		return 0;
 	if (!is_default || err->number != ENOENT)
-		return err_prefix(err, "CA bundle");
+		return name_place(config, CONFIG_CA_BUNDLE, "CA bundle", err);
 	log_warn("no CA bundle %s: no upstream TLS can be verified", path);
 	return 0;
 }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/directories.h"
 #include "common/file.h"
 #include "policies/reader.h"
 
@@ -93,6 +94,8 @@ int host_config_defaults(struct host_config *config, struct err *err)
 		.ready_max = HOST_READY_DEFAULT,
 	};
 	arena_init(&config->arena, CONFIG_ARENA_MAX);
+	if (directories_check_variable("SALLYPORT_RUN", err) < 0)
+		return -1;
 	config->run = default_run(config);
 	config->workspaces = default_workspaces(config);
 	config->store = (struct host_store_config){

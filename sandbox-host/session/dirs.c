@@ -25,7 +25,7 @@ int session_run_dir(char *out, size_t size)
 	const char *given = getenv("SALLYPORT_RUN");
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
 
-	if (given)
+	if (given && given[0])
 		return format_dir(out, size, "%s", given);
 	/* An ordinary user may use the host's gateway as well. */
 	if (getuid() == 0 || access("/run/sallyport/control.sock", F_OK) == 0)
@@ -41,7 +41,7 @@ int session_state_dir(char *out, size_t size)
 	const char *state = getenv("XDG_STATE_HOME");
 	const char *home = getenv("HOME");
 
-	if (given)
+	if (given && given[0])
 		return format_dir(out, size, "%s", given);
 	if (getuid() == 0)
 		return format_dir(out, size, "/var/lib/sallyport");

@@ -53,7 +53,20 @@ def test_every_command_helps_and_says_its_usage(tmp_path, command):
     assert f"Usage: sallyport {command}" in wrong.stderr
 
 
+@pytest.mark.parametrize("words, begins", [
+    ([], "Usage: sallyport <noun>"), (["run"], "Usage: sallyport run "),
+    (["secret", "put"], "Usage: sallyport secret put "),
+    (["secret"], "  sallyport secret put")])
+def test_help_is_a_command_too(tmp_path, words, begins):
+    done = plain(tmp_path, "help", *words)
+    assert done.returncode == 0 and done.stdout.startswith(begins)
+    with_option = plain(tmp_path, *words, "--help")
+    assert done.stdout == with_option.stdout
+
+
 @pytest.mark.parametrize("words, code", [
+    (["help", "nonsense"], 2), (["help", "secret", "nonsense"], 2),
+    (["version"], 0),
     (["nonsense"], 2), (["session"], 2), (["session", "nonsense"], 2),
     (["session", "--help"], 0), (["status", "-o", "xml"], 2),
     (["status", "more"], 2), ([], 2), (["--help"], 0), (["--version"], 0),
@@ -239,6 +252,20 @@ def test_a_service_that_is_for_others_hides_not_ones_own(mode, asked):
         assert process.wait(30) != 0
 
 
+@pytest.mark.parametrize("value, code", [("rel", 3), ("", 0), ("/tmp/x", 0)])
+@pytest.mark.parametrize("name, program, words", [
+    ("SALLYPORT_RUN", CLI, ["completion", "bash"]),
+    ("SALLYPORT_RUN", GATEWAY, ["-t"]), ("SALLYPORT_RUN", SERVICE, ["-t"]),
+    ("SALLYPORT_STATE", CLI, ["completion", "bash"]),
+    ("SALLYPORT_STATE", GATEWAY, ["-t"])])
+def test_a_directory_is_named_by_its_whole_path(tmp_path, name, program, words,
+                                                value, code):
+    """Where each would begin somewhere else nobody finds the other."""
+    done = plain(tmp_path, *words, program=program, **{name: value})
+    assert done.returncode == code, done.stderr
+    assert (f"{name}: {value} is no absolute path" in done.stderr) == bool(code)
+
+
 # What holds the run directory as a gateway does, listens once it is told to,
 # and answers one request as `session list` wants it.
 STARTING = """
@@ -304,6 +331,20 @@ def test_who_never_listens_is_waited_for_no_longer_than_that(tmp_path, noun,
 
 # ---- policies ----
 
+@pytest.mark.parametrize("text, says", [
+    ("run: /x\nguardrail: /nope\n", "g.yaml:2: guardrail: open /nope: "),
+    ("tls: {min: '1.2',\n ca_bundle: /nope}\n",
+     "g.yaml:2: CA bundle: open /nope: "),
+    ("run: /x\nguardrail: GOOD\n", None)])
+def test_a_file_that_is_missing_is_told_where_it_is_named(tmp_path, text, says):
+    (tmp_path / "good.yaml").write_text("version: 1\n")
+    (tmp_path / "g.yaml").write_text(
+        text.replace("GOOD", str(tmp_path / "good.yaml")))
+    done = plain(tmp_path, "config", "check", "g.yaml")
+    assert done.returncode == (3 if says else 0), done.stderr
+    assert (says or "") in done.stderr
+
+
 @pytest.mark.parametrize("form", [(), ("-o", "json")], ids=["text", "json"])
 @pytest.mark.parametrize("text, words, check", [
     ("version: 1\nnetwork: {}\n", ["config", "check"], "policy check"),
@@ -333,6 +374,9 @@ def test_a_policy_that_wants_values_says_which_options_give_them(tmp_path):
     test = ["policy", "test", "--policy", "p.yaml", "GET", "https://a.example/"]
     done = plain(tmp_path, *test)
     assert done.returncode == 3 and "--repo URL" in done.stderr, done.stderr
+    done = plain(tmp_path, *test, "--repo", "git@a.example:x")
+    assert done.returncode == 3
+    assert "--repo git@a.example:x is no https:// URL" in done.stderr
     done = plain(tmp_path, *test, "--repo", "https://a.example/x")
     assert done.returncode == 10 and "--repo URL" not in done.stderr
 
