@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sandbox-host/plan_parts.h"
-
 /* Which list a step belongs to; NULL: none. */
 static struct guard_list *list_of(struct guard *guard,
 				  const struct plan_step *step)
@@ -23,45 +21,35 @@ static int take_step(struct guard *guard, const struct plan_step *step,
 		guard->sockets[guard->socket_count++] = step->target;
 	if (!list)
 		return 0;
-	if (!(step->flags & PLAN_GLOB)) {
-		list->names[list->name_count++] = step->target;
-		return 0;
-	}
+	if (!(step->flags & PLAN_GLOB))
+		return names_add(&list->names, step->target, err);
 	return pattern_parse(&list->patterns[list->pattern_count++],
 			     step->target, err);
 }
 
-static bool make_list(struct guard_list *list, size_t names, size_t patterns)
+static bool make_list(struct guard_list *list, size_t patterns)
 {
-	list->names = calloc(names + 1, sizeof(*list->names));
 	list->patterns = calloc(patterns + 1, sizeof(*list->patterns));
-	return list->names && list->patterns;
+	return list->patterns;
 }
 
 /* Room for all steps of each kind. */
 static int make_room(struct guard *guard, const struct plan *plan,
 		     struct err *err)
 {
-	size_t names[2] = {0, 0};
 	size_t patterns[2] = {0, 0};
 	size_t sockets = 0;
 
 	for (size_t i = 0; i < plan->step_count; i++) {
 		const struct plan_step *step = &plan->steps[i];
-		bool is_veil = step->kind == PLAN_VEIL;
 
 		sockets += step->kind == PLAN_SOCKET;
-		if (!list_of(guard, step))
-			continue;
-		if (step->flags & PLAN_GLOB)
-			patterns[is_veil]++;
-		else
-			names[is_veil]++;
+		if (list_of(guard, step) && step->flags & PLAN_GLOB)
+			patterns[step->kind == PLAN_VEIL]++;
 	}
 	guard->sockets = calloc(sockets + 1, sizeof(*guard->sockets));
-	if (!guard->sockets ||
-	    !make_list(&guard->kept, names[0], patterns[0]) ||
-	    !make_list(&guard->veiled, names[1], patterns[1]))
+	if (!guard->sockets || !make_list(&guard->kept, patterns[0]) ||
+	    !make_list(&guard->veiled, patterns[1]))
 		return err_set(err, ERR_TOO_LARGE, "guard: no memory");
 	return 0;
 }
@@ -81,7 +69,7 @@ int guard_open(struct guard *guard, const struct plan *plan, struct err *err)
 
 static void release_list(struct guard_list *list)
 {
-	free(list->names);
+	names_release(&list->names);
 	free(list->patterns);
 }
 
@@ -116,9 +104,8 @@ static bool pattern_covers(const struct pattern *pattern, const char *path)
 
 static bool list_covers(const struct guard_list *list, const char *path)
 {
-	for (size_t i = 0; i < list->name_count; i++)
-		if (plan_is_within(path, list->names[i]))
-			return true;
+	if (names_cover(&list->names, path))
+		return true;
 	for (size_t i = 0; i < list->pattern_count; i++)
 		if (pattern_covers(&list->patterns[i], path))
 			return true;
@@ -140,10 +127,7 @@ bool guard_covers(const struct guard *guard, const char *path)
 
 bool guard_is_above(const struct guard *guard, const char *path)
 {
-	for (size_t i = 0; i < guard->kept.name_count; i++)
-		if (plan_is_within(guard->kept.names[i], path))
-			return true;
-	return false;
+	return names_are_below(&guard->kept.names, path);
 }
 
 bool guard_allows_socket(const struct guard *guard, const char *path)

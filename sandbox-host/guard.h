@@ -6,12 +6,12 @@
 #ifndef SANDBOX_HOST_GUARD_H
 #define SANDBOX_HOST_GUARD_H
 
+#include "sandbox-host/names.h"
 #include "sandbox-host/pattern.h"
 #include "sandbox-host/plan.h"
 
 struct guard_list {
-	const char **names; /* borrowed from the plan */
-	size_t name_count;
+	struct names names; /* borrowed from the plan */
 	struct pattern *patterns;
 	size_t pattern_count;
 };

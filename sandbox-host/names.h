@@ -1,0 +1,38 @@
+/*
+ * Absolute names, and what is above them, as a table: whether a path is one of
+ * them, below one or above one takes a look or a few, however many there are.
+ */
+#ifndef SANDBOX_HOST_NAMES_H
+#define SANDBOX_HOST_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/err.h"
+
+struct names_entry {
+	const char *text; /* borrowed; NULL: a free place */
+	uint16_t len;	  /* of it, without what follows */
+	bool is_name;	  /* else only above one */
+	uint32_t hash;
+};
+
+/* Zeroed: none. */
+struct names {
+	struct names_entry *entries;
+	size_t size, count; /* places, a power of two; taken */
+	uint32_t seed;	    /* nobody can choose names that meet */
+};
+
+/* Add a name (absolute, without a '/' at its end, below PATH_MAX), which
+ * outlives the table. 0, or -1. */
+int names_add(struct names *names, const char *name, struct err *err);
+void names_release(struct names *names);
+
+/* Is path (absolute) one of the names, or below one? */
+bool names_cover(const struct names *names, const char *path);
+/* Is it one, or above one? */
+bool names_are_below(const struct names *names, const char *path);
+
+#endif
