@@ -92,14 +92,18 @@ static const char *const verbs[] = {
 	[ACT_MOVE_TO] = "move to",	 [ACT_CONNECT] = "connect to",
 };
 
-/* One path of one call, while it is judged. */
+#define PATHS_MAX 2
+
+/* The paths of one call, one of them while it is judged. */
 struct notify_question {
 	const struct notify_path *row;
+	unsigned index; /* of row among the call's */
 	const __u64 *args;
 	uint64_t flags; /* open's */
 	struct place_view view;
 	struct place place;
-	char path[PATH_MAX]; /* as the program wrote it */
+	char paths[PATHS_MAX][PATH_MAX]; /* as the program wrote them */
+	int results[PATHS_MAX];		 /* of reading them */
 };
 
 static bool is_valid(const struct notify *notify)
@@ -305,16 +309,33 @@ static void say_not_mounted(struct notify *notify,
 	say(notify, question, &not_mounted);
 }
 
+/* Read all paths of the call whose rows these are. */
+static void read_paths(struct notify_question *question,
+		       const struct notify_path *const rows[PATHS_MAX],
+		       unsigned count)
+{
+	const pid_t pid = question->view.pid;
+	const __u64 *args = question->args;
+
+	if (count == PATHS_MAX)
+		place_read_strings(pid,
+				   (const uint64_t[]){args[rows[0]->path],
+						      args[rows[1]->path]},
+				   question->paths, question->results);
+	else if (rows[0]->act == ACT_CONNECT)
+		question->results[0] =
+			read_address(pid, args, question->paths[0]);
+	else
+		question->results[0] = place_read_string(
+			pid, args[rows[0]->path], question->paths[0]);
+}
+
 static int judge(struct notify *notify, struct notify_question *question)
 {
 	const struct notify_path *row = question->row;
-	char *path = question->path;
+	char *path = question->paths[question->index];
 	int dir = row->dir == NONE ? AT_FDCWD : (int)question->args[row->dir];
-	int rc =
-		row->act == ACT_CONNECT
-			? read_address(question->view.pid, question->args, path)
-			: place_read_string(question->view.pid,
-					    question->args[row->path], path);
+	int rc = question->results[question->index];
 
 	if (rc == 1)
 		return ANSWER_GO_ON;
@@ -404,20 +425,31 @@ static bool makes_set_id(const struct seccomp_data *data)
 	return mode & (S_ISUID | S_ISGID);
 }
 
-/* Judge its paths one after the other, up to a refusal. */
-static int judge_paths(struct notify *notify, bool *is_known)
+/* The rows of a call. How many. */
+static unsigned rows_of(int call, const struct notify_path *rows[PATHS_MAX])
 {
-	const struct seccomp_data *data = &notify->request->data;
+	unsigned count = 0;
+
+	for (size_t i = 0; count < PATHS_MAX && i < ARRAY_SIZE(paths); i++)
+		if (paths[i].call == call)
+			rows[count++] = &paths[i];
+	return count;
+}
+
+/* Judge its paths one after the other, up to a refusal. */
+static int judge_paths(struct notify *notify,
+		       const struct notify_path *const rows[PATHS_MAX],
+		       unsigned count)
+{
 	struct notify_question *question = notify->question;
 	int rc = ANSWER_GO_ON;
 
 	place_begin(&question->view, notify->root, (pid_t)notify->request->pid);
-	question->args = data->args;
-	for (size_t i = 0; rc == 0 && i < ARRAY_SIZE(paths); i++) {
-		if (paths[i].call != data->nr)
-			continue;
-		*is_known = true;
-		question->row = &paths[i];
+	question->args = notify->request->data.args;
+	read_paths(question, rows, count);
+	for (unsigned i = 0; rc == ANSWER_GO_ON && i < count; i++) {
+		question->row = rows[i];
+		question->index = i;
 		question->flags = 0;
 		rc = judge(notify, question);
 	}
@@ -427,16 +459,16 @@ static int judge_paths(struct notify *notify, bool *is_known)
 static int decide(struct notify *notify)
 {
 	const struct seccomp_data *data = &notify->request->data;
-	bool is_known = false;
-	int rc;
+	const struct notify_path *rows[PATHS_MAX];
+	unsigned count;
 
 	if (makes_set_id(data))
 		return refuse(notify, RULE_SET_ID, "no set-id bits");
 	if (data->nr == __NR_socket)
 		return refuse_socket(notify);
-	rc = judge_paths(notify, &is_known);
-	return is_known
-		       ? rc
+	count = rows_of(data->nr, rows);
+	return count > 0
+		       ? judge_paths(notify, rows, count)
 		       : refuse(notify, RULE_SYSCALLS, "not open to a sandbox");
 }
 

@@ -17,6 +17,11 @@
 #define PAGE	   4096
 #define SHORT_PATH 256 /* most are shorter; one page, most often */
 
+/* Kernel 6.8: a number that no other mount has after this one. */
+#ifndef STATX_MNT_ID_UNIQUE
+#define STATX_MNT_ID_UNIQUE 0x4000u
+#endif
+
 ssize_t place_read_memory(pid_t pid, uint64_t address, void *out, size_t len)
 {
 	size_t first = PAGE - address % PAGE;
@@ -43,6 +48,27 @@ int place_read_string(pid_t pid, uint64_t address, char out[PATH_MAX])
 	if (!memchr(out, '\0', (size_t)len))
 		return len == PATH_MAX ? -ENAMETOOLONG : -EFAULT;
 	return out[0] ? 0 : -ENOENT;
+}
+
+void place_read_strings(pid_t pid, const uint64_t addresses[2],
+			char (*out)[PATH_MAX], int results[2])
+{
+	struct iovec local[2], remote[2];
+	bool is_done;
+
+	for (int i = 0; i < 2; i++) {
+		local[i] = (struct iovec){out[i], SHORT_PATH};
+		remote[i] = (struct iovec){(void *)(uintptr_t)addresses[i],
+					   SHORT_PATH};
+	}
+	is_done =
+		process_vm_readv(pid, local, 2, remote, 2, 0) == 2 * SHORT_PATH;
+	for (int i = 0; i < 2; i++)
+		if (is_done && memchr(out[i], '\0', SHORT_PATH))
+			results[i] = out[i][0] ? 0 : -ENOENT;
+		else
+			results[i] =
+				place_read_string(pid, addresses[i], out[i]);
 }
 
 static int read_link(const char *link, char out[PATH_MAX])
@@ -195,32 +221,72 @@ static char *split_last(char path[PATH_MAX])
 	return name + 1;
 }
 
-static int fill(struct place *place, int fd, bool exists)
+/* Is it one of the mounts that were found writable? */
+static bool is_known(const struct place_view *view, const struct statx *st)
+{
+	if (!(st->stx_mask & STATX_MNT_ID_UNIQUE))
+		return false;
+	for (size_t i = 0; i < PLACE_MOUNTS; i++)
+		if (view->writable[i] == st->stx_mnt_id)
+			return true;
+	return false;
+}
+
+static void learn_writable(struct place_view *view, const struct statx *st)
+{
+	if (!(st->stx_mask & STATX_MNT_ID_UNIQUE))
+		return;
+	view->writable[view->next_writable] = st->stx_mnt_id;
+	view->next_writable = (view->next_writable + 1) % PLACE_MOUNTS;
+}
+
+static int look_at(int dir, const char *name, int flags, struct statx *st)
+{
+	return statx(dir, name,
+		     flags | AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT |
+			     AT_STATX_DONT_SYNC,
+		     STATX_TYPE | STATX_MODE | STATX_MNT_ID_UNIQUE, st) < 0
+		       ? -errno
+		       : 0;
+}
+
+/* What fd is, which was opened below the view's root. */
+static int fill(struct place *place, struct place_view *view, int fd,
+		bool exists)
 {
 	struct statvfs mount;
-	struct stat st;
+	struct statx st;
+	int rc = look_at(fd, "", AT_EMPTY_PATH, &st);
 
-	if (fstatvfs(fd, &mount) < 0 || fstat(fd, &st) < 0)
-		return -errno;
+	if (rc < 0)
+		return rc;
 	place->exists = exists;
+	place->is_read_only = false;
+	place->mode = st.stx_mode;
+	if (is_known(view, &st))
+		return 0;
+	if (fstatvfs(fd, &mount) < 0)
+		return -errno;
 	place->is_read_only = mount.f_flag & ST_RDONLY;
-	place->mode = st.st_mode;
+	if (!place->is_read_only)
+		learn_writable(view, &st);
 	return 0;
 }
 
-static int find_directory(struct place *place, int root, const char *path)
+static int find_directory(struct place *place, struct place_view *view,
+			  const char *path)
 {
-	auto_fd int fd = open_below(root, path, 0);
+	auto_fd int fd = open_below(view->root, path, 0);
 	int rc = fd < 0 ? fd : path_of(fd, place->path);
 
-	return rc < 0 ? rc : fill(place, fd, true);
+	return rc < 0 ? rc : fill(place, view, fd, true);
 }
 
-/* One round: path, up to a link at its end. 1: path holds where the link
- * leads; 0: place is known. */
-static int find_step(struct place *place, int root, char path[PATH_MAX],
-		     bool follow)
+/* One round: the view's way, up to a link at its end. 1: it holds where the
+ * link leads; 0: place is known. */
+static int find_step(struct place *place, struct place_view *view, bool follow)
 {
+	char *path = view->at;
 	char whole[PATH_MAX];
 	char target[PATH_MAX];
 	auto_fd int dir = -1;
@@ -232,8 +298,8 @@ static int find_step(struct place *place, int root, char path[PATH_MAX],
 	memcpy(whole, path, PATH_MAX);
 	name = split_last(path);
 	if (!name)
-		return find_directory(place, root, whole);
-	dir = open_below(root, path[0] ? path : "/", O_DIRECTORY);
+		return find_directory(place, view, whole);
+	dir = open_below(view->root, path[0] ? path : "/", O_DIRECTORY);
 	rc = dir < 0 ? dir : path_of(dir, target);
 	if (rc < 0)
 		return rc;
@@ -242,8 +308,8 @@ static int find_step(struct place *place, int root, char path[PATH_MAX],
 		return rc;
 	object = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (object < 0)
-		return errno == ENOENT ? fill(place, dir, false) : -errno;
-	rc = fill(place, object, true);
+		return errno == ENOENT ? fill(place, view, dir, false) : -errno;
+	rc = fill(place, view, object, true);
 	if (rc < 0 || !follow || !S_ISLNK(place->mode))
 		return rc;
 	memcpy(whole, target, PATH_MAX);
@@ -272,39 +338,87 @@ static bool is_plain(const char *path)
 	return *path == '\0';
 }
 
-/* The directory that a path which does not exist would be in. */
-static int find_parent(struct place *place, int root, char path[PATH_MAX])
+/* What has a name in a directory, or does not exist in it, on a mount that is
+ * known. 0: place is known; 1: it is of another kind, or is to be explained. */
+static int find_name(struct place *place, const struct place_view *view,
+		     int dir, const char *name, bool follow)
 {
-	char *slash = strrchr(path, '/');
-	auto_fd int dir = -1;
+	struct statx st;
+	int rc = look_at(dir, name, 0, &st);
 
-	*slash = '\0';
-	dir = open_path(root, slash == path ? "/" : path, O_DIRECTORY,
-			RESOLVE_NO_SYMLINKS);
-	*slash = '/';
-	return dir < 0 ? 1 : fill(place, dir, false);
+	if (rc < 0 || !is_known(view, &st) || (follow && S_ISLNK(st.stx_mode)))
+		return rc == -ENOENT ? -ENOENT : 1;
+	place->exists = true;
+	place->mode = st.stx_mode;
+	return 0;
+}
+
+/* A name alone, in the working directory or a descriptor's, whose path the
+ * kernel has just told: no link is on it. Nothing is opened. Should another
+ * thread put a link on it meanwhile, what is found is still on a mount that
+ * was found below the root; where the call itself goes then nobody could say
+ * before either. */
+static int find_near(struct place *place, const struct place_view *view,
+		     bool follow)
+{
+	const char *path = view->at;
+	const char *slash = strrchr(path, '/');
+	struct statx st;
+	char parent[PATH_MAX];
+	int rc = find_name(place, view, view->root, path + 1, follow);
+
+	if (rc != -ENOENT)
+		return rc;
+	/* The directory must be there: else it is not where this looked. */
+	memcpy(parent, path, (size_t)(slash - path));
+	parent[slash - path] = '\0';
+	rc = look_at(view->root, parent[0] ? parent + 1 : ".", 0, &st);
+	return rc == 0 && is_known(view, &st) && S_ISDIR(st.stx_mode) ? 0 : 1;
 }
 
 /* The most frequent kind, with the fewest calls: a path of names alone with
  * no link on its way is the real one. 0: place is known; 1: it is of another
  * kind, or is to be explained. */
-static int find_plain(struct place *place, int root, char path[PATH_MAX],
-		      bool follow)
+static int find_plain(struct place *place, struct place_view *view, bool follow)
 {
+	char *path = view->at;
+	char *slash = strrchr(path, '/');
+	auto_fd int dir = -1;
 	auto_fd int fd = -1;
 	int rc;
 
-	if (!is_plain(path))
+	*slash = '\0';
+	dir = open_path(view->root, slash == path ? "/" : path, O_DIRECTORY,
+			RESOLVE_NO_SYMLINKS);
+	*slash = '/';
+	if (dir < 0)
 		return 1;
-	fd = open_path(root, path, O_NOFOLLOW, RESOLVE_NO_SYMLINKS);
-	if (fd >= 0)
-		rc = fill(place, fd, true);
-	else
-		rc = errno == ENOENT ? find_parent(place, root, path) : 1;
-	if (rc != 0 || (follow && place->exists && S_ISLNK(place->mode)))
+	rc = find_name(place, view, dir, slash + 1, follow);
+	if (rc == -ENOENT)
+		return fill(place, view, dir, false);
+	if (rc == 0)
+		return 0;
+	fd = openat(dir, slash + 1, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 || fill(place, view, fd, true) < 0 ||
+			       (follow && S_ISLNK(place->mode))
+		       ? 1
+		       : 0;
+}
+
+/* With few calls, where that will do. As find_plain(). */
+static int find_quickly(struct place *place, struct place_view *view,
+			const char *name, bool follow)
+{
+	int rc;
+
+	if (!is_plain(view->at))
 		return 1;
-	memcpy(place->path, path, strlen(path) + 1);
-	return 0;
+	rc = strchr(name, '/') ? 1 : find_near(place, view, follow);
+	if (rc != 0)
+		rc = find_plain(place, view, follow);
+	if (rc == 0)
+		memcpy(place->path, view->at, strlen(view->at) + 1);
+	return rc;
 }
 
 /* Begin the way: put what path is relative to before it. */
@@ -342,7 +456,7 @@ int place_find(struct place *place, struct place_view *view, int dir,
 	place->path[0] = '\0';
 	place->exists = place->is_read_only = place->is_handle = false;
 	place->mode = 0;
-	if (rc < 0 || find_plain(place, view->root, view->at, follow) == 0)
+	if (rc < 0 || find_quickly(place, view, path, follow) == 0)
 		return rc;
 	for (unsigned links = 0; links < LINKS_MAX; links++) {
 		rc = expand_self(place, view->pid, view->at);
@@ -350,7 +464,7 @@ int place_find(struct place *place, struct place_view *view, int dir,
 			return rc;
 		if (rc == 1)
 			continue;
-		rc = find_step(place, view->root, view->at, follow);
+		rc = find_step(place, view, follow);
 		if (rc != 1)
 			return rc;
 		place->path[0] = '\0';

@@ -24,15 +24,30 @@ struct place {
 ssize_t place_read_memory(pid_t pid, uint64_t address, void *out, size_t len);
 /* Copy a terminated string. 0, or a negative errno. */
 int place_read_string(pid_t pid, uint64_t address, char out[PATH_MAX]);
+/* Two of them into out[0] and out[1], most often with one look; each has its
+ * result. */
+void place_read_strings(pid_t pid, const uint64_t addresses[2],
+			char (*out)[PATH_MAX], int results[2]);
+
+#define PLACE_MOUNTS                                                           \
+	8 /* most sandboxes have two or three that are writable                \
+	   */
 
 /* What a program sees while one of its calls is judged: place_begin(), then
  * place_find() for each of the call's paths. Large, and only what is used of
- * it is ever written: keep one. */
+ * it is ever written: keep one for each sandbox, zeroed at first. */
 struct place_view {
 	int root;	    /* "/" inside, O_PATH; borrowed */
 	pid_t pid;	    /* the thread */
 	char cwd[PATH_MAX]; /* its working directory; "": not asked yet */
 	char at[PATH_MAX];  /* the way, while it is followed */
+	/* Mounts that were reached from the root and are writable, by their
+	 * unique numbers (0: none; kernels before 6.8 have none): a ring.
+	 * Nobody changes a sandbox's mounts once it runs. A file system that
+	 * the host makes read-only meanwhile is not told of; the kernel still
+	 * refuses. */
+	uint64_t writable[PLACE_MOUNTS];
+	unsigned next_writable;
 };
 
 void place_begin(struct place_view *view, int root, pid_t pid);

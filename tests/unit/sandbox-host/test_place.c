@@ -6,7 +6,9 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <sys/mman.h>
 
+#include "common/cleanup.h"
 #include "sandbox-host/place.h"
 #include "tests/unit/sandbox-host/scratch.h"
 
@@ -134,6 +136,60 @@ static void place_starts_at_a_descriptor(void **state)
 	(void)close(dir);
 }
 
+/* A name alone is found with fewer calls once its mount is known. */
+static void place_finds_a_name_alone_as_by_its_whole_path(void **state)
+{
+	static const char *const names[] = {"d",    "abs",     "rel",	"new",
+					    "loop", "missing", "escape"};
+	int whole = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int dir = open(scratch, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	(void)state;
+	assert_int_equal(fchdir(dir), 0);
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(names); i++) {
+		const char *name = names[i / 2];
+		struct place near, at, far;
+		int rc = find_in(&far, whole, AT_FDCWD, scratch_path(name),
+				 i % 2);
+
+		assert_int_equal(find_in(&near, whole, AT_FDCWD, name, i % 2),
+				 rc);
+		assert_int_equal(find_in(&at, whole, dir, name, i % 2), rc);
+		if (rc < 0)
+			continue;
+		assert_string_equal(near.path, far.path);
+		assert_int_equal(near.exists, far.exists);
+		assert_false(near.is_read_only);
+		assert_true(!near.exists || near.mode == far.mode);
+		assert_string_equal(at.path, far.path);
+		assert_int_equal(at.exists, far.exists);
+	}
+	assert_int_equal(fchdir(here), 0);
+	(void)close(dir);
+	(void)close(here);
+	(void)close(whole);
+}
+
+/* What the root does not lead to is no place, whatever is known of its mount:
+ * the caller was handed a directory from outside, or its own was moved out. */
+static void place_does_not_know_a_directory_outside_the_root(void **state)
+{
+	struct place place;
+	int whole = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int inner = open(scratch_path("d"), O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int outer = open(scratch, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	(void)state;
+	assert_int_equal(find_in(&place, whole, outer, "missing", true), 0);
+	assert_int_equal(find_in(&place, inner, outer, "rel", false), -ENOENT);
+	assert_int_equal(find_in(&place, inner, outer, "missing", true),
+			 -ENOENT);
+	(void)close(outer);
+	(void)close(inner);
+	(void)close(whole);
+}
+
 static void place_knows_handles_and_follows_magic_directories(void **state)
 {
 	struct place place;
@@ -192,17 +248,64 @@ static void place_reads_a_string_up_to_its_end(void **state)
 	free(longest);
 }
 
+static void place_reads_two_strings_as_one_by_one(void **state)
+{
+	char *pages = mmap(NULL, 3 * 4096, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *last = pages + 4096 - 4; /* nothing is mapped after it */
+	const uint64_t nowhere = 16;
+	static char out[2][PATH_MAX];
+	static char one[PATH_MAX];
+	int results[2];
+
+	(void)state;
+	assert_ptr_not_equal(pages, MAP_FAILED);
+	assert_int_equal(munmap(pages + 4096, 4096), 0);
+	memcpy(pages, "/a", 3);
+	memset(pages + 100, 'x', 400);
+	memcpy(last, "/b\0", 4);
+	const uint64_t at[] = {(uintptr_t)pages,
+			       (uintptr_t)last,
+			       (uintptr_t)pages + 3,
+			       (uintptr_t)pages + 100,
+			       (uintptr_t)last + 1,
+			       (uintptr_t)last + 3,
+			       nowhere,
+			       (uintptr_t)last + 4,
+			       (uintptr_t)pages + 8192};
+
+	for (size_t i = 0; i < ARRAY_SIZE(at) * ARRAY_SIZE(at); i++) {
+		const uint64_t both[] = {at[i % ARRAY_SIZE(at)],
+					 at[i / ARRAY_SIZE(at)]};
+
+		place_read_strings(getpid(), both, out, results);
+		for (int k = 0; k < 2; k++) {
+			assert_int_equal(
+				results[k],
+				place_read_string(getpid(), both[k], one));
+			if (results[k] == 0)
+				assert_string_equal(out[k], one);
+		}
+	}
+	assert_int_equal(munmap(pages, 4096), 0);
+	assert_int_equal(munmap(pages + 8192, 4096), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(place_follows_links_as_the_kernel_does),
 		cmocka_unit_test(place_never_leaves_the_root),
 		cmocka_unit_test(place_starts_at_a_descriptor),
+		cmocka_unit_test(place_finds_a_name_alone_as_by_its_whole_path),
+		cmocka_unit_test(
+			place_does_not_know_a_directory_outside_the_root),
 		cmocka_unit_test(
 			place_knows_handles_and_follows_magic_directories),
 		cmocka_unit_test(
 			place_never_waves_an_unknown_magic_link_through),
 		cmocka_unit_test(place_reads_a_string_up_to_its_end),
+		cmocka_unit_test(place_reads_two_strings_as_one_by_one),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
