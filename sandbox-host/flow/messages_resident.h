@@ -21,7 +21,8 @@ enum resident_kind {
 	/* What it writes is kept; it starts again for the next one. */
 	RESIDENT_TERMINAL,
 	/* What it writes is for who is there; who goes interrupts it; it is
-	 * over with its process. */
+	 * over with its process, and with whoever it was made for when that
+	 * went without a word before it wrote anything. */
 	RESIDENT_CONTEXT,
 	RESIDENT_KIND_MAX
 };

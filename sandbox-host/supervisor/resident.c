@@ -233,7 +233,7 @@ void resident_write(struct resident *resident, struct bytes bytes)
 		tell_heard(holder, false);
 		return;
 	}
-	resident->is_busy = true;
+	resident->is_busy = resident->is_had = true;
 	holder->waits = true;
 	if (!exec_client_is_full(resident->exec))
 		tell_heard(holder, true);
@@ -251,6 +251,11 @@ void resident_leave(struct resident *resident)
 	resident->holder->held = NULL;
 	resident->holder = NULL;
 	resident->used_ms = clock_monotonic_ms();
+	/* Who was to get it is gone, and nobody else knows of it. */
+	if (resident->kind == RESIDENT_CONTEXT && !resident->is_had) {
+		residents_remove(resident);
+		return;
+	}
 	/* Nobody waits for what was to be started. */
 	if (resident->phase == PHASE_STARTING)
 		stop(resident);

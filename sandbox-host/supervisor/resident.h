@@ -35,6 +35,7 @@ struct resident {
 	struct exec_client *exec; /* NULL: PHASE_NONE */
 	bool is_pipe;		  /* no terminal */
 	bool is_busy;		  /* what was written to it may run */
+	bool is_had;		  /* somebody got it: wrote to it, or left it */
 	struct buf replay;
 	uint64_t written;
 	struct looker *holder;
@@ -50,7 +51,8 @@ int resident_start(struct resident *resident, bool is_pipe,
 void resident_read(struct resident *resident);
 void resident_write(struct resident *resident, struct bytes bytes);
 void resident_signal(struct resident *resident, int number);
-/* Nobody holds it from now on. */
+/* Nobody holds it from now on; a context that nobody got is over. It may be
+ * gone afterwards. */
 void resident_leave(struct resident *resident);
 /* End what runs. Its holder, and its place among the others, are the
  * caller's. */

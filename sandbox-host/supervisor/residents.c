@@ -393,6 +393,7 @@ static void answer_leave(struct rpc_ticket ticket, const void *message, int *fd,
 	if (!looker->held)
 		return;
 	looker->held->is_busy = false;
+	looker->held->is_had = true;
 	resident_leave(looker->held);
 }
 

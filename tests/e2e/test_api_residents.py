@@ -354,6 +354,31 @@ def test_a_context_whose_client_left_meanwhile_is_none(host, box):
     assert run(execd, "1", context) == (["1"], None)
 
 
+@pytest.mark.parametrize("end", ENDS)
+def test_a_context_that_was_being_started_is_none_when(host, end):
+    """Nobody has heard of it, so nobody could use it."""
+    box = host.create("--workspace", "-", "-e", "PYTHONPATH=.")
+    execd = Execd(host, box)
+    context = new_context(execd)
+    work = pathlib.Path(host.show(box)["workspace"])
+    (work / "IPython.py").write_text(
+        "open('up', 'w').close()\nimport time\ntime.sleep(78.5)\n")
+    connection = execd.connect()
+    connection.request("POST", f"{execd.prefix}/code/context",
+                       '{"language": "python"}',
+                       {**execd.headers, "Content-Type": "application/json"})
+    wait_until((work / "up").exists)
+    assert len(execd.json("GET", "/code/contexts")) == 2
+    ENDS[end](host)
+    connection.close()
+    come_back(host)
+    # Its twin was told to somebody.
+    wait_until(lambda: execd.json("GET", "/code/contexts") == [
+        {"id": context, "language": "python"}])
+    assert run(execd, "1", context) == (["1"], None)
+    host.ok("kill", box)
+
+
 def test_a_context_ends_with_its_sandbox_and_nothing_stays(host, box):
     execd = Execd(host, box)
     run(execd, "import subprocess\n"
