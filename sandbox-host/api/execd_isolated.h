@@ -40,8 +40,10 @@ struct isolated *isolated_enter(struct exchange *exchange);
 void isolated_free(struct isolated *isolated);
 /* It is used: put its end off. */
 void isolated_use(struct isolated *isolated);
-/* A run begins in the one of that id, or is over. */
+/* A run begins in the one of that id (at that time, once its supervisor says
+ * so), or is over. */
 void isolated_work(struct api *api, const char *id);
+void isolated_ran(struct api *api, const char *id, uint64_t ran_ms);
 void isolated_rest(struct api *api, const char *id);
 /* One that is there: id, whose it is, and what it was made with (taken). NULL:
  * no memory. */

@@ -38,6 +38,7 @@ static void add(struct api *api, const struct host_sandbox *sandbox)
 	if (!isolated)
 		return;
 	isolated->created_ms = sandbox->created_ms;
+	isolated->last_run_ms = sandbox->ran_ms;
 	if (isolated->idle_ms != 0)
 		isolated->used_ms = used_ms(sandbox, isolated->idle_ms);
 }

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "common/cleanup.h"
-#include "common/clock.h"
 #include "policies/command/call.h"
 #include "sandbox-host/api/execd_isolated.h"
 
@@ -112,6 +111,5 @@ void isolated_run(struct exchange *exchange)
 	if (!is_good)
 		return;
 	spec->request.timeout_ms *= 1000;
-	isolated->last_run_ms = clock_wall_ms();
 	shell_run_own(exchange, &call);
 }

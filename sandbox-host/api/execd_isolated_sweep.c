@@ -140,6 +140,14 @@ void isolated_work(struct api *api, const char *id)
 		isolated->runs++;
 }
 
+void isolated_ran(struct api *api, const char *id, uint64_t ran_ms)
+{
+	struct isolated *isolated = find(api, id);
+
+	if (isolated)
+		isolated->last_run_ms = ran_ms;
+}
+
 /* It may be gone, and another run's. */
 void isolated_rest(struct api *api, const char *id)
 {

@@ -189,10 +189,13 @@ static int take(struct shell *shell, const struct session_taken *taken, int fd)
 static void on_taken(struct rpc_outcome *outcome, void *owner)
 {
 	struct shell *shell = owner;
+	const struct session_taken *taken = outcome->message;
 
 	if (!is_answer(shell, outcome))
 		return;
-	if (take(shell, outcome->message, outcome->fd) < 0)
+	if (shell->isolated[0])
+		isolated_ran(shell->api, shell->isolated, taken->ran_ms);
+	if (take(shell, taken, outcome->fd) < 0)
 		exchange_fail_memory(shell->exchange);
 	else
 		session_run(shell->exchange, shell->session, &shell->run);

@@ -227,6 +227,7 @@ bool entry_follow(struct entry *entry, const struct supervisor_state *state)
 	copy.message = state->message;
 	copy.changed_ms = state->changed_ms;
 	copy.expires_ms = state->expires_ms;
+	copy.ran_ms = state->ran_ms;
 	copy.session = state->session;
 	copy.workspace = state->workspace;
 	copy.init_pid = state->init_pid;

@@ -52,6 +52,7 @@ struct host_sandbox {
 	uint64_t changed_ms; /* wall clock: of the state */
 	uint64_t created_ms;
 	uint64_t expires_ms; /* 0: never */
+	uint64_t ran_ms;     /* of an isolated session: its last run; 0: none */
 	uint32_t owner_uid;
 	struct bytes session; /* with the gateway; empty before there is one */
 	struct bytes workspace;

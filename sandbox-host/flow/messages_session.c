@@ -14,6 +14,7 @@ const struct wire_schema session_ref_schema =
 
 static const struct wire_field session_taken_fields[] = {
 	WIRE_BYTES(struct session_taken, cwd, REQUEST_PATH_MAX),
+	WIRE_U64(struct session_taken, ran_ms),
 };
 const struct wire_schema session_taken_schema = WIRE_SCHEMA(
 	"session-taken", struct session_taken, session_taken_fields);

@@ -22,6 +22,7 @@ extern const struct wire_schema session_ref_schema;
 
 struct session_taken {
 	struct bytes cwd; /* empty once it has run */
+	uint64_t ran_ms;  /* wall clock: when it was taken */
 };
 extern const struct wire_schema session_taken_schema;
 

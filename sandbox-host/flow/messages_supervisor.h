@@ -12,6 +12,7 @@ struct supervisor_state {
 	struct bytes message;
 	uint64_t changed_ms;
 	uint64_t expires_ms;
+	uint64_t ran_ms; /* as struct host_sandbox has it */
 	struct bytes session;
 	struct bytes workspace;
 	uint32_t init_pid;

@@ -28,6 +28,7 @@ struct supervisor_state life_state(const struct supervisor *supervisor)
 		.message = bytes_str(supervisor->message),
 		.changed_ms = supervisor->changed_ms,
 		.expires_ms = supervisor->expires_ms,
+		.ran_ms = supervisor->ran_ms,
 		.session = bytes_str(json_text(supervisor->session.json, "id")),
 		.workspace = bytes_str(supervisor->workspace),
 		.init_pid = sandbox ? (uint32_t)service_pid(sandbox) : 0,

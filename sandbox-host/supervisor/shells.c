@@ -171,6 +171,13 @@ static struct shell *find_own(const struct channel *channel,
 	return shell;
 }
 
+/* Whoever serves the API next is told of it by the daemon. */
+static void note_run(struct supervisor *supervisor, uint64_t ran_ms)
+{
+	supervisor->ran_ms = ran_ms;
+	life_tell(supervisor);
+}
+
 static void answer_take(struct rpc_ticket ticket, const void *message, int *fd,
 			void *owner)
 {
@@ -178,7 +185,7 @@ static void answer_take(struct rpc_ticket ticket, const void *message, int *fd,
 	struct channel *channel = owner;
 	struct shell *shell = ref->id.len > 0 ? find(channel, ref->id, ticket)
 					      : find_own(channel, ticket);
-	struct session_taken taken = {0};
+	struct session_taken taken = {.ran_ms = clock_wall_ms()};
 	auto_fd int sealed = -1;
 	struct err err;
 
@@ -201,6 +208,8 @@ static void answer_take(struct rpc_ticket ticket, const void *message, int *fd,
 	}
 	shell->holder = channel;
 	channel->held = shell;
+	if (is_own(shell))
+		note_run(channel->supervisor, taken.ran_ms);
 	rpc_reply(ticket, &session_taken_schema, &taken, sealed);
 }
 

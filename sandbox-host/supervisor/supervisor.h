@@ -132,6 +132,7 @@ struct supervisor {
 	char reason[HOST_REASON_MAX + 1];
 	char message[HOST_MESSAGE_MAX + 1];
 	uint64_t changed_ms, expires_ms; /* wall clock */
+	uint64_t ran_ms; /* the same: last run of its own shell; 0 */
 	bool has_exit_code;
 	int exit_code;
 	uint64_t expiry_ms;   /* the same on the monotonic clock */
