@@ -291,6 +291,11 @@ void rpc_ticket_hold(struct rpc_ticket ticket)
 	rpc->current = 0;
 }
 
+bool rpc_ticket_is_heard(struct rpc_ticket ticket)
+{
+	return !ticket.rpc->is_closed && !ticket.rpc->is_broken;
+}
+
 /* The ticket is used up now. */
 static void ticket_done(struct rpc_ticket ticket)
 {

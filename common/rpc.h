@@ -127,6 +127,9 @@ void rpc_refuse(struct rpc_ticket ticket, uint16_t code, const char *format,
  * until then, also when it is closed. A request that its handler leaves
  * unanswered is held anyway; a notification is not. */
 void rpc_ticket_hold(struct rpc_ticket ticket);
+/* Is there still a channel for the answer? Whoever asked may have gone before
+ * that is seen. */
+bool rpc_ticket_is_heard(struct rpc_ticket ticket);
 
 /* While a channel rests, nothing is received: what comes waits in the socket
  * and wakes nobody; nor is its end seen. Sending goes on. */

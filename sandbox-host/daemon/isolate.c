@@ -136,6 +136,10 @@ static void on_outcome(struct rpc_outcome *outcome, void *owner)
 	else if (!entry || entry->sandbox.state != HOST_RUNNING)
 		rpc_refuse(isolation->ticket, HOST_REFUSED_STATE,
 			   "the sandbox does not run any more");
+	else if (!rpc_ticket_is_heard(isolation->ticket))
+		/* Who serves the API by now has read which ones there are. */
+		rpc_refuse(isolation->ticket, HOST_REFUSED_UNREACHABLE,
+			   "whoever asked is gone");
 	else
 		make(isolation, entry, outcome->fd);
 	free(isolation);

@@ -134,9 +134,11 @@ static void rpc_may_be_answered_when_the_channel_is_gone(void **state)
 	assert_int_equal(ask(fixture, LATER, "x", NULL), 0);
 	assert_int_equal(ask(fixture, LATER, "y", NULL), 0);
 	settle(fixture);
+	assert_true(rpc_ticket_is_heard(fixture->tickets[0]));
 	rpc_close(fixture->asker);
 	fixture->asker = NULL;
 	settle(fixture);
+	assert_false(rpc_ticket_is_heard(fixture->tickets[0]));
 	assert_int_equal(fixture->keeper_closed, 1);
 	assert_int_equal(fixture->outcomes, 2);
 	answer_kept(fixture, "to nobody");

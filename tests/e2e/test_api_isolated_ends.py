@@ -1,5 +1,6 @@
 """Isolated sessions outlive the process that serves the API, and the daemon,
 and end with their sandbox."""
+import json
 import os
 import pathlib
 import signal
@@ -99,6 +100,35 @@ def test_those_that_are_over_count_until_they_are_deleted(host):
     assert "8" in iso.create("ro", 429)["message"]
     iso.ask("DELETE", sessions[0])
     iso.open("ro")
+    host.call("DELETE", f"/v1/sandboxes/{iso.box}")
+
+
+def test_one_that_is_asked_for_as_the_api_ends_is_not_made(host):
+    """Nobody would know of it, neither its client nor the next process."""
+    iso = Isolated(host, host.make())
+    known = iso.open("ro")
+    boxes = set(host.supervisors())
+    supervisor = host.supervisors()[iso.box]
+    os.kill(supervisor, signal.SIGSTOP)
+    connection = iso.execd.connect()
+    connection.request(
+        "POST", f"{iso.execd.prefix}/v1/isolated/session",
+        json.dumps({"workspace": {"path": iso.path, "mode": "ro"}}),
+        {**iso.execd.headers, "Content-Type": "application/json"})
+    # The daemon has heard of it by then.
+    for _ in range(3):
+        assert state(host, iso.box) == "Running"
+    kill_api(host)
+    come_back(host)
+    os.kill(supervisor, signal.SIGCONT)
+    connection.close()
+    # Its supervisor has answered the daemon meanwhile.
+    assert iso.execd.run("true")[0] == 0
+    assert set(host.supervisors()) == boxes
+    assert [one["session_id"] for one in iso.execd.json(
+        "GET", "/v1/isolated/sessions")["sessions"]] == [known]
+    # Its twin, with a process that goes on.
+    assert iso.open("ro") in host.supervisors()
     host.call("DELETE", f"/v1/sandboxes/{iso.box}")
 
 
