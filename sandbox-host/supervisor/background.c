@@ -10,15 +10,11 @@
 #include "common/cleanup.h"
 #include "sandbox-host/commands/kept.h"
 #include "sandbox-host/supervisor/channel.h"
+#include "sandbox-host/supervisor/pace.h"
 
 #define CHANNELS_MAX 64 /* at once */
 #define PERMIT_RATE  200
 #define BLOCK_BYTES  16384
-/* So much of what all of them write is read in so long, 20 MiB a second:
- * whoever writes faster waits, since no limit of the sandbox's counts our
- * reading. */
-#define SLICE_BYTES_MAX (1024 * 1024)
-#define SLICE_MS	50
 
 struct channel {
 	struct supervisor *supervisor;
@@ -30,28 +26,24 @@ struct background {
 	struct kept_list list;
 	struct channel *channels;
 	size_t channel_count;
-	struct io_timer *slice; /* set once something was read in it */
-	size_t slice_bytes;
 };
 
 /* What belongs to one while it runs. */
 struct runner {
-	struct background *background;
+	struct supervisor *supervisor;
 	struct kept *kept;
 	struct exec *exec;
 	int output; /* the pipe's read end; -1 */
 	struct io_watch *watch;
-	struct io_loop *loop;
 };
 
-/* A slice is over: who was held up goes on. */
-static void on_slice(void *owner)
+void background_go_on(struct supervisor *supervisor)
 {
-	struct background *background = owner;
 	struct kept *kept;
 
-	background->slice_bytes = 0;
-	DL_FOREACH(background->list.all, kept)
+	if (!supervisor->background)
+		return;
+	DL_FOREACH(supervisor->background->list.all, kept)
 	{
 		struct runner *runner = kept->runner;
 
@@ -63,19 +55,13 @@ static void on_slice(void *owner)
 static struct background *background_of(struct supervisor *supervisor,
 					struct err *err)
 {
-	auto_free struct background *background = NULL;
-
-	if (supervisor->background)
-		return supervisor->background;
-	background = calloc(1, sizeof(*background));
-	if (background)
-		background->slice =
-			io_timer_new(supervisor->loop, on_slice, background);
-	if (!background || !background->slice) {
-		(void)err_set(err, ERR_TOO_LARGE, "no memory");
+	if (pace_open(supervisor, err) < 0)
 		return NULL;
-	}
-	supervisor->background = take_ptr(&background);
+	if (!supervisor->background)
+		supervisor->background =
+			calloc(1, sizeof(*supervisor->background));
+	if (!supervisor->background)
+		(void)err_set(err, ERR_TOO_LARGE, "no memory");
 	return supervisor->background;
 }
 
@@ -105,21 +91,18 @@ static ssize_t read_some(struct runner *runner, size_t max)
 static void on_output(int fd, bool readable, bool writable, void *owner)
 {
 	struct runner *runner = owner;
-	struct background *background = runner->background;
 	ssize_t len;
 
 	(void)fd;
 	(void)readable;
 	(void)writable;
-	if (background->slice_bytes >= SLICE_BYTES_MAX) {
+	if (!pace_has_room(runner->supervisor)) {
 		io_watch_set(runner->watch, false, false);
 		return;
 	}
 	len = read_some(runner, BLOCK_BYTES);
-	if (len > 0 && background->slice_bytes == 0)
-		io_timer_set(background->slice, SLICE_MS);
 	if (len > 0)
-		background->slice_bytes += (size_t)len;
+		pace_count(runner->supervisor, (size_t)len);
 	if (len == 0 || (len < 0 && errno != EAGAIN && errno != EINTR))
 		close_output(runner);
 }
@@ -157,8 +140,8 @@ int background_pipe(struct runner *runner, int stdio[3], struct err *err)
 	}
 	if (fcntl(runner->output, F_SETFL, O_NONBLOCK) < 0)
 		return err_system(err, "prepare a pipe");
-	runner->watch =
-		io_watch_new(runner->loop, runner->output, on_output, runner);
+	runner->watch = io_watch_new(runner->supervisor->loop, runner->output,
+				     on_output, runner);
 	if (!runner->watch)
 		return err_set(err, ERR_TOO_LARGE, "no memory");
 	io_watch_set(runner->watch, true, false);
@@ -179,11 +162,10 @@ struct runner *background_begin(struct supervisor *supervisor,
 		return NULL;
 	}
 	*runner = (struct runner){
-		.background = background,
+		.supervisor = supervisor,
 		.kept = kept_add(&background->list, text, err),
 		.exec = exec,
 		.output = -1,
-		.loop = supervisor->loop,
 	};
 	if (!runner->kept) {
 		free(runner);
@@ -360,7 +342,6 @@ void background_close_all(struct supervisor *supervisor)
 		forget(background->channels);
 	}
 	kept_drop_all(&background->list);
-	io_timer_free(background->slice);
 	free(background);
 	supervisor->background = NULL;
 }

@@ -5,6 +5,16 @@
 #include "common/clock.h"
 #include "sandbox-host/supervisor/parts.h"
 
+#define EVENTS_KEPT 256
+
+struct event {
+	uint64_t sequence; /* 0: none */
+	uint64_t time_ms;
+	char kind[HOST_REASON_MAX + 1];
+	char rule[HOST_REASON_MAX + 1];
+	char text[HOST_EVENT_MAX + 1];
+};
+
 int events_open(struct supervisor *supervisor, struct err *err)
 {
 	supervisor->events = calloc(EVENTS_KEPT, sizeof(*supervisor->events));

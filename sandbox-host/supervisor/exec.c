@@ -9,6 +9,7 @@
 #include "common/cleanup.h"
 #include "sandbox-host/supervisor/background.h"
 #include "sandbox-host/supervisor/channel.h"
+#include "sandbox-host/supervisor/output.h"
 
 #define TIMEOUT_MAX_MS UINT32_MAX
 #define PERMIT_RATE    200 /* a second: signals */

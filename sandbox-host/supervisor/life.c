@@ -8,6 +8,8 @@
 #include "common/log.h"
 #include "sandbox-host/supervisor/ahead.h"
 #include "sandbox-host/supervisor/background.h"
+#include "sandbox-host/supervisor/output.h"
+#include "sandbox-host/supervisor/pace.h"
 #include "sandbox-host/supervisor/residents.h"
 #include "sandbox-host/supervisor/shells.h"
 
@@ -294,6 +296,7 @@ static void end_sandbox(struct supervisor *supervisor, const char *reason)
 	ports_close(supervisor);
 	egress_close_all(supervisor);
 	output_close(supervisor);
+	pace_close(supervisor);
 	network_end(supervisor);
 	recorder_close(&supervisor->recorder);
 	link_end(supervisor);

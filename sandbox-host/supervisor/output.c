@@ -1,10 +1,12 @@
+#include "sandbox-host/supervisor/output.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/log.h"
-#include "sandbox-host/supervisor/parts.h"
+#include "sandbox-host/supervisor/pace.h"
 
 #define BLOCK_BYTES 16384
 /* Holes are made of whole blocks, not for every line. */
@@ -55,16 +57,30 @@ static void on_output(int fd, bool readable, bool writable, void *owner)
 	(void)fd;
 	(void)readable;
 	(void)writable;
+	if (!pace_has_room(supervisor)) {
+		io_watch_set(supervisor->output_watch, false, false);
+		return;
+	}
 	len = read_some(supervisor);
+	if (len > 0)
+		pace_count(supervisor, (size_t)len);
 	/* Nobody inside has it any more: it would be readable for ever. */
 	if (len == 0 || (len < 0 && errno != EAGAIN && errno != EINTR))
 		close_pipe(supervisor);
+}
+
+void output_go_on(struct supervisor *supervisor)
+{
+	if (supervisor->output_watch)
+		io_watch_set(supervisor->output_watch, true, false);
 }
 
 int output_open(struct supervisor *supervisor, struct err *err)
 {
 	int ends[2];
 
+	if (pace_open(supervisor, err) < 0)
+		return -1;
 	supervisor->log = openat(
 		supervisor->dir, FILE_LOG,
 		O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);

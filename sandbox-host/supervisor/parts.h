@@ -166,13 +166,6 @@ void ports_close(struct supervisor *supervisor);
 int metrics_read(struct supervisor *supervisor, struct host_metrics *metrics,
 		 struct err *err);
 
-/* ---- output.c ---- */
-
-/* The write end for the entrypoint, or -1. */
-int output_open(struct supervisor *supervisor, struct err *err);
-/* What is still in the pipe, then close. */
-void output_close(struct supervisor *supervisor);
-
 /* ---- events.c ---- */
 
 int events_open(struct supervisor *supervisor, struct err *err);

@@ -6,6 +6,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "sandbox-host/supervisor/pace.h"
 #include "sandbox-host/supervisor/parts.h"
 
 /* ---- what is said to its holder ---- */
@@ -75,6 +76,7 @@ static void keep_all(struct resident *resident)
 		struct buf *from = exec_client_out(resident->exec, stream);
 
 		keep(resident, buf_view(from));
+		pace_count(resident->supervisor, buf_len(from));
 		buf_clear(from);
 	}
 }
@@ -116,6 +118,10 @@ static void pump(struct resident *resident)
 	bool has_more = false;
 
 	if (resident->phase == PHASE_NONE)
+		return;
+	/* What has no room here waits in the pipe, with who writes it. */
+	if (!resident->holder && resident->phase != PHASE_ENDED &&
+	    !pace_has_room(resident->supervisor))
 		return;
 	if (!resident->holder)
 		keep_all(resident);
@@ -244,6 +250,12 @@ void resident_signal(struct resident *resident, int number)
 	if (resident->phase == PHASE_RUNNING &&
 	    (resident->is_busy || resident->kind != RESIDENT_CONTEXT))
 		exec_client_signal(resident->exec, number);
+}
+
+void resident_go_on(struct resident *resident)
+{
+	if (!resident->holder)
+		pump(resident);
 }
 
 void resident_leave(struct resident *resident)

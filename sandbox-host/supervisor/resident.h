@@ -26,6 +26,7 @@ enum resident_phase {
 };
 
 struct resident {
+	struct supervisor *supervisor;
 	struct residents *residents;
 	enum resident_kind kind;
 	bool is_default;
@@ -51,6 +52,9 @@ int resident_start(struct resident *resident, bool is_pipe,
 void resident_read(struct resident *resident);
 void resident_write(struct resident *resident, struct bytes bytes);
 void resident_signal(struct resident *resident, int number);
+/* There may be room again for what it writes to nobody (pace.h). It may be
+ * gone afterwards. */
+void resident_go_on(struct resident *resident);
 /* Nobody holds it from now on; a context that nobody got is over. It may be
  * gone afterwards. */
 void resident_leave(struct resident *resident);

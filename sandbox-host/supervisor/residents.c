@@ -8,6 +8,7 @@
 #include "common/clock.h"
 #include "common/digest.h"
 #include "sandbox-host/supervisor/channel.h"
+#include "sandbox-host/supervisor/pace.h"
 #include "sandbox-host/supervisor/resident.h"
 
 #define LOOKERS_MAX 64 /* at once */
@@ -94,6 +95,8 @@ static struct residents *residents_of(struct supervisor *supervisor,
 
 	if (residents)
 		return residents;
+	if (pace_open(supervisor, err) < 0)
+		return NULL;
 	residents = calloc(1, sizeof(*residents));
 	if (residents)
 		residents->sweep =
@@ -161,15 +164,17 @@ static size_t count_of(const struct residents *residents, uint8_t kind)
 	return count;
 }
 
-static struct resident *add(struct residents *residents,
+static struct resident *add(struct supervisor *supervisor,
 			    const struct resident_wish *wish, int request)
 {
+	struct residents *residents = supervisor->residents;
 	struct resident *resident = calloc(1, sizeof(*resident));
 	char random[27];
 
 	if (!resident)
 		return NULL;
 	random_id(random);
+	resident->supervisor = supervisor;
 	resident->residents = residents;
 	resident->kind = (enum resident_kind)wish->kind;
 	resident->is_default = wish->is_default;
@@ -220,7 +225,7 @@ static void answer_make(struct rpc_ticket ticket, const void *message, int *fd,
 		return;
 	}
 	if (!resident)
-		resident = add(residents, wish, *fd);
+		resident = add(looker->supervisor, wish, *fd);
 	if (!resident) {
 		rpc_refuse(ticket, HOST_REFUSED, "no memory");
 		return;
@@ -503,6 +508,16 @@ int residents_open(struct supervisor *supervisor, struct err *err)
 	residents->looker_count++;
 	(void)take_ptr(&looker);
 	return theirs;
+}
+
+void residents_go_on(struct supervisor *supervisor)
+{
+	struct resident *resident, *next;
+
+	if (!supervisor->residents)
+		return;
+	DL_FOREACH_SAFE(supervisor->residents->all, resident, next)
+	resident_go_on(resident);
 }
 
 void residents_close_all(struct supervisor *supervisor)

@@ -20,6 +20,7 @@
  *	agents  -> what serves files inside
  *	ports   -> ports of the inside on the host's loopback
  *	output  -> what the entrypoint writes, to the sandbox's log
+ *	pace    -> how fast is read what nobody waits for
  *	events  -> what happened, the newest
  *	network -> what the gateway denies, among the events
  *	link    -> the session stays while we do
@@ -45,7 +46,6 @@
 #include "sandbox-host/session/recorder.h"
 #include "sandbox-host/supervisor/image.h"
 
-#define EVENTS_KEPT	     256
 #define EXECS_MAX	     512 /* channels for commands */
 #define PORTS_MAX	     32
 #define PORT_CONNECTIONS_MAX 128  /* of all ports */
@@ -56,14 +56,6 @@
 #define SESSION_RENEW_MS     (24 * 3600 * 1000)
 #define AWAY_AFTER_MS	     3000 /* until then they wait for the gateway */
 #define AWAY_KEPT	     64	  /* answered, not yet closed */
-
-struct event {
-	uint64_t sequence; /* 0: none */
-	uint64_t time_ms;
-	char kind[HOST_REASON_MAX + 1];
-	char rule[HOST_REASON_MAX + 1];
-	char text[HOST_EVENT_MAX + 1];
-};
 
 /* Somebody who waits for words of process 1 about one number. */
 struct waiting {
@@ -79,6 +71,7 @@ struct background;
 struct changes_channel;
 struct commit;
 struct egress;
+struct event;
 struct exec;
 struct port;
 struct relay;
@@ -176,9 +169,12 @@ struct supervisor {
 	int output, log; /* the pipe's read end, -1; where it goes */
 	struct io_watch *output_watch;
 	uint64_t log_size;
+	/* pace */
+	struct io_timer *pace; /* set once something was read in a slice */
+	size_t pace_bytes;     /* in it */
 
 	/* events */
-	struct event *events; /* EVENTS_KEPT, a ring */
+	struct event *events; /* a ring */
 	uint64_t event_count; /* ever */
 	struct recorder recorder;
 

@@ -7,7 +7,7 @@ import time
 import pytest
 from api import Api
 from api_ends import ENDS, come_back, kill_api
-from execd import Execd
+from execd import Execd, Terminal
 from waiting import wait_until
 
 MIB = 1024 * 1024
@@ -73,6 +73,41 @@ def test_all_of_them_are_read_at_a_rate_and_whole(host):
     for name in names:
         assert wait_ended(execd, name)["exit_code"] == 0
         assert logs(execd, name)[1] == size
+
+
+def of_entrypoint(host):
+    """A sandbox whose log grows, and how much of it there is."""
+    box = host.create("--workspace", "-", "--", "cat", "/dev/zero")
+    log = host.dir / "host/sandboxes" / box / "log"
+    return box, lambda: log.exists() and log.stat().st_size
+
+
+def of_terminal(host):
+    """One with a terminal that nobody holds."""
+    box = host.create("--workspace", "-")
+    execd = Execd(host, box)
+    name = execd.json("POST", "/pty", {
+        "command": "until [ -e go ]; do sleep 0.05; done; cat /dev/zero"},
+        201)["session_id"]
+    Terminal(execd, name, "?pty=0").close()
+    work = pathlib.Path(host.show(box)["workspace"])
+
+    def come():
+        return execd.json("GET", f"/pty/{name}")["output_offset"]
+    (work / "go").touch()
+    return box, come
+
+
+@pytest.mark.parametrize("make", [of_entrypoint, of_terminal])
+def test_what_nobody_waits_for_is_read_at_that_rate_too(host, make):
+    box, come = make(host)
+    wait_until(come)
+    began, before = time.monotonic(), come()
+    wait_until(lambda: come() > before + 8 * MIB)
+    after = come()
+    most = (time.monotonic() - began) * RATE + MIB + BLOCK
+    assert after - before <= most
+    host.ok("kill", box)
 
 
 @pytest.mark.parametrize("end", ENDS)
