@@ -35,6 +35,8 @@ enum control_kind {
 	CONTROL_STARTED, /* from init: .pid; descriptor: the pty's master */
 	CONTROL_CONNECT, /* to init: .value is a port of the inside */
 	CONTROL_CONNECTED, /* from init; descriptor: the connection */
+	CONTROL_SIGNALLED, /* from init: a signal with a serial was sent, to
+			    * what there was */
 	CONTROL_KIND_MAX
 };
 

@@ -256,11 +256,15 @@ static bool is_running(const struct serve *serve, pid_t pid)
 static void pass_signal(const struct serve *serve,
 			const struct control_message *message)
 {
-	if (!is_running(serve, message->pid))
-		return;
+	const struct control_message done = {.kind = CONTROL_SIGNALLED,
+					     .serial = message->serial};
+
 	/* One that is new has no group of its own yet. */
-	if (!message->is_for_group || kill(-message->pid, message->value) < 0)
+	if (is_running(serve, message->pid) &&
+	    (!message->is_for_group || kill(-message->pid, message->value) < 0))
 		(void)kill(message->pid, message->value);
+	if (message->serial != 0)
+		say(serve, &done, NULL);
 }
 
 static void serve_control(struct serve *serve)

@@ -92,6 +92,8 @@ static void translate(const struct control_message *message,
 		word->kind = SERVICE_STARTED;
 	if (message->kind == CONTROL_CONNECTED)
 		word->kind = SERVICE_CONNECTED;
+	if (message->kind == CONTROL_SIGNALLED)
+		word->kind = SERVICE_SIGNALLED;
 	if (message->kind == CONTROL_EXITED)
 		set_ended(word, message->value);
 	if (message->kind != CONTROL_FAILED)
@@ -208,14 +210,15 @@ int service_connect(struct sandbox *sandbox, uint32_t serial, uint16_t port,
 	return control_send(sandbox->control, &message, NULL, 0, err);
 }
 
-int service_signal(struct sandbox *sandbox, pid_t pid, int number,
-		   bool is_for_group, struct err *err)
+int service_signal(struct sandbox *sandbox, const struct service_signal *wanted,
+		   struct err *err)
 {
 	const struct control_message message = {
 		.kind = CONTROL_SIGNAL,
-		.pid = pid,
-		.value = number,
-		.is_for_group = is_for_group,
+		.serial = wanted->serial,
+		.pid = wanted->pid,
+		.value = wanted->number,
+		.is_for_group = wanted->is_for_group,
 	};
 
 	return control_send(sandbox->control, &message, NULL, 0, err);

@@ -27,6 +27,7 @@ enum service_kind {
 	SERVICE_FAILED,	 /* .err; of a command that had STARTED, SERVICE_ENDED
 			    follows */
 	SERVICE_CONNECTED, /* .fd */
+	SERVICE_SIGNALLED, /* what is written to it now comes later */
 	SERVICE_GONE	   /* process 1 has ended, and all with it */
 };
 
@@ -69,10 +70,15 @@ void service_know(struct sandbox *sandbox, pid_t pid, bool is_ours);
 /* Connect to a port of the inside's loopback. 0, or -1. */
 int service_connect(struct sandbox *sandbox, uint32_t serial, uint16_t port,
 		    struct err *err);
-/* Send a signal to a command (pid: as it was told) that still runs. 0, or -1.
- */
-int service_signal(struct sandbox *sandbox, pid_t pid, int number,
-		   bool is_for_group, struct err *err);
+struct service_signal {
+	pid_t pid; /* as it was told, of a command; one that ended gets none */
+	int number;
+	bool is_for_group;
+	uint32_t serial; /* 0: no word about it is wanted */
+};
+/* 0, or -1. */
+int service_signal(struct sandbox *sandbox, const struct service_signal *wanted,
+		   struct err *err);
 
 /* What its root began with. False: it has one of its own. */
 bool service_base(const struct sandbox *sandbox, struct base *base);

@@ -44,6 +44,7 @@ struct exec_client {
 	enum exec_input input;
 	bool ends_input;
 	bool was_full;
+	unsigned signals;   /* that were not sent inside yet: input waits */
 	bool is_last_known; /* of each stream, what was there at the end */
 	uint32_t start_id;  /* of the call that waits; 0 */
 	uint32_t pid;
@@ -85,7 +86,8 @@ static void watch_stream(struct stream *stream)
 	if (stream->watch)
 		io_watch_set(stream->watch,
 			     is_out && buf_room(&stream->bytes) > 0,
-			     is_in && buf_len(&client->streams[0].bytes) > 0);
+			     is_in && client->signals == 0 &&
+				     buf_len(&client->streams[0].bytes) > 0);
 }
 
 /* Read once, at most max (> 0). More than 0: that many bytes; 0: nothing
@@ -118,7 +120,7 @@ static bool write_input(struct exec_client *client)
 	bool was_full = client->was_full;
 	ssize_t len;
 
-	if (stream->fd < 0 || view.len == 0)
+	if (stream->fd < 0 || view.len == 0 || client->signals > 0)
 		return false;
 	len = write(stream->fd, view.data, view.len);
 	if (len > 0)
@@ -494,11 +496,14 @@ void exec_client_end_input(struct exec_client *client)
 		close_stream(&client->streams[0]);
 }
 
-/* Nobody waits for what became of it. */
+/* Whatever became of it. */
 static void on_signalled(struct rpc_outcome *outcome, void *owner)
 {
+	struct exec_client *client = owner;
+
 	(void)outcome;
-	(void)owner;
+	client->signals--;
+	watch_stream(input_of(client));
 }
 
 void exec_client_signal(struct exec_client *client, int number)
@@ -513,10 +518,14 @@ void exec_client_signal(struct exec_client *client, int number)
 		.reply_schema = &wire_empty_schema,
 		.timeout_ms = SIGNAL_MS,
 		.on_outcome = on_signalled,
+		.owner = client,
 	};
 
-	if (client->rpc && client->state == STATE_RUNNING)
-		(void)rpc_ask(client->rpc, &call, NULL, NULL);
+	if (!client->rpc || client->state != STATE_RUNNING ||
+	    rpc_ask(client->rpc, &call, NULL, NULL) < 0)
+		return;
+	client->signals++;
+	watch_stream(input_of(client));
 }
 
 void exec_client_stop(struct exec_client *client)

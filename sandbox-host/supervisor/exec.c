@@ -130,6 +130,14 @@ static void end_entrypoint(struct exec *exec, enum host_state state,
 
 /* ---- words of process 1 ---- */
 
+static int signal_group(const struct exec *exec, int number)
+{
+	const struct service_signal wanted = {
+		.pid = exec->pid, .number = number, .is_for_group = true};
+
+	return service_signal(exec->supervisor->sandbox, &wanted, NULL);
+}
+
 /* Kill its group. Before it runs there is none: then it is killed as soon as
  * it does. Process 1 may rest, and what is said to it waits: when no more can
  * wait it is said again. */
@@ -138,9 +146,7 @@ static void on_timeout(void *owner)
 	struct exec *exec = owner;
 
 	exec->timed_out = exec->timed_out || !exec->was_stopped;
-	if (exec->pid == 0 ||
-	    service_signal(exec->supervisor->sandbox, exec->pid, SIGKILL, true,
-			   NULL) == 0)
+	if (exec->pid == 0 || signal_group(exec, SIGKILL) == 0)
 		return;
 	if (!exec->timer)
 		exec->timer =
@@ -155,8 +161,7 @@ void exec_stop(struct exec *exec)
 	exec->was_stopped = true;
 	if (exec->pid == 0)
 		return;
-	(void)service_signal(exec->supervisor->sandbox, exec->pid, SIGTERM,
-			     true, NULL);
+	(void)signal_group(exec, SIGTERM);
 	if (!exec->timer)
 		exec->timer =
 			io_timer_new(exec->supervisor->loop, on_timeout, exec);
@@ -480,19 +485,13 @@ static void answer_start(struct rpc_ticket ticket, const void *message, int *fd,
 static void answer_signal(struct rpc_ticket ticket, const void *message,
 			  int *fd, void *owner)
 {
-	const struct exec_signal *wanted = message;
-	const struct wire_empty empty = {0};
-	struct exec *exec = owner;
-	struct err err;
+	const struct exec *exec = owner;
 
 	(void)fd;
 	if (exec->pid == 0)
 		rpc_refuse(ticket, HOST_REFUSED_STATE, "nothing runs");
-	else if (service_signal(exec->supervisor->sandbox, exec->pid,
-				wanted->number, wanted->is_for_group, &err) < 0)
-		rpc_refuse(ticket, HOST_REFUSED, "%s", err.text);
 	else
-		rpc_reply(ticket, &wire_empty_schema, &empty, -1);
+		signals_send(exec->supervisor, exec->pid, message, ticket);
 }
 
 static const struct rpc_permit permits[] = {

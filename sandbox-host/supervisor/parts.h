@@ -153,6 +153,12 @@ void exec_end_all(struct supervisor *supervisor, const char *reason);
 /* Start an agent inside; its channel is the answer, once it runs. */
 void agents_open(struct supervisor *supervisor, struct rpc_ticket ticket);
 
+/* ---- signals.c ---- */
+
+/* For a command; the ticket is answered once it was sent inside. */
+void signals_send(struct supervisor *supervisor, pid_t pid,
+		  const struct exec_signal *wanted, struct rpc_ticket ticket);
+
 /* ---- ports.c ---- */
 
 /* The address that leads to a port inside. 0, or -1. */

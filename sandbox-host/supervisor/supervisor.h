@@ -18,6 +18,7 @@
  *	isolate -> another sandbox beside this one, in its workspace
  *	changes -> what an isolated session changed there
  *	agents  -> what serves files inside
+ *	signals -> for commands, until they were sent
  *	ports   -> ports of the inside on the host's loopback
  *	output  -> what the entrypoint writes, to the sandbox's log
  *	pace    -> how fast is read what nobody waits for

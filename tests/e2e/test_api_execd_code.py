@@ -1,7 +1,11 @@
 """/code: Python in a sandbox that keeps its variables."""
 import json
+import os
+import pathlib
 import re
+import signal
 import threading
+import time
 
 import pytest
 from api import Api
@@ -129,6 +133,44 @@ def test_a_cell_is_interrupted_and_its_context_goes_on(execd):
     connection.close()
     wait_until(lambda: execd.ask("POST", "/code", {
         "context": {"id": context}, "code": "1"})[0] == 200)
+
+
+def test_an_interrupt_is_for_what_ran_when_it_was_asked_for(host):
+    """Process 1, which sends it, is late: the next cell is later."""
+    box = host.create("--workspace", "-", "-e", "PATH=/usr/bin:/bin")
+    execd = Execd(host, box)
+    context = execd.json("POST", "/code/context",
+                         {"language": "python"})["id"]
+    work = pathlib.Path(host.show(box)["workspace"])
+    connection, response = begun(
+        execd, context, "import os, time\n"
+        "while not os.path.exists('go'):\n    time.sleep(0.01)")
+    first = host.show(box)["pid"]
+    os.kill(first, signal.SIGSTOP)
+    assert execd.ask("DELETE", f"/code?id={context}")[0] == 200
+    (work / "go").touch()
+    assert [event["type"] for event in events_of(response)][-1] == (
+        "execution_complete")
+    connection.close()
+    got = []
+    thread = threading.Thread(target=lambda: got.append(run(
+        execd, "open('next', 'w').close()\ntime.sleep(2)\n7", context)))
+    thread.start()
+    # Time for the next one to begin, where nothing holds it up.
+    for _ in range(20):
+        if not (work / "next").exists():
+            time.sleep(0.05)
+    os.kill(first, signal.SIGCONT)
+    thread.join()
+    assert got[0].get("error") is None, got
+    assert got[0]["result"] == [{"text/plain": "7"}]
+    # Its twin: what runs is interrupted.
+    connection, response = begun(execd, context, "time.sleep(90)")
+    assert execd.ask("DELETE", f"/code?id={context}")[0] == 200
+    assert list(events_of(response))[-1]["error"]["ename"] == (
+        "KeyboardInterrupt")
+    connection.close()
+    host.ok("kill", box)
 
 
 def test_a_context_that_ends_says_so(execd):

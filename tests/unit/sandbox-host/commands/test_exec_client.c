@@ -9,6 +9,7 @@
 
 #include <signal.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -27,6 +28,8 @@ struct rig {
 	bool has_start;
 	unsigned signals;
 	uint8_t last_signal;
+	bool holds_signal, has_signal;
+	struct rpc_ticket signal;
 	/* what was heard */
 	bool has_started, was_refused, has_ended, was_drained;
 	bool consumes, frees_at_output, writes_at_output;
@@ -66,7 +69,10 @@ static void answer_signal(struct rpc_ticket ticket, const void *message,
 	rig->signals++;
 	rig->last_signal = wanted->number;
 	assert_true(wanted->is_for_group);
-	rpc_reply(ticket, &wire_empty_schema, &empty, -1);
+	rig->has_signal = rig->holds_signal;
+	rig->signal = ticket;
+	if (!rig->holds_signal)
+		rpc_reply(ticket, &wire_empty_schema, &empty, -1);
 }
 
 static const struct rpc_permit permits[] = {
@@ -333,6 +339,33 @@ static void input_is_bounded_and_ends(void **state)
 	assert_int_equal(read(rig->stdio[0], bytes, sizeof(bytes)), 0);
 }
 
+static size_t waiting_in(int fd)
+{
+	int len = 0;
+
+	assert_int_equal(ioctl(fd, FIONREAD, &len), 0);
+	return (size_t)len;
+}
+
+static void input_waits_for_the_signals_before_it(void **state)
+{
+	const struct wire_empty empty = {0};
+	struct rig *rig = *state;
+
+	begin(rig, EXEC_INPUT);
+	rig->holds_signal = true;
+	exec_client_signal(rig->client, SIGINT);
+	assert_int_equal(exec_client_write(rig->client, bytes_str("next")), 0);
+	wait_for(rig, &rig->has_signal);
+	for (int i = 0; i < 3; i++)
+		(void)io_loop_turn(rig->loop, 0, NULL);
+	assert_int_equal(waiting_in(rig->stdio[0]), 0);
+	rpc_reply(rig->signal, &wire_empty_schema, &empty, -1);
+	for (int i = 0; i < TURNS_MAX && waiting_in(rig->stdio[0]) == 0; i++)
+		(void)io_loop_turn(rig->loop, TURN_MS, NULL);
+	assert_int_equal(waiting_in(rig->stdio[0]), 4);
+}
+
 static void a_report_comes_back_over_descriptor_0(void **state)
 {
 	struct rig *rig = *state;
@@ -387,6 +420,7 @@ int main(void)
 		TEST(a_sandbox_that_goes_away_ends_the_command),
 		TEST(a_command_waits_for_whoever_does_not_read),
 		TEST(input_is_bounded_and_ends),
+		TEST(input_waits_for_the_signals_before_it),
 		TEST(a_report_comes_back_over_descriptor_0),
 		TEST(what_ignores_sigterm_is_killed),
 		TEST(it_may_be_freed_in_its_own_event),
