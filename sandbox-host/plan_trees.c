@@ -1,9 +1,13 @@
 /* The workspace and what `read` and `write` name, shallow ones first. */
 #include "sandbox-host/plan_parts.h"
 
+#include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "common/cleanup.h"
 
@@ -199,6 +203,54 @@ static int collect_volumes(struct plan *plan, const struct sandbox_spec *spec,
 	return 0;
 }
 
+/* Of the others the innermost in which its target lies; NULL. */
+static const struct named *around(const struct named *named, size_t count,
+				  const struct named *inner)
+{
+	const struct named *found = NULL;
+
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(named[i].target, inner->target) != 0 &&
+		    plan_is_within(inner->target, named[i].target) &&
+		    (!found || strlen(named[i].target) > strlen(found->target)))
+			found = &named[i];
+	return found;
+}
+
+/* Is there something of that name in a tree of the host's, through no link? */
+static bool is_in(const char *tree, const char *name)
+{
+	struct open_how how = {
+		.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+		.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH,
+	};
+	auto_fd int dir = open(tree, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	auto_fd int fd = dir < 0 ? -1
+				 : (int)syscall(SYS_openat2, dir, name, &how,
+						sizeof(how));
+
+	return fd >= 0;
+}
+
+/* What is shown within another one is mounted on something of that, where
+ * nothing of ours is made. */
+static int check_nested(const struct named *named, size_t count,
+			struct err *err)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct named *outer = around(named, count, &named[i]);
+
+		if (outer &&
+		    !is_in(outer->path,
+			   named[i].target + strlen(outer->target) + 1))
+			return err_set(err, ERR_INVALID,
+				       "path %s: there is nothing to mount it "
+				       "on in %s",
+				       named[i].target, outer->path);
+	}
+	return 0;
+}
+
 static int check_owner(const struct plan *plan, const char *path,
 		       struct err *err)
 {
@@ -259,6 +311,8 @@ int plan_trees(struct plan *plan, const struct sandbox_spec *spec,
 		named[count++] =
 			(struct named){plan->repository, plan->repository,
 				       spec->workspace_mode == SANDBOX_WRITE};
+	if (check_nested(named, count, err) < 0)
+		return -1;
 	qsort(named, count, sizeof(*named), compare);
 	for (size_t i = 0; i < count; i++)
 		if (add_named(plan, &named[i], err) < 0)

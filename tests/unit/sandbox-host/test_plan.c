@@ -381,6 +381,32 @@ static void a_volume_that_became_a_link_is_refused(void **state)
 	refused(&spec, "leads elsewhere");
 }
 
+static void plan_makes_no_place_to_mount_on_in_what_is_shown(void **state)
+{
+	struct sandbox_spec spec = spec_of();
+	struct sandbox_volume volumes[] = {{.target = "/srv-of-it/in/new"},
+					   {.target = "/srv-of-it"}};
+	char outer[PATH_MAX], inner[PATH_MAX];
+
+	(void)state;
+	scratch_dir("outer");
+	scratch_dir("outer/in");
+	scratch_dir("outer/in/there");
+	scratch_dir("inner");
+	scratch_link("outer/link", "in");
+	(void)snprintf(outer, sizeof(outer), "%s", scratch_path("outer"));
+	(void)snprintf(inner, sizeof(inner), "%s", scratch_path("inner"));
+	spec.volumes = volumes;
+	spec.volume_count = 2;
+	volumes[0].source = inner;
+	volumes[1].source = outer;
+	refused(&spec, "nothing to mount it on");
+	volumes[0].target = "/srv-of-it/link/there";
+	refused(&spec, "nothing to mount it on");
+	volumes[0].target = "/srv-of-it/in/there";
+	assert_true(has_step(printed(&spec), "bind", "/srv-of-it/in/there"));
+}
+
 /* As beside two hundred sandboxes, whose processes talk by such pairs. */
 static void plan_hides_a_socket_among_many_without_a_name(void **state)
 {
@@ -432,6 +458,7 @@ int main(void)
 		TEST(a_root_of_its_own_brings_nothing_of_the_hosts),
 		TEST(an_images_link_does_not_stand_where_ours_is_mounted),
 		TEST(a_volume_that_became_a_link_is_refused),
+		TEST(plan_makes_no_place_to_mount_on_in_what_is_shown),
 		TEST(plan_refuses_what_it_can_not_do),
 	};
 
