@@ -35,6 +35,19 @@ int session_run_dir(char *out, size_t size)
 	return format_dir(out, size, "/tmp/sallyport-%u", getuid());
 }
 
+int session_own_run_dir(size_t n, char *out, size_t size)
+{
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+
+	if (getuid() == 0)
+		return n == 0 ? format_dir(out, size, "/run/sallyport") : -1;
+	if (runtime && n == 0)
+		return format_dir(out, size, "%s/sallyport", runtime);
+	return n == (runtime ? 1 : 0)
+		       ? format_dir(out, size, "/tmp/sallyport-%u", getuid())
+		       : -1;
+}
+
 int session_state_dir(char *out, size_t size)
 {
 	const char *given = getenv("SALLYPORT_STATE");

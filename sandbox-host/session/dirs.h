@@ -11,6 +11,9 @@
 /* 0, or -1 when a path is too long. */
 int session_run_dir(char *out, size_t size);
 int session_state_dir(char *out, size_t size);
+/* Number n, from 0, of those that this user's own gateway would have, whichever
+ * is used now. The same; -1 also when there are no more. */
+int session_own_run_dir(size_t n, char *out, size_t size);
 
 /* Is whoever listens at the other end of a Unix socket root or our own user?
  * Below /tmp anybody can make a directory with our name before we do. 0, or

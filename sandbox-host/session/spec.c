@@ -15,7 +15,8 @@
 #include "sandbox-host/session/run_env.h"
 #include "sandbox-host/session/signing.h"
 
-#define LINKS_MAX 40 /* the kernel follows no more */
+#define LINKS_MAX	 40 /* the kernel follows no more */
+#define OWN_RUN_DIRS_MAX 2
 
 struct names {
 	const char **items;
@@ -147,6 +148,22 @@ static int set_protected(const struct session_spec *from, struct arena *arena,
 				 "protect: no memory for the names");
 }
 
+/* Where dir really is, once; nothing where it is not there. False: no memory.
+ */
+static bool add_real(struct arena *arena, const char **items, size_t *count,
+		     const char *dir)
+{
+	char real[PATH_MAX];
+
+	if (!realpath(dir, real))
+		return true;
+	for (size_t i = 0; i < *count; i++)
+		if (!strcmp(items[i], real))
+			return true;
+	items[*count] = arena_str(arena, bytes_str(real));
+	return items[(*count)++] != NULL;
+}
+
 /* The gateway's own directories: where it runs as the user who runs the
  * sandbox, only this keeps the vault's key from the command, and the sockets
  * that a gateway started later would make. */
@@ -154,8 +171,10 @@ static int set_ours(const struct session_spec *from, struct arena *arena,
 		    struct sandbox_spec *spec, struct err *err)
 {
 	const char *state = json_text(from->session, "state");
-	const char **items = arena_array(arena, 3, sizeof(*items));
-	char sockets[PATH_MAX], real[PATH_MAX];
+	const char **items =
+		arena_array(arena, 3 + OWN_RUN_DIRS_MAX, sizeof(*items));
+	char sockets[PATH_MAX];
+	bool is_fine = true;
 	size_t count = 0;
 
 	if (!items || state[0] != '/')
@@ -164,11 +183,13 @@ static int set_ours(const struct session_spec *from, struct arena *arena,
 	items[count++] = state;
 	if (from->changes && from->changes[0])
 		items[count++] = from->changes;
-	if (session_run_dir(sockets, sizeof(sockets)) == 0 &&
-	    realpath(sockets, real))
-		items[count++] = arena_str(arena, bytes_str(real));
+	if (session_run_dir(sockets, sizeof(sockets)) == 0)
+		is_fine = add_real(arena, items, &count, sockets);
+	for (size_t n = 0; is_fine && n < OWN_RUN_DIRS_MAX; n++)
+		if (session_own_run_dir(n, sockets, sizeof(sockets)) == 0)
+			is_fine = add_real(arena, items, &count, sockets);
 	spec->ours = (struct sandbox_paths){items, count};
-	return 0;
+	return is_fine ? 0 : err_set(err, ERR_TOO_LARGE, "no memory");
 }
 
 /* The files that the gateway's secrets stand in, where they really are. */

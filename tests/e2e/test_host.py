@@ -12,7 +12,7 @@ import tempfile
 import urllib.request
 
 import pytest
-from gateway import is_sanitized
+from gateway import CLI, is_sanitized
 from host import OVER, PROGRAM, Host, has_ended, ordinary
 from sandbox_tool import ORDINARY_UID
 from waiting import wait_until, while_it_lives
@@ -583,6 +583,31 @@ def test_an_ordinary_user_has_the_service_as_well(ordinary_host):
     assert host.exec(one, "true").returncode == 0
     os.kill(pids[other], signal.SIGKILL)
     wait_until(lambda: host.state(other) == "Failed")
+
+
+def test_a_users_own_run_directory_is_hidden_while_another_is_used(
+        ordinary_host):
+    """The sockets of a gateway of theirs, and of services, would be there."""
+    gateway, work = ordinary_host.gateway, ordinary_host.workspace
+    for name in ("sallyport", "other"):
+        place = work / "run" / name
+        place.mkdir(parents=True)
+        (place / "control.sock").write_text("words")
+    env = gateway.env(XDG_RUNTIME_DIR=str(work / "run"))
+    assert env["SALLYPORT_RUN"] == str(gateway.run_dir)
+    policy = ordinary_host.dir / "run.yaml"
+    policy.write_text("version: 1\nname: p\n")
+    policy.chmod(0o644)
+
+    def read(name):
+        return subprocess.run(
+            [CLI, "run", "--policy", policy,
+             "--workspace", work, "--", "cat", f"run/{name}/control.sock"],
+            cwd=work, env=env, capture_output=True, text=True, timeout=60,
+            check=False, **gateway.as_user)
+    assert read("sallyport").returncode != 0
+    done = read("other")
+    assert (done.returncode, done.stdout) == (0, "words"), done.stderr
 
 
 def test_files_of_an_ordinary_user_s_sandbox_are_served(ordinary_host):
