@@ -118,6 +118,7 @@ int cmd_image_pull(struct cli *cli)
 	struct host_name name;
 	json_t *value = NULL;
 	const struct host_call call = {
+		.waits_for = "the image",
 		.type = MSG_HOST_IMAGE_PULL,
 		.schema = &host_name_schema,
 		.message = &name,
@@ -183,6 +184,7 @@ int cmd_sandbox_snapshot(struct cli *cli)
 	struct host_snapshot_request request = {.waits = true};
 	json_t *value = NULL;
 	const struct host_call call = {
+		.waits_for = "the snapshot",
 		.type = MSG_HOST_SNAPSHOT,
 		.schema = &host_snapshot_request_schema,
 		.message = &request,

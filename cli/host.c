@@ -15,8 +15,10 @@
 #include "common/utf8.h"
 #include "sandbox-host/session/dirs.h"
 
-#define SOCKET_PATH_MAX sizeof(((struct sockaddr_un *)0)->sun_path)
-#define TURN_MS		100
+#define SOCKET_PATH_MAX	 sizeof(((struct sockaddr_un *)0)->sun_path)
+#define TURN_MS		 100
+#define WAITING_FIRST_MS 3000
+#define WAITING_AGAIN_MS 30000
 
 /* ---- the channel ---- */
 
@@ -170,6 +172,20 @@ static void on_outcome(struct rpc_outcome *outcome, void *owner)
 				  asked->call->owner);
 }
 
+/* Whoever waits is told why, and that no harm is done by not waiting. */
+static void tell_waiting(const char *what, uint64_t since_ms, uint64_t *next_ms)
+{
+	uint64_t now = clock_monotonic_ms();
+
+	if (!what || now < *next_ms)
+		return;
+	*next_ms = now + WAITING_AGAIN_MS;
+	(void)fprintf(stderr,
+		      "sallyport: waiting for %s, %llu s so far (Ctrl-C ends "
+		      "the wait alone: sallyport-host goes on)\n",
+		      what, (unsigned long long)((now - since_ms) / 1000));
+}
+
 int host_ask_on(struct host *host, struct rpc *rpc,
 		const struct host_call *call)
 {
@@ -180,17 +196,22 @@ int host_ask_on(struct host *host, struct rpc *rpc,
 		.message = call->message,
 		.fd = call->fd,
 		.reply_schema = call->reply,
-		.timeout_ms = HOST_TIMEOUT_MS,
+		.timeout_ms = call->waits_for ? HOST_LONG_MS : HOST_TIMEOUT_MS,
 		.on_outcome = on_outcome,
 		.owner = &asked,
 	};
+	uint64_t since = clock_monotonic_ms();
+	uint64_t next = since + WAITING_FIRST_MS;
 	struct err err;
 
 	if (rpc_ask(rpc, &wanted, NULL, &err) < 0)
 		return cli_fail_err(&err);
-	while (!asked.is_done)
+	while (!asked.is_done) {
 		if (io_loop_turn(host->loop, TURN_MS, &err) < 0)
 			return cli_fail_err(&err);
+		if (!asked.is_done)
+			tell_waiting(call->waits_for, since, &next);
+	}
 	return asked.code;
 }
 

@@ -10,6 +10,8 @@
 #include "sandbox-host/flow/messages.h"
 
 #define HOST_TIMEOUT_MS 90000
+/* Of what may take long: as long as the daemon works on it. */
+#define HOST_LONG_MS (24u * 3600 * 1000)
 
 struct host {
 	struct io_loop *loop;
@@ -26,6 +28,9 @@ struct host_call {
 	const struct wire_schema *reply;
 	void (*take)(const void *message, int *fd, void *owner);
 	void *owner;
+	/* What may take long, for people: they are told now and then that it
+	 * is waited for, up to HOST_LONG_MS. NULL: HOST_TIMEOUT_MS. */
+	const char *waits_for;
 };
 
 /* Connect: $SALLYPORT_HOST, or the first host.sock that is for us, of the

@@ -640,6 +640,28 @@ def test_a_copy_ends_with_a_daemon_that_is_killed(host):
     host.ok("kill", box)
 
 
+def test_who_waits_is_told_and_may_go_while_the_daemon_goes_on(host):
+    box = create(host)
+    pid = host.supervisors()[box]
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        with host.popen("snapshot", box) as asking:
+            told = asking.stderr.readline()
+            asking.send_signal(signal.SIGINT)
+            assert asking.wait(60) == -signal.SIGINT
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert "waiting for the snapshot, 3 s" in told
+    assert "sallyport-host goes on" in told
+    wait_until(lambda: snapshots(host)[0]["state"] == "Ready")
+    # Its twin is not kept waiting, and told nothing.
+    done = host.run("snapshot", box)
+    assert (done.returncode, done.stderr) == (0, "")
+    for one in snapshots(host):
+        remove(host, one["id"])
+    host.ok("kill", box)
+
+
 def test_a_snapshot_that_waits_for_its_sandbox_outlives_no_daemon(host):
     box, other = create(host), create(host)
     pid = host.supervisors()[box]
@@ -711,6 +733,22 @@ def test_nothing_is_made_in_a_users_directory_for_a_volume(host, roots):
     assert (done.returncode, "nothing to mount it on" in done.stderr) == \
         (3, True)
     assert not list(host.workspace.iterdir())
+
+
+def test_nothing_is_made_in_a_volume_for_another_one(host, roots):
+    before = sorted(roots.rglob("*"))
+    volumes = ("--volume", f"{roots}/other:/mnt/a",
+               "--volume", f"{roots}/data:/mnt/a/in:ro")
+    done = host.run("create", "--workspace", "-", "--image", "small", *volumes)
+    assert (done.returncode, "nothing to mount it on" in done.stderr) == \
+        (3, True), done.stderr
+    assert sorted(roots.rglob("*")) == before
+    # Its twin: the user made the place.
+    (roots / "other/in").mkdir()
+    box = create(host, "--image", "small", *volumes)
+    assert sh(host, box, "cat /mnt/a/in/file").stdout == "a file\n"
+    host.ok("kill", box)
+    (roots / "other/in").rmdir()
 
 
 # ---- pools ----
