@@ -269,9 +269,18 @@ int copy_tree(int from, int into, bool is_layer, struct store_budget *budget,
 	      struct err *err)
 {
 	const struct copy copy = {is_layer, budget, err};
+	struct stat st;
+	int rc;
 
 	*err = (struct err){0};
-	return copy_dir(&copy, from, into, 0);
+	/* Whoever opened it may have needed no permission; we do. */
+	if (fstat(from, &st) < 0 ||
+	    ((st.st_mode & needed(&st)) != needed(&st) &&
+	     fchmod(from, (st.st_mode & 07777) | needed(&st)) < 0))
+		return failed(&copy, "read", "the directory");
+	rc = copy_dir(&copy, from, into, 0);
+	restore(from, &st);
+	return rc;
 }
 
 /* ---- cleaning ---- */

@@ -533,6 +533,10 @@ def test_a_snapshot_that_is_too_deep_fails_and_says_so(host):
     assert host.exec(box, "python3", "-c", DIG, "1100").returncode == 0
     done = host.run("snapshot", box)
     assert done.returncode == 1 and "1024 deep" in done.stderr
+    # Nothing of it is left but that it failed.
+    parts = {row["state"]: (host.dir / "store/snapshots" / row["id"] /
+                            "workspace").exists() for row in snapshots(host)}
+    assert parts == {"Ready": True, "Failed": False}
     for row in snapshots(host):
         remove(host, row["id"])
     host.ok("kill", box)
@@ -550,6 +554,20 @@ def test_what_its_owner_can_not_read_is_in_a_snapshot_as_it_is(host):
                              "chmod 500 dir/below; chmod 400 file; "
                              "cat file dir/below/x").stdout == \
             "0\n300\n0\nclosed\ndeep\n"
+        host.ok("kill", one)
+    remove(host, snapshot)
+
+
+def test_a_workspace_that_is_closed_itself_is_in_a_snapshot(host):
+    box = create(host)
+    assert sh(host, box, "mkdir sub; echo words > sub/file; "
+                         "chmod 0 .").returncode == 0
+    snapshot = host.ok("snapshot", box).strip()
+    work = pathlib.Path(host.show(box)["workspace"])
+    assert work.stat().st_mode & 0o777 == 0
+    new = create(host, "--snapshot", snapshot)
+    assert sh(host, new, "cat sub/file").stdout == "words\n"
+    for one in (box, new):
         host.ok("kill", one)
     remove(host, snapshot)
 
