@@ -123,7 +123,10 @@ struct entry *entry_new(struct daemon *daemon, const char *id, int dir);
 /* Put it among the others. */
 void entry_insert(struct entry *entry);
 struct entry *entry_find(const struct daemon *daemon, struct bytes id);
-/* Become a copy of *sandbox, here and in the record. 0, or -1. */
+/* Become a copy of *sandbox; write the record of that; both. 0, or -1. */
+int entry_take(struct entry *entry, const struct host_sandbox *sandbox,
+	       struct err *err);
+void entry_record(const struct entry *entry);
 int entry_store(struct entry *entry, const struct host_sandbox *sandbox,
 		struct err *err);
 /* Another state with a reason; whoever waits for it is answered. */

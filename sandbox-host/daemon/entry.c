@@ -52,7 +52,7 @@ struct entry *entry_find(const struct daemon *daemon, struct bytes id)
 	return NULL;
 }
 
-static void write_record(const struct entry *entry)
+void entry_record(const struct entry *entry)
 {
 	const struct record record = {
 		.sandbox = &entry->sandbox,
@@ -70,8 +70,8 @@ static void write_record(const struct entry *entry)
 }
 
 /* Whatever the copy's strings are borrowed from, even the old one. */
-int entry_store(struct entry *entry, const struct host_sandbox *sandbox,
-		struct err *err)
+int entry_take(struct entry *entry, const struct host_sandbox *sandbox,
+	       struct err *err)
 {
 	auto_type(buf_release) struct buf out;
 	struct arena arena, old = entry->arena;
@@ -91,7 +91,15 @@ int entry_store(struct entry *entry, const struct host_sandbox *sandbox,
 	entry->sandbox = copy;
 	entry->arena = arena;
 	arena_release(&old);
-	write_record(entry);
+	return 0;
+}
+
+int entry_store(struct entry *entry, const struct host_sandbox *sandbox,
+		struct err *err)
+{
+	if (entry_take(entry, sandbox, err) < 0)
+		return -1;
+	entry_record(entry);
 	return 0;
 }
 
@@ -171,6 +179,8 @@ int entry_wait(struct entry *entry, struct rpc_ticket ticket, bool is_for_end)
 
 /* ---- states ---- */
 
+/* Who waits hears of it first: its supervisor, or what that left, tells a
+ * daemon that finds the record before this one. */
 static void has_become(struct entry *entry, enum host_state before)
 {
 	enum host_state state = (enum host_state)entry->sandbox.state;
@@ -183,6 +193,7 @@ static void has_become(struct entry *entry, enum host_state before)
 	if (entry->deadline && state != HOST_PENDING && state != HOST_STOPPING)
 		io_timer_set(entry->deadline, 0);
 	answer_waiters(entry);
+	entry_record(entry);
 	follow_look(entry->daemon);
 	isolate_follow(entry);
 	ready_follow(entry);
@@ -203,7 +214,7 @@ void entry_become(struct entry *entry, enum host_state state,
 	copy.changed_ms = clock_wall_ms();
 	if (state_is_over(state))
 		copy.init_pid = 0;
-	if (entry_store(entry, &copy, &err) < 0) {
+	if (entry_take(entry, &copy, &err) < 0) {
 		log_error("%s: %s", entry->id, err.text);
 		entry->sandbox.state = (uint8_t)state;
 	}
@@ -233,10 +244,12 @@ bool entry_follow(struct entry *entry, const struct supervisor_state *state)
 	copy.init_pid = state->init_pid;
 	copy.has_exit_code = state->has_exit_code;
 	copy.exit_code = state->exit_code;
-	if (entry_store(entry, &copy, &err) < 0)
+	if (entry_take(entry, &copy, &err) < 0)
 		return false;
 	if (before != after)
 		has_become(entry, before);
+	else
+		entry_record(entry);
 	return true;
 }
 

@@ -116,7 +116,7 @@ static int describe(struct entry *entry, const struct sandbox_request *request,
 
 	sandbox.changed_ms = sandbox.created_ms;
 	sandbox.entrypoint_count = spawn_shown(request, shown);
-	return entry_store(entry, &sandbox, err);
+	return entry_take(entry, &sandbox, err);
 }
 
 /* ---- one that begins with files ---- */
@@ -131,9 +131,8 @@ static void on_restored(const struct job_result *result, void *owner)
 		err_set(&err, ERR_INVALID, "the snapshot: %s", result->message);
 	else if (images_find(entry->daemon, entry->sandbox.image, &image,
 			     &err) == 0 &&
-		 start(entry, &image, entry->request, &err) == 0 &&
-		 entry_store(entry, &entry->sandbox, &err) < 0)
-		log_error("%s: %s", entry->id, err.text);
+		 start(entry, &image, entry->request, &err) == 0)
+		entry_record(entry);
 	(void)close(entry->request);
 	entry->request = -1;
 	if (entry->rpc)
@@ -148,6 +147,7 @@ static int restore(struct entry *entry, struct snapshot *snapshot,
 	entry->request = fcntl(request_fd, F_DUPFD_CLOEXEC, 0);
 	if (entry->request < 0)
 		return err_system(err, "keep a request");
+	entry_record(entry);
 	if (snapshots_restore(snapshot, entry->id, on_restored, entry, err) ==
 	    0)
 		return 0;
@@ -198,8 +198,8 @@ struct entry *spawn(struct daemon *daemon, int request_fd,
 		entry_forget(entry);
 		return NULL;
 	}
-	/* With its process in it. */
-	if (entry_store(entry, &entry->sandbox, err) < 0)
-		log_error("%s: %s", id, err->text);
+	/* With its process in it, which is at work meanwhile. One that nobody
+	 * has on record yet ends when it finds us dead. */
+	entry_record(entry);
 	return entry;
 }

@@ -18,6 +18,7 @@
 #include "sandbox-host/session/spec.h"
 #include "sandbox-host/supervisor/again.h"
 #include "sandbox-host/supervisor/ahead.h"
+#include "sandbox-host/supervisor/output.h"
 #include "sandbox-host/supervisor/parts.h"
 #include "sandbox-host/tree.h"
 
@@ -353,8 +354,10 @@ static int make_sandbox(struct supervisor *supervisor, struct err *err)
 		return -1;
 	/* While it is built. */
 	if (network_begin(supervisor, false, err) < 0 ||
-	    confine(supervisor, err) < 0 ||
-	    sandbox_ready(supervisor->sandbox, &listeners, err) < 0 ||
+	    confine(supervisor, err) < 0)
+		return -1;
+	output_prepare(supervisor);
+	if (sandbox_ready(supervisor->sandbox, &listeners, err) < 0 ||
 	    give_listeners(supervisor, &listeners, err) < 0)
 		return -1;
 	return service_begin(supervisor->sandbox, err);

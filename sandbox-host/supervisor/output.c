@@ -75,15 +75,28 @@ void output_go_on(struct supervisor *supervisor)
 		io_watch_set(supervisor->output_watch, true, false);
 }
 
+static void open_log(struct supervisor *supervisor)
+{
+	if (supervisor->log < 0)
+		supervisor->log = openat(supervisor->dir, FILE_LOG,
+					 O_WRONLY | O_CREAT | O_APPEND |
+						 O_CLOEXEC | O_NOFOLLOW,
+					 0600);
+}
+
+void output_prepare(struct supervisor *supervisor)
+{
+	if (supervisor->request.entrypoint_count > 0)
+		open_log(supervisor);
+}
+
 int output_open(struct supervisor *supervisor, struct err *err)
 {
 	int ends[2];
 
 	if (pace_open(supervisor, err) < 0)
 		return -1;
-	supervisor->log = openat(
-		supervisor->dir, FILE_LOG,
-		O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	open_log(supervisor);
 	if (supervisor->log < 0)
 		return err_system(err, "open the sandbox's log");
 	if (pipe2(ends, O_CLOEXEC) < 0)
