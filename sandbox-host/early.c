@@ -21,6 +21,8 @@
 	}
 
 static struct early waits = NONE;
+/* It was begun for another kind, and waits for its end. */
+static struct early aside = NONE;
 static char *waits_title;
 static int mounts = -1; /* ours, as they were when it was made */
 
@@ -46,12 +48,17 @@ static void forget(void)
 	waits = (struct early)NONE;
 }
 
+static void close_of(struct early *early)
+{
+	close_one(&early->control);
+	close_one(&early->pidfd);
+	close_one(&early->users);
+	identity_give_back(&early->identity);
+}
+
 static void close_all(void)
 {
-	close_one(&waits.control);
-	close_one(&waits.pidfd);
-	close_one(&waits.users);
-	identity_give_back(&waits.identity);
+	close_of(&waits);
 	forget();
 }
 
@@ -163,6 +170,30 @@ void early_drop(void)
 	close_all();
 }
 
+/* What ends takes the kernel some milliseconds, of the same processors and
+ * locks that whoever comes instead needs now: so it waits. */
+static void put_aside(void)
+{
+	aside = waits;
+	forget();
+}
+
+int early_end_aside(void)
+{
+	if (aside.pid > 0)
+		(void)kill(aside.pid, SIGKILL);
+	return aside.pidfd;
+}
+
+void early_bury_aside(void)
+{
+	if (aside.pid <= 0)
+		return;
+	(void)waitpid(aside.pid, NULL, 0);
+	close_of(&aside);
+	aside = (struct early)NONE;
+}
+
 /* Would it have been begun so for this one, now? */
 static bool fits(const struct plan *plan, uint64_t tmpfs_bytes)
 {
@@ -179,10 +210,13 @@ bool early_take(const struct plan *plan, uint64_t tmpfs_bytes,
 
 	if (waits.pid <= 0)
 		return false;
-	/* It has failed or was killed, is of mounts that were changed, or for
-	 * another kind. */
-	if (poll(news, 2, 0) != 0 || !fits(plan, tmpfs_bytes)) {
+	/* It has failed or was killed, or is of mounts that were changed. */
+	if (poll(news, 2, 0) != 0) {
 		early_drop();
+		return false;
+	}
+	if (!fits(plan, tmpfs_bytes)) {
+		put_aside();
 		return false;
 	}
 	*early = waits;

@@ -46,8 +46,14 @@ int early_mounts(void);
 /* End it. */
 void early_drop(void);
 /* The caller's from here on, with its title, for that plan. False: there is
- * none that could be used. */
+ * none that could be used; one that was begun for another kind is put aside. */
 bool early_take(const struct plan *plan, uint64_t tmpfs_bytes,
 		struct early *early, char **title);
+/* Kill what was put aside; until then it holds its user id, and ends with
+ * whoever made it. Its pidfd, readable once it is over: to be buried then.
+ * -1: there is none. */
+int early_end_aside(void);
+/* Wait for its end, if there is one, and give back its user id. */
+void early_bury_aside(void);
 
 #endif

@@ -235,6 +235,13 @@ static int take_early(struct sandbox *sandbox, const struct sandbox_spec *spec,
 		sandbox->identity = early->identity;
 		return 0;
 	}
+	if (identity_take(&sandbox->identity, &sandbox->plan.identity,
+			  spec->uids, err) == 0)
+		return 0;
+	/* What was put aside has the last id. */
+	if (err->code != ERR_TOO_LARGE || early_end_aside() < 0)
+		return -1;
+	early_bury_aside();
 	return identity_take(&sandbox->identity, &sandbox->plan.identity,
 			     spec->uids, err);
 }

@@ -1,5 +1,6 @@
 #include "sandbox-host/daemon/spare.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,11 +15,18 @@
 #define PROGRAM	 "sallyport-supervisor"
 #define ARGS_MAX (21 + 2 * HOST_VOLUMES_MAX)
 
-struct spare {
-	struct io_watch *watch; /* NULL: none waits */
+struct waits {
+	struct io_watch *watch;
 	int channel;
 	pid_t pid;
+};
+
+struct spare {
+	struct waits waits[SPARES_MAX]; /* the oldest first */
+	size_t count, wanted;
+	bool is_taken;		     /* one was, and is not replaced yet */
 	struct io_timer *timer;	     /* of the next */
+	struct io_timer *fewer;	     /* of when one will do again */
 	struct supervisor_base last; /* what a sandbox began with */
 	struct supervisor_base base; /* that it is to begin with */
 };
@@ -142,74 +150,114 @@ static int start(const struct daemon *daemon, pid_t *pid, struct err *err)
 	return err_system(err, "start a supervisor");
 }
 
-/* ---- the one that waits ---- */
+/* ---- those that wait ---- */
 
-static void forget(struct spare *spare)
+/* It is somebody's, or nobody's. Its channel. */
+static int forget(struct spare *spare, size_t place)
 {
-	if (spare->watch)
-		io_watch_free(spare->watch);
-	spare->watch = NULL;
-	spare->pid = 0;
+	const struct waits old = spare->waits[place];
+
+	io_watch_free(old.watch);
+	spare->count--;
+	memmove(&spare->waits[place], &spare->waits[place + 1],
+		(spare->count - place) * sizeof(old));
+	return old.channel;
+}
+
+static void end_beyond(struct spare *spare, size_t count)
+{
+	while (spare->count > count)
+		(void)close(forget(spare, spare->count - 1));
 }
 
 /* It has nothing to say: so it has ended. */
 static void on_word(int fd, bool readable, bool writable, void *owner)
 {
 	struct daemon *daemon = owner;
+	struct spare *spare = daemon->spare;
+	size_t place = 0;
 
 	(void)readable;
 	(void)writable;
+	while (place < spare->count && spare->waits[place].channel != fd)
+		place++;
+	assert(place < spare->count);
 	log_warn("the supervisor that waited, process %d, has ended",
-		 (int)daemon->spare->pid);
-	forget(daemon->spare);
-	(void)close(fd);
-	io_timer_set(daemon->spare->timer, SPARE_AGAIN_MS);
+		 (int)spare->waits[place].pid);
+	(void)close(forget(spare, place));
+	io_timer_set(spare->timer, SPARE_AGAIN_MS);
 }
 
 static int keep_one(struct daemon *daemon, struct err *err)
 {
 	struct spare *spare = daemon->spare;
-	auto_fd int channel = start(daemon, &spare->pid, err);
+	struct waits *next = &spare->waits[spare->count];
+	auto_fd int channel = start(daemon, &next->pid, err);
 
 	if (channel < 0)
 		return -1;
-	spare->watch = io_watch_new(daemon->loop, channel, on_word, daemon);
-	if (!spare->watch)
+	next->watch = io_watch_new(daemon->loop, channel, on_word, daemon);
+	if (!next->watch)
 		return err_set(err, ERR_TOO_LARGE, "no memory");
-	io_watch_set(spare->watch, true, false);
-	spare->channel = take_fd(&channel);
+	io_watch_set(next->watch, true, false);
+	next->channel = take_fd(&channel);
+	spare->count++;
 	return 0;
 }
 
 static void on_due(void *owner)
 {
 	struct daemon *daemon = owner;
+	struct spare *spare = daemon->spare;
 	struct err err;
 
-	if (daemon->spare->watch || daemon->is_draining ||
-	    keep_one(daemon, &err) == 0)
+	if (spare->count >= spare->wanted || daemon->is_draining)
 		return;
-	log_warn("no supervisor waits: %s", err.text);
-	io_timer_set(daemon->spare->timer, SPARE_AGAIN_MS);
+	if (keep_one(daemon, &err) < 0) {
+		log_warn("no supervisor waits: %s", err.text);
+		io_timer_set(spare->timer, SPARE_AGAIN_MS);
+	} else if (spare->count < spare->wanted) {
+		io_timer_set(spare->timer, SPARE_DELAY_MS);
+	} else {
+		spare->is_taken = false;
+	}
+}
+
+static void on_fewer(void *owner)
+{
+	struct daemon *daemon = owner;
+
+	daemon->spare->wanted = 1;
+	end_beyond(daemon->spare, 1);
+}
+
+/* What nobody waits for does not count as a second one. */
+static void note_taken(struct spare *spare, const struct birth *birth)
+{
+	if (spare->is_taken && !birth->is_ahead && !birth->is_pooled) {
+		spare->wanted = SPARES_MAX;
+		io_timer_set(spare->fewer, SPARE_MORE_MS);
+	}
+	spare->is_taken = true;
 }
 
 /* -1: none waits. */
-static int take(struct daemon *daemon, pid_t *pid)
+static int take(struct daemon *daemon, const struct birth *birth, pid_t *pid)
 {
 	struct spare *spare = daemon->spare;
 
+	note_taken(spare, birth);
 	io_timer_set(spare->timer, SPARE_DELAY_MS);
-	if (!spare->watch)
+	if (spare->count == 0)
 		return -1;
-	*pid = spare->pid;
-	forget(spare);
-	return spare->channel;
+	*pid = spare->waits[0].pid;
+	return forget(spare, 0);
 }
 
 int spare_give(struct daemon *daemon, const struct birth *birth,
 	       const int fds[BIRTH_FDS], pid_t *pid, struct err *err)
 {
-	auto_fd int waits = take(daemon, pid);
+	auto_fd int waits = take(daemon, birth, pid);
 	auto_fd int made = -1;
 
 	if (waits >= 0 && birth_send(waits, birth, fds, err) == 0)
@@ -225,10 +273,9 @@ void spare_begin_anew(struct daemon *daemon)
 {
 	struct spare *spare = daemon->spare;
 
-	if (!spare->watch)
+	if (spare->count == 0)
 		return;
-	forget(spare);
-	(void)close(spare->channel);
+	end_beyond(spare, 0);
 	io_timer_set(spare->timer, SPARE_DELAY_MS);
 }
 
@@ -261,17 +308,21 @@ void spare_expect(struct daemon *daemon, const struct supervisor_base *base)
 
 int spare_open(struct daemon *daemon, struct err *err)
 {
-	daemon->spare = calloc(1, sizeof(*daemon->spare));
-	if (daemon->spare)
-		daemon->spare->timer =
-			io_timer_new(daemon->loop, on_due, daemon);
-	if (!daemon->spare || !daemon->spare->timer)
+	struct spare *spare = calloc(1, sizeof(*spare));
+
+	daemon->spare = spare;
+	if (spare) {
+		spare->wanted = 1;
+		spare->timer = io_timer_new(daemon->loop, on_due, daemon);
+		spare->fewer = io_timer_new(daemon->loop, on_fewer, daemon);
+	}
+	if (!spare || !spare->timer || !spare->fewer)
 		return err_set(err, ERR_TOO_LARGE, "no memory");
 	/* Until there was one: a workspace that is made for it is ours. */
-	daemon->spare->base = (struct supervisor_base){
+	spare->base = (struct supervisor_base){
 		.is_known = true, .uid = geteuid(), .gid = getegid()};
-	daemon->spare->last = daemon->spare->base;
-	io_timer_set(daemon->spare->timer, SPARE_DELAY_MS);
+	spare->last = spare->base;
+	io_timer_set(spare->timer, SPARE_DELAY_MS);
 	return 0;
 }
 
@@ -281,12 +332,11 @@ void spare_close(struct daemon *daemon)
 
 	if (!spare)
 		return;
-	if (spare->watch) {
-		forget(spare);
-		(void)close(spare->channel);
-	}
+	end_beyond(spare, 0);
 	if (spare->timer)
 		io_timer_free(spare->timer);
+	if (spare->fewer)
+		io_timer_free(spare->fewer);
 	free(spare);
 	daemon->spare = NULL;
 }

@@ -149,6 +149,34 @@ static void tell_base(struct supervisor *supervisor)
 		       &supervisor_base_schema, &told, -1, &err);
 }
 
+static struct io_watch *aside;
+
+static void on_aside_over(int fd, bool readable, bool writable, void *owner)
+{
+	(void)fd;
+	(void)readable;
+	(void)writable;
+	(void)owner;
+	io_watch_free(aside);
+	aside = NULL;
+	early_bury_aside();
+}
+
+/* Process 1 that was begun for another kind of sandbox: now that nobody waits
+ * for ours. */
+static void end_aside(struct supervisor *supervisor)
+{
+	int pidfd = early_end_aside();
+
+	if (pidfd < 0)
+		return;
+	aside = io_watch_new(supervisor->loop, pidfd, on_aside_over, NULL);
+	if (aside)
+		io_watch_set(aside, true, false);
+	else
+		early_bury_aside();
+}
+
 static int begin_inside(struct supervisor *supervisor, struct err *err)
 {
 	if (link_begin(supervisor, err) < 0 ||
@@ -198,6 +226,7 @@ static void run(struct supervisor *supervisor, int socket)
 	}
 	if (built == 0)
 		built = begin_inside(supervisor, &failed);
+	end_aside(supervisor);
 	if (built < 0)
 		life_end(supervisor, HOST_FAILED, reason_of(&failed),
 			 failed.text);

@@ -2,11 +2,13 @@
 whose it becomes, what it holds until then, and that none is left."""
 import concurrent.futures
 import contextlib
+import fcntl
 import json
 import os
 import pathlib
 import shutil
 import signal
+import struct
 import subprocess
 import time
 
@@ -28,6 +30,14 @@ def spare(host):
     def look():
         found = host.spares()
         return len(found) == 1 and found[0]
+    return wait_until(look)
+
+
+def two_wait(host):
+    """Their pids."""
+    def look():
+        found = host.spares()
+        return len(found) == 2 and found
     return wait_until(look)
 
 
@@ -79,7 +89,52 @@ def test_no_supervisor_serves_two(kept):
     found = kept.supervisors()
     assert sorted(found) == sorted(boxes)
     assert len(set(found.values())) == len(boxes)
-    assert spare(kept) not in found.values()
+    assert not set(two_wait(kept)) & set(found.values())
+
+
+def test_two_wait_where_two_were_wanted_at_once(kept):
+    """Each of the next two has one, whoever comes first; when no second one
+    was wanted for a while, one waits again."""
+    spare(kept)
+    ids = kept.ok("create", "--workspace", "-", "--count", "2").split()
+    for _ in range(2):
+        waiting = two_wait(kept)
+        inside = {first(pid) for pid in waiting}
+        boxes = kept.ok("create", "--workspace", "-", "--count", "2").split()
+        found = kept.supervisors()
+        assert {found[box] for box in boxes} == set(waiting)
+        assert {kept.show(box)["pid"] for box in boxes} == inside
+        ids += boxes
+    for box in ids:
+        assert kept.exec(box, "echo", "good").stdout == "good\n"
+    gone = [(has_ended(pid), has_ended(first(pid))) for pid in two_wait(kept)]
+    left = spare(kept)
+    # One of both, and all that it had, is gone.
+    wait_until(lambda: sum(all(has() for has in one) for one in gone) == 1)
+    assert spare(kept) == left
+
+
+def test_one_waits_where_they_come_one_after_the_other(kept):
+    """The twin: each had the one that waited."""
+    for _ in range(3):
+        waiting = spare(kept)
+        box = make(kept)
+        assert kept.supervisors()[box] == waiting
+        first(spare(kept))
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM,
+                                    signal.SIGHUP])
+def test_the_second_ends_as_the_first_does(kept, number):
+    kept.ok("create", "--workspace", "-", "--count", "2")
+    gone = [has_ended(pid) for one in two_wait(kept)
+            for pid in (one, first(one))]
+    kept.process.send_signal(number)
+    wait_until(lambda: all(has() for has in gone))
+    if number != signal.SIGHUP:
+        kept.process.wait(30)
+        kept.start()
+    make(kept)
 
 
 def links(pid):
@@ -156,8 +211,10 @@ def build(host, *words, workspace=None):
     wait_until(lambda: network(inside) != network(waiting) and
                (begun(inside) or not was_begun))
     box = host.create("--workspace", workspace or host.workspace, *words)
-    is_its = inside in children_of(host.supervisors()[box])
-    assert is_its or not pathlib.Path(f"/proc/{inside}").exists()
+    is_its = host.show(box)["pid"] == inside
+    # It ends once the sandbox runs, and is waited for.
+    if not is_its:
+        wait_until(lambda: not pathlib.Path(f"/proc/{inside}").exists())
     if not was_begun:
         assert is_its
         return box, PLAIN
@@ -251,6 +308,78 @@ def test_of_another_owner_s_workspace_another_one_is_begun(kept):
         kept.ok("kill", box)
     held = (other / "mine").stat()
     assert (held.st_uid, held.st_gid) == (1234, 1235)
+
+
+LOCKS = "/run/sallyport/uids.lock"  # sandbox-host/identity.h
+
+
+@contextlib.contextmanager
+def taken(users):
+    """Their ids are in use, as sandboxes hold them."""
+    file = os.open(LOCKS, os.O_RDWR)
+    try:
+        for user in users:
+            fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack(
+                "hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, user, 1, 0))
+        yield
+    finally:
+        os.close(file)
+
+
+def user_of(pid):
+    return int(pathlib.Path(f"/proc/{pid}/uid_map").read_text().split()[1])
+
+
+def test_the_last_user_is_had_from_what_was_thrown_away(own_gateway, tmp_path):
+    """It holds one until it ends, which is later: but not too late."""
+    users = range(3100000, 3100256)
+    host = Host(own_gateway, tmp_path,
+                uid_range=f"{users[0]}-{users[-1]}").start()
+    other = tmp_path / "other"
+    other.mkdir()
+    os.chown(other, 1234, 1235)
+    inside = first(spare(host))
+    wait_until(lambda: begun(inside))
+    mine = user_of(inside)
+    with taken(set(users) - {mine}):
+        box, became = build(host, workspace=other)
+        assert became == MISS
+        assert user_of(host.show(box)["pid"]) == mine
+        assert host.exec(box, "echo", "good").stdout == "good\n"
+        # None at all is left: the twin.
+        assert host.run("create", "--workspace", other).returncode != 0
+    host.stop()
+    host.check()
+
+
+@pytest.mark.parametrize("who", ["daemon", "supervisor"])
+def test_what_is_thrown_away_ends_though_all_others_do(kept, who):
+    """The daemon, or the supervisor, dies while a sandbox of another kind than
+    was begun for is built."""
+    other = kept.dir / "other"
+    other.mkdir()
+    os.chown(other, 1234, 1235)
+    waiting = spare(kept)
+    inside = first(waiting)
+    wait_until(lambda: begun(inside))
+    has = [has_ended(pid) for pid in (waiting, inside)]
+    control = kept.gateway.pid("control")
+    os.kill(control, signal.SIGSTOP)
+    try:
+        asked = kept.popen("create", "--workspace", other)
+        wait_until(kept.supervisors)
+        if who == "daemon":
+            kept.kill()
+    finally:
+        os.kill(control, signal.SIGCONT)
+    if who == "supervisor":
+        os.kill(waiting, signal.SIGKILL)
+    asked.communicate(timeout=60)
+    wait_until(lambda: all(ended() for ended in has))
+    wait_until(lambda: not kept.groups(waiting))
+    if who == "daemon":
+        kept.start()
+    assert kept.exec(make(kept), "echo", "good").stdout == "good\n"
 
 
 def test_each_is_a_user_of_its_own(kept):
