@@ -382,6 +382,29 @@ def test_what_is_thrown_away_ends_though_all_others_do(kept, who):
     assert kept.exec(make(kept), "echo", "good").stdout == "good\n"
 
 
+def test_one_that_nobody_has_on_record_ends(kept):
+    """The daemon died between the two: nothing of it is left."""
+    waiting = spare(kept)
+    has = [has_ended(pid) for pid in (waiting, first(waiting))]
+    os.kill(waiting, signal.SIGSTOP)
+    try:
+        asked = kept.popen("create", "--workspace", "-")
+        boxes = kept.dir / "host/sandboxes"
+        record, = wait_until(lambda: list(boxes.glob("*/record")))
+        kept.kill()
+        record.unlink()
+    finally:
+        os.kill(waiting, signal.SIGCONT)
+    assert asked.wait(60) != 0
+    asked.communicate()
+    wait_until(lambda: all(ended() for ended in has))
+    kept.start()
+    box, = kept.list()
+    assert box["state"] in OVER, box
+    assert not kept.groups(waiting)
+    assert kept.exec(make(kept), "echo", "good").stdout == "good\n"
+
+
 def test_each_is_a_user_of_its_own(kept):
     """Also the one that waits, and the sandbox after one that was thrown
     away."""
