@@ -1,6 +1,7 @@
 #include "gateway/courier/commit_sign.h"
 
 #include "common/cleanup.h"
+#include "common/log.h"
 
 static void answer_leg_open(struct rpc_ticket ticket, const void *message,
 			    int *fd, void *owner)
@@ -8,6 +9,17 @@ static void answer_leg_open(struct rpc_ticket ticket, const void *message,
 	struct keeper_peer *peer = owner;
 
 	leg_open(peer->keeper->owner, peer, message, take_fd(fd), ticket);
+}
+
+/* Before its first request, which need not wait for it. */
+static void on_session_open(struct keeper *keeper, struct session *session)
+{
+	struct courier *courier = keeper->owner;
+	struct err err;
+
+	if (session_scope(session)->bindings_count > 0 &&
+	    !tls_client_context(&courier->tls, &err))
+		log_error("%s", err.text);
 }
 
 static int on_session_change(struct keeper *keeper, struct session *session,
@@ -40,8 +52,8 @@ static int prepare(struct keeper *keeper, struct confine_spec *confine,
 	(void)confine;
 	secret_protect_process();
 	courier->keeper = keeper;
-	return tls_client_init(&courier->tls, keeper->config.ca_bundle,
-			       keeper->config.tls13_only, err);
+	return tls_client_begin(&courier->tls, keeper->config.ca_bundle,
+				keeper->config.tls13_only, err);
 }
 
 static int on_config(struct keeper *keeper, const struct gateway_config *before,
@@ -93,6 +105,7 @@ const struct keeper_spec courier_spec = {
 	.service_count = ARRAY_SIZE(services),
 	.prepare = prepare,
 	.syscalls = syscalls,
+	.on_session_open = on_session_open,
 	.on_session_change = on_session_change,
 	.on_session_close = on_session_close,
 	.on_peer_closed = on_peer_closed,

@@ -468,7 +468,7 @@ int leg_start_tls(struct leg *leg, const struct certificate *certificate,
 	const struct io_loop *loop = courier->keeper->loop;
 	char key[TLS_CLIENT_KEY_MAX];
 	const struct io_tls_client client = {
-		.ctx = courier->tls.ctx,
+		.ctx = tls_client_context(&courier->tls, err),
 		.name = leg->target.host,
 		.alpn = bytes_from(protocols,
 				   leg->offers_h2 ? sizeof(protocols) : 0),
@@ -484,7 +484,7 @@ int leg_start_tls(struct leg *leg, const struct certificate *certificate,
 		.key = certificate ? certificate->key : NULL,
 	};
 
-	if (io_tls_client(leg->upstream, &client, err) < 0)
+	if (!client.ctx || io_tls_client(leg->upstream, &client, err) < 0)
 		return -1;
 	io_read_start(leg->upstream);
 	return 0;

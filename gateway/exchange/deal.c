@@ -205,7 +205,7 @@ static void on_event(struct io *io, enum io_event event, void *owner)
 static int start_tls(struct deal *deal, int fd, struct err *err)
 {
 	const struct io_tls_client client = {
-		.ctx = deal->exchange->tls.ctx,
+		.ctx = tls_client_context(&deal->exchange->tls, err),
 		.name = deal->host,
 		.check = tls_verify_leaf,
 	};
@@ -214,7 +214,7 @@ static int start_tls(struct deal *deal, int fd, struct err *err)
 			  deal);
 	if (!deal->io)
 		return err_set(err, ERR_SYSTEM, "no memory");
-	if (io_tls_client(deal->io, &client, err) < 0)
+	if (!client.ctx || io_tls_client(deal->io, &client, err) < 0)
 		return -1;
 	io_read_start(deal->io);
 	return 0;

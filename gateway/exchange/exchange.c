@@ -35,8 +35,8 @@ static int prepare(struct keeper *keeper, struct confine_spec *confine,
 	io_loop_wipe(keeper->loop);
 	/* Which reads /dev/urandom. */
 	json_object_seed(0);
-	return tls_client_init(&exchange->tls, keeper->config.ca_bundle,
-			       keeper->config.tls13_only, err);
+	return tls_client_begin(&exchange->tls, keeper->config.ca_bundle,
+				keeper->config.tls13_only, err);
 }
 
 static int on_config(struct keeper *keeper, const struct gateway_config *before,

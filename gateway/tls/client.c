@@ -99,17 +99,6 @@ SSL_CTX *tls_client_context(struct tls_client *client, struct err *err)
 	return NULL;
 }
 
-int tls_client_init(struct tls_client *client, struct bytes ca_bundle,
-		    bool tls13_only, struct err *err)
-{
-	if (tls_client_begin(client, ca_bundle, tls13_only, err) < 0)
-		return -1;
-	if (tls_client_context(client, err))
-		return 0;
-	tls_client_release(client);
-	return -1;
-}
-
 /* ---- sessions ---- */
 
 static void session_release(struct tls_client *client,

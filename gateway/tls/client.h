@@ -4,7 +4,7 @@
  * http/1.1, host name by SAN alone, and tls_verify_leaf() on top.
  *
  *	struct tls_client client;
- *	tls_client_init(&client, config.ca_bundle, config.tls13_only, &err);
+ *	tls_client_begin(&client, config.ca_bundle, config.tls13_only, &err);
  *	struct io_tls_client start = {
  *		.ctx = tls_client_context(&client, &err), .name = "github.com",
  *		.session = tls_client_session(&client, key, now_ms),
@@ -43,11 +43,9 @@ struct tls_client {
 
 /* ca_bundle is PEM (the operator's roots) and must live as long as the
  * client: roots are decoded when a chain first asks for them (roots.h).
- * Before confinement: OpenSSL reads its configuration. 0, or -1. */
-int tls_client_init(struct tls_client *client, struct bytes ca_bundle,
-		    bool tls13_only, struct err *err);
-/* The same but for the context, which takes 1.2 ms and 0.3 MiB: it is made by
- * the first tls_client_context(). 0, or -1. */
+ * Before confinement: OpenSSL reads its configuration. The context, which
+ * takes 1.2 ms and 0.3 MiB, is made by the first tls_client_context(). 0, or
+ * -1. */
 int tls_client_begin(struct tls_client *client, struct bytes ca_bundle,
 		     bool tls13_only, struct err *err);
 /* The client's context, also after confinement. NULL with *err: it cannot be

@@ -34,7 +34,9 @@ static int set_up(void **state)
 	bench->unknown = forge(&unknown, NULL);
 	buf_init(&bench->pem, BUNDLE_MAX);
 	forge_pem(bench->trusted.cert, &bench->pem);
-	if (tls_client_init(&bench->client, buf_view(&bench->pem), false, &err))
+	if (tls_client_begin(&bench->client, buf_view(&bench->pem), false,
+			     &err) < 0 ||
+	    !tls_client_context(&bench->client, &err))
 		fail_msg("%s", err.text);
 	bench->server = SSL_CTX_new(TLS_server_method());
 	SSL_CTX_set_security_level(bench->server, 0);
@@ -189,10 +191,11 @@ static void client_speaks_only_the_versions_it_was_told(void **state)
 		struct bench own = *bench;
 		struct rig rig = {0};
 
-		assert_int_equal(tls_client_init(&own.client,
-						 buf_view(&bench->pem),
-						 rows[i].tls13_only, NULL),
+		assert_int_equal(tls_client_begin(&own.client,
+						  buf_view(&bench->pem),
+						  rows[i].tls13_only, NULL),
 				 0);
+		assert_non_null(tls_client_context(&own.client, NULL));
 		assert_int_equal(
 			SSL_CTX_set_min_proto_version(own.server, TLS1_VERSION),
 			1);

@@ -32,7 +32,8 @@ static void trust(struct tls_client *client, const struct forged *root,
 
 	buf_init(pem, BUNDLE_MAX);
 	forge_pem(root->cert, pem);
-	if (tls_client_init(client, buf_view(pem), false, &err))
+	if (tls_client_begin(client, buf_view(pem), false, &err) < 0 ||
+	    !tls_client_context(client, &err))
 		fail_msg("%s", err.text);
 }
 
