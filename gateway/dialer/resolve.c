@@ -55,7 +55,7 @@ struct resolver {
 	ares_channel channel;
 	struct io_timer *timer;
 	struct socket_watch *sockets;
-	struct fixed_name *fixed;
+	struct fixed_names fixed;
 	struct name *names; /* hash: asked or known, oldest first */
 	struct name *asked; /* list: waited for, also in names */
 	size_t late_count;
@@ -413,7 +413,7 @@ int resolver_ask(struct resolver *resolver, struct bytes text,
 	struct name *name;
 
 	waiter->name = NULL;
-	if (fixed_find(resolver->fixed, text, resolved))
+	if (fixed_find(&resolver->fixed, text, resolved))
 		return 1;
 	if (resolved_is_localhost(text)) {
 		resolved_localhost(resolved);
@@ -450,13 +450,11 @@ void resolver_cancel(struct resolve_waiter *waiter)
 int resolver_fix(struct resolver *resolver, const struct gateway_config *config,
 		 struct err *err)
 {
-	struct fixed_name *fixed = NULL;
+	struct fixed_names fixed;
 
-	if (fixed_add_all(&fixed, config, err) < 0) {
-		fixed_free(fixed);
+	if (fixed_read(&fixed, config, err) < 0)
 		return -1;
-	}
-	fixed_free(resolver->fixed);
+	fixed_release(&resolver->fixed);
 	resolver->fixed = fixed;
 	return 0;
 }
@@ -546,7 +544,7 @@ void resolver_free(struct resolver *resolver)
 	if (resolver->timer)
 		io_timer_free(resolver->timer);
 	free_names(resolver->names);
-	fixed_free(resolver->fixed);
+	fixed_release(&resolver->fixed);
 	free(resolver);
 	ares_library_cleanup();
 }

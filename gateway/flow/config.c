@@ -17,6 +17,12 @@ static const struct wire_field host_fields[] = {
 };
 static const struct wire_schema host_schema =
 	WIRE_SCHEMA("dns-host", struct config_dns_host, host_fields);
+static const struct wire_field hosts_fields[] = {
+	WIRE_LIST(struct config_dns_hosts, hosts, CONFIG_NAMES_MAX,
+		  &host_schema),
+};
+const struct wire_schema config_dns_hosts_schema =
+	WIRE_SCHEMA("dns-hosts", struct config_dns_hosts, hosts_fields);
 
 static const struct wire_field listener_fields[] = {
 	WIRE_TEXT(struct config_listener, address, 64),
@@ -45,8 +51,7 @@ static const struct wire_schema export_schema =
 
 static const struct wire_field config_fields[] = {
 	WIRE_LIST(struct gateway_config, dns_servers, 16, &server_schema),
-	WIRE_LIST(struct gateway_config, dns_hosts, CONFIG_NAMES_MAX,
-		  &host_schema),
+	WIRE_BYTES(struct gateway_config, dns_hosts, CONFIG_BYTES_MAX),
 	WIRE_LIST(struct gateway_config, proxy_listeners,
 		  CONFIG_PROXY_LISTENERS_MAX, &listener_schema),
 	WIRE_ENUM(struct gateway_config, proxy.kind, PROXY_KIND_MAX),

@@ -21,6 +21,11 @@ struct config_dns_host {
 	struct bytes name;    /* canonical */
 	struct bytes address; /* an address literal */
 };
+struct config_dns_hosts {
+	const struct config_dns_host *hosts;
+	size_t hosts_count;
+};
+extern const struct wire_schema config_dns_hosts_schema;
 
 struct config_listener {
 	struct bytes address; /* "127.0.0.1:3128", "[::1]:3128" */
@@ -60,8 +65,9 @@ struct config_export {
 struct gateway_config {
 	const struct config_dns_server *dns_servers; /* none: resolv.conf's */
 	size_t dns_servers_count;
-	const struct config_dns_host *dns_hosts; /* answered without DNS */
-	size_t dns_hosts_count;
+	/* Answered without DNS: a struct config_dns_hosts, encoded, since only
+	 * the dialer needs it and there may be thousands. Empty: none. */
+	struct bytes dns_hosts;
 	const struct config_listener *proxy_listeners; /* none: no door */
 	size_t proxy_listeners_count;
 	struct config_proxy proxy;

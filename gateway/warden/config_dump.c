@@ -102,14 +102,32 @@ static void add_proxy(struct dump *dump, const struct config_proxy *proxy)
 		add_range(dump, &proxy->except_ranges[i]);
 }
 
+static void add_hosts(struct dump *dump, struct bytes encoded)
+{
+	auto_type(arena_release) struct arena arena;
+	struct config_dns_hosts names;
+	struct err err;
+
+	arena_init(&arena, CONFIG_BYTES_MAX);
+	if (wire_decode(&config_dns_hosts_schema, encoded, &arena, &names,
+			&err) < 0) {
+		dump->text.is_full = true;
+		return;
+	}
+	for (size_t i = 0; i < names.hosts_count; i++)
+		add(dump, "    %.*s: \"%.*s\"\n",
+		    BYTES_ARGS(names.hosts[i].name),
+		    BYTES_ARGS(names.hosts[i].address));
+}
+
 static void add_dns(struct dump *dump, const struct gateway_config *config)
 {
 	if (config->dns_servers_count == 0)
 		add(dump, "# dns.servers: those of /etc/resolv.conf"
 			  "  # default\n");
-	if (config->dns_hosts_count == 0)
+	if (config->dns_hosts.len == 0)
 		add(dump, "# dns.hosts: none  # default\n");
-	if (config->dns_servers_count + config->dns_hosts_count == 0)
+	if (config->dns_servers_count + config->dns_hosts.len == 0)
 		return;
 	add(dump, "dns:\n");
 	if (config->dns_servers_count > 0) {
@@ -118,14 +136,11 @@ static void add_dns(struct dump *dump, const struct gateway_config *config)
 	}
 	for (size_t i = 0; i < config->dns_servers_count; i++)
 		add_item(dump, config->dns_servers[i].address);
-	if (config->dns_hosts_count > 0) {
+	if (config->dns_hosts.len > 0) {
 		add(dump, "  hosts:");
 		add_from(dump, CONFIG_DNS_HOSTS);
+		add_hosts(dump, config->dns_hosts);
 	}
-	for (size_t i = 0; i < config->dns_hosts_count; i++)
-		add(dump, "    %.*s: \"%.*s\"\n",
-		    BYTES_ARGS(config->dns_hosts[i].name),
-		    BYTES_ARGS(config->dns_hosts[i].address));
 }
 
 static void add_tls(struct dump *dump, const struct warden_config *config)

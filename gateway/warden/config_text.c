@@ -9,6 +9,7 @@
 #define TREES_MAX	  (64 * 1024 * 1024)
 #define PORT_DIGITS	  5
 #define LISTENER_TEXT_MAX 64
+#define HOSTS_BYTES_MAX	  CONFIG_BYTES_MAX /* while they are read */
 
 /* ---- directories and files ---- */
 
@@ -107,8 +108,9 @@ static void read_servers(struct reader *reader, const struct text_node *node,
 	config->gateway.dns_servers_count = count;
 }
 
+/* The canonical name is in the arena names. */
 static bool read_host(struct reader *reader, const struct text_node *node,
-		      struct config_dns_host *host)
+		      struct arena *names, struct config_dns_host *host)
 {
 	const struct text_node name = {
 		.kind = TEXT_SCALAR, .at = node->key_at, .value = node->key};
@@ -116,7 +118,7 @@ static bool read_host(struct reader *reader, const struct text_node *node,
 
 	if (host_canonical(node->key, canonical) != HOST_NAME)
 		return reader_error(reader, &name, "this must be a host name");
-	host->name = arena_copy(reader->arena, bytes_str(canonical));
+	host->name = arena_copy(names, bytes_str(canonical));
 	if (!reader_word(reader, node, &host->address))
 		return false;
 	if (!is_address(host->address))
@@ -126,27 +128,44 @@ static bool read_host(struct reader *reader, const struct text_node *node,
 	return true;
 }
 
+static int encode_hosts(const struct config_dns_hosts *hosts,
+			struct arena *arena, struct bytes *encoded)
+{
+	auto_type(buf_release) struct buf out;
+	struct err err;
+
+	buf_init(&out, HOSTS_BYTES_MAX);
+	if (wire_encode(&config_dns_hosts_schema, hosts, &out, &err) < 0)
+		return -1;
+	*encoded = arena_copy(arena, buf_view(&out));
+	return encoded->data ? 0 : -1;
+}
+
 static void read_hosts(struct reader *reader, const struct text_node *node,
 		       void *target, size_t offset)
 {
+	auto_type(arena_release) struct arena arena;
 	struct warden_config *config = target;
 	struct config_dns_host *hosts;
 	size_t count = 0;
 
 	(void)offset;
+	arena_init(&arena, HOSTS_BYTES_MAX);
 	if (!reader_kind(reader, node, TEXT_MAP))
 		return;
-	hosts = arena_array(reader->arena, node->count, sizeof(*hosts));
+	hosts = arena_array(&arena, node->count, sizeof(*hosts));
 	if (!hosts || node->count > CONFIG_HOSTS_MAX) {
 		(void)reader_error(reader, node, "too many hosts");
 		return;
 	}
 	for (const struct text_node *item = node->first; item;
 	     item = item->next)
-		if (read_host(reader, item, &hosts[count]))
+		if (read_host(reader, item, &arena, &hosts[count]))
 			count++;
-	config->gateway.dns_hosts = hosts;
-	config->gateway.dns_hosts_count = count;
+	if (count > 0 &&
+	    encode_hosts(&(struct config_dns_hosts){hosts, count},
+			 reader->arena, &config->gateway.dns_hosts) < 0)
+		(void)reader_error(reader, node, "too many hosts");
 }
 
 static void read_dns(struct reader *reader, const struct text_node *node,

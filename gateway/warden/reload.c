@@ -85,12 +85,7 @@ static bool same_bought(const struct gateway_config *a,
 static bool same_hosts(const struct gateway_config *a,
 		       const struct gateway_config *b)
 {
-	return same_parts(
-		&(struct gateway_config){.dns_hosts = a->dns_hosts,
-					 .dns_hosts_count = a->dns_hosts_count},
-		&(struct gateway_config){.dns_hosts = b->dns_hosts,
-					 .dns_hosts_count =
-						 b->dns_hosts_count});
+	return bytes_equal(a->dns_hosts, b->dns_hosts);
 }
 
 static bool same_exports(const struct gateway_config *a,

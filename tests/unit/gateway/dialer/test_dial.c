@@ -1,4 +1,5 @@
 #include "tests/unit/gateway/dialer/dns_server.h"
+#include "tests/unit/gateway/dialer/hosts.h"
 
 #include "common/clock.h"
 #include "gateway/dialer/dial.h"
@@ -118,8 +119,7 @@ static void new_resolver(void)
 	const struct gateway_config config = {
 		.dns_servers = &address,
 		.dns_servers_count = 1,
-		.dns_hosts = hosts,
-		.dns_hosts_count = ARRAY_SIZE(hosts),
+		.dns_hosts = encode_hosts(hosts, ARRAY_SIZE(hosts)),
 	};
 	struct err err;
 

@@ -1,4 +1,5 @@
 #include "tests/unit/gateway/dialer/dns_server.h"
+#include "tests/unit/gateway/dialer/hosts.h"
 
 #include "common/clock.h"
 #include "gateway/dialer/resolve.h"
@@ -66,19 +67,20 @@ static int setup(void **state)
 {
 	static const struct config_dns_host hosts[] = {
 		{BYTES_LITERAL("fixed.example"), BYTES_LITERAL("198.51.100.7")},
+		{BYTES_LITERAL("a.example"), BYTES_LITERAL("198.51.100.9")},
+		{BYTES_LITERAL("zzzzz.example"), BYTES_LITERAL("198.51.100.9")},
 		{BYTES_LITERAL("fixed.example"), BYTES_LITERAL("2001:db8::7")},
 		{BYTES_LITERAL("one.localhost"), BYTES_LITERAL("198.51.100.8")},
 	};
 	struct config_dns_server address;
-	const struct gateway_config config = {
+	struct gateway_config config = {
 		.dns_servers = &address,
 		.dns_servers_count = 1,
-		.dns_hosts = hosts,
-		.dns_hosts_count = ARRAY_SIZE(hosts),
 	};
 	struct err err;
 
 	(void)state;
+	config.dns_hosts = encode_hosts(hosts, ARRAY_SIZE(hosts));
 	dns_begin(&server, rows, ARRAY_SIZE(rows));
 	address.address = bytes_str(server.address);
 	loop = io_loop_new(&err);

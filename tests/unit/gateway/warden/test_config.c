@@ -46,6 +46,7 @@ static void done(struct read_text *read)
 
 static void config_reads_every_key_it_knows(void **state)
 {
+	struct config_dns_hosts names;
 	struct read_text read;
 	const struct gateway_config *gateway = &read.config.gateway;
 
@@ -71,9 +72,13 @@ static void config_reads_every_key_it_knows(void **state)
 	assert_int_equal(gateway->dns_servers_count, 4);
 	assert_true(
 		bytes_is(gateway->dns_servers[3].address, "[fd00::53]:5353"));
-	assert_int_equal(gateway->dns_hosts_count, 2);
-	assert_true(bytes_is(gateway->dns_hosts[0].name, "github.com"));
-	assert_true(bytes_is(gateway->dns_hosts[1].address, "fd00::1"));
+	assert_int_equal(wire_decode(&config_dns_hosts_schema,
+				     gateway->dns_hosts, &read.config.arena,
+				     &names, &read.err),
+			 0);
+	assert_int_equal(names.hosts_count, 2);
+	assert_true(bytes_is(names.hosts[0].name, "github.com"));
+	assert_true(bytes_is(names.hosts[1].address, "fd00::1"));
 	assert_true(gateway->tls13_only);
 	assert_int_equal(gateway->proxy.kind, PROXY_SOCKS5);
 	assert_true(bytes_is(gateway->proxy.host, "proxy.example"));

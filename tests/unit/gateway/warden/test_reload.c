@@ -20,10 +20,6 @@ static const struct config_source token = {
 static const struct config_dns_server server = {
 	BYTES_LITERAL("10.0.0.53"),
 };
-static const struct config_dns_host host = {
-	BYTES_LITERAL("forge.example"),
-	BYTES_LITERAL("10.0.0.1"),
-};
 
 static struct warden_config base(void)
 {
@@ -57,8 +53,7 @@ static void changes_are_told_apart(void **state)
 	AFTER("", next.sessions_max = 9);
 	AFTER("dns.servers", next.gateway.dns_servers = &server;
 	      next.gateway.dns_servers_count = 1);
-	AFTER("", next.gateway.dns_hosts = &host;
-	      next.gateway.dns_hosts_count = 1);
+	AFTER("", next.gateway.dns_hosts = bytes_str("forge"));
 	AFTER("upstream_proxy", next.gateway.proxy.port = 3128);
 	AFTER("", next.gateway.sources = &file; next.gateway.sources_count = 1);
 	AFTER("secrets that are bought (oauth2, github_app)",
@@ -87,8 +82,7 @@ static void what_is_taken_is_named(void **state)
 	} while (0)
 	TAKES("", (void)0);
 	TAKES("guardrail", next.gateway.guardrail = bytes_str("version: 1"));
-	TAKES("dns.hosts", next.gateway.dns_hosts = &host;
-	      next.gateway.dns_hosts_count = 1);
+	TAKES("dns.hosts", next.gateway.dns_hosts = bytes_str("forge"));
 	TAKES("tls", next.gateway.tls13_only = true);
 	TAKES("tls", next.gateway.ca_bundle = bytes_str("x"));
 	TAKES("secrets", next.gateway.sources = &file;
