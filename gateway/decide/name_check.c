@@ -1,7 +1,6 @@
 #include "gateway/decide/name_check.h"
 
-#include <math.h>
-
+#include "common/entropy.h"
 #include "gateway/flow/limits.h"
 #include "policies/host.h"
 #include "policies/rule_index.h"
@@ -37,20 +36,6 @@ static size_t fixed_len(const struct policy *policy, struct bytes name)
 	return longest;
 }
 
-static double bits_of(struct bytes text)
-{
-	unsigned counts[256] = {0};
-	double bits = 0;
-
-	for (size_t i = 0; i < text.len; i++)
-		counts[text.data[i]]++;
-	for (size_t c = 0; c < 256; c++)
-		if (counts[c] > 0)
-			bits -= counts[c] *
-				log2((double)counts[c] / (double)text.len);
-	return bits;
-}
-
 static struct bytes open_part(const struct policy *policy, struct bytes name)
 {
 	return bytes_slice(name, 0, name.len - fixed_len(policy, name));
@@ -76,7 +61,7 @@ static bool is_like_words(struct bytes name, uint64_t label_bits_max)
 
 	while (name.len > 0) {
 		(void)bytes_split(&name, '.', &label);
-		if (bits_of(label) > (double)label_bits_max)
+		if (entropy_bits(label) > (double)label_bits_max)
 			return false;
 	}
 	return true;
@@ -99,9 +84,12 @@ const char *name_fault(const struct policy *policy, struct bytes name)
 unsigned name_bits(const struct policy *policy, struct bytes name)
 {
 	double bits;
+	unsigned whole;
 
 	if (is_named(policy, name))
 		return 0;
-	bits = ceil(bits_of(open_part(policy, name)));
-	return bits > NAME_BITS_MIN ? (unsigned)bits : NAME_BITS_MIN;
+	bits = entropy_bits(open_part(policy, name));
+	whole = (unsigned)bits;
+	whole += (double)whole < bits;
+	return whole > NAME_BITS_MIN ? whole : NAME_BITS_MIN;
 }

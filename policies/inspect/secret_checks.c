@@ -1,7 +1,7 @@
 #include <jansson.h>
-#include <math.h>
 #include <zlib.h>
 
+#include "common/entropy.h"
 #include "policies/inspect/json.h"
 #include "policies/inspect/secret_kinds.h"
 
@@ -13,16 +13,7 @@
 
 bool secret_entropy_reaches(struct bytes text, unsigned tenths)
 {
-	size_t counts[256] = {0};
-	double bits = 0;
-
-	for (size_t i = 0; i < text.len; i++)
-		counts[text.data[i]]++;
-	for (size_t c = 0; c < 256; c++)
-		if (counts[c] > 0)
-			bits -= (double)counts[c] *
-				log2((double)counts[c] / (double)text.len);
-	return bits * 10 >= (double)tenths * (double)text.len;
+	return entropy_bits(text) * 10 >= (double)tenths * (double)text.len;
 }
 
 static uint32_t crc_of(struct bytes text)
