@@ -13,9 +13,9 @@
 
 #define REST_MS	       250
 #define REST_LATEST_MS 10000
-#define REST_CALLS_MAX 64	    /* in REST_MS, of a loop that rests */
-#define REST_FREE_MIN  (192 * 1024) /* less is left for what comes next */
-#define REST_TOP       (128 * 1024) /* stays at the heap's end, likewise */
+#define REST_CALLS_MAX 64	   /* in REST_MS, of a loop that rests */
+#define REST_FREE_MIN  (96 * 1024) /* less is left for what comes next */
+#define REST_TOP       (32 * 1024) /* stays at the heap's end, likewise */
 
 static void give_back(struct io_loop *loop)
 {
