@@ -8,25 +8,37 @@
 
 #include "common/watched.h"
 
-#define WORDS	   (DENSE_PLACES_MAX / 64)
-#define USED_BYTES (WORDS * sizeof(uint64_t))
-
 static struct dense *all;
+
+/* Of used. */
+static size_t words(const struct dense *dense)
+{
+	return dense->max / 64;
+}
+
+static size_t used_bytes(const struct dense *dense)
+{
+	return words(dense) * sizeof(uint64_t);
+}
 
 /* Address space; a page takes memory once something in it was used. */
 static int make_area(struct dense *dense)
 {
-	size_t len = USED_BYTES + dense->size * DENSE_PLACES_MAX;
-	void *area = mmap(NULL, len, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *area;
+	size_t len;
 
-	assert(dense->size % sizeof(uint64_t) == 0);
+	if (dense->max == 0)
+		dense->max = DENSE_PLACES_MAX;
+	assert(dense->size % sizeof(uint64_t) == 0 && dense->max % 64 == 0);
+	len = used_bytes(dense) + dense->size * dense->max;
+	area = mmap(NULL, len, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (area == MAP_FAILED)
 		return -1;
 	/* Where huge ones are given unasked: a page would be 2 MiB. */
 	(void)madvise(area, len, MADV_NOHUGEPAGE);
 	dense->used = area;
-	dense->places = (uint8_t *)area + USED_BYTES;
+	dense->places = (uint8_t *)area + used_bytes(dense);
 	dense->next = all;
 	all = dense;
 	return 0;
@@ -36,10 +48,11 @@ static void *take_place(struct dense *dense)
 {
 	size_t word, bit;
 
-	while (dense->low < WORDS && dense->used[dense->low] == UINT64_MAX)
+	while (dense->low < words(dense) &&
+	       dense->used[dense->low] == UINT64_MAX)
 		dense->low++;
 	word = dense->low;
-	if (word == WORDS)
+	if (word == words(dense))
 		return NULL;
 	bit = (size_t)__builtin_ctzll(~dense->used[word]);
 	dense->used[word] |= UINT64_C(1) << bit;
@@ -62,7 +75,7 @@ bool dense_has(const struct dense *dense, const void *taken)
 {
 	uintptr_t at = (uintptr_t)taken - (uintptr_t)dense->places;
 
-	return dense->places && at < dense->size * DENSE_PLACES_MAX;
+	return dense->places && at < dense->size * dense->max;
 }
 
 void dense_give(struct dense *dense, void *taken)
@@ -88,8 +101,8 @@ void dense_give(struct dense *dense, void *taken)
 static void give_back(const struct dense *dense, size_t first, size_t end)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	size_t from = first * dense->size + USED_BYTES;
-	size_t to = end * dense->size + USED_BYTES;
+	size_t from = first * dense->size + used_bytes(dense);
+	size_t to = end * dense->size + used_bytes(dense);
 
 	from = (from + page - 1) / page * page;
 	to = to / page * page;
@@ -110,7 +123,7 @@ static void give_back_all(struct dense *dense)
 		first = i + 1;
 	}
 	/* The last page may lie beyond what any word was used for. */
-	give_back(dense, first, DENSE_PLACES_MAX);
+	give_back(dense, first, dense->max);
 	dense->high = (first + 63) / 64;
 	dense->has_given = false;
 }

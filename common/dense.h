@@ -18,10 +18,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DENSE_PLACES_MAX 16384 /* more are the heap's */
+#define DENSE_PLACES_MAX 16384 /* by default; more are the heap's */
 
 struct dense {
 	size_t size;	    /* of a place in bytes: a multiple of 8 */
+	size_t max;	    /* places, a multiple of 64; 0: the default */
 	uint8_t *places;    /* NULL: none was taken yet */
 	uint64_t *used;	    /* a bit for each, before the places */
 	size_t low;	    /* in used: no word before it has a free place */

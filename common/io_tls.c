@@ -5,10 +5,14 @@
 #include <openssl/err.h>
 #include <stdlib.h>
 
+#include "common/apart.h"
+#include "common/dense.h"
 #include "common/io_tls_core.h"
 #include "common/openssl_words.h"
 
 #define RECORD_MAX 16384 /* RFC 8446 5.1 */
+
+static struct dense layers = {.size = sizeof(struct io_tls)};
 
 /* ---- the BIO: OpenSSL's records on the io's descriptor ---- */
 
@@ -170,7 +174,9 @@ static int tls_shake(struct io *io)
 	int result;
 
 	tls_clean_queue();
+	apart_set(tls->is_client);
 	result = SSL_do_handshake(tls->ssl);
+	apart_set(false);
 	if (result == 1) {
 		if (!tls->is_client || io_tls_check_peer(io, &err) == 0)
 			return IO_ENDED;
@@ -208,8 +214,10 @@ static ssize_t tls_read(struct io *io, uint8_t *out, size_t size)
 		return IO_AGAIN;
 	}
 	tls_clean_queue();
+	apart_set(io->tls->is_client);
 	n = SSL_read(io->tls->ssl, out,
 		     size > RECORD_MAX ? RECORD_MAX : (int)size);
+	apart_set(false);
 	if (n > 0)
 		return n;
 	switch (SSL_get_error(io->tls->ssl, n)) {
@@ -235,7 +243,9 @@ static ssize_t tls_write(struct io *io, struct bytes bytes, struct bytes then)
 	/* Records that follow each other share segments, and wake the peer
 	 * once. */
 	io->tls->has_more = bytes.len + then.len > (size_t)len;
+	apart_set(io->tls->is_client);
 	n = SSL_write(io->tls->ssl, bytes.data, len);
+	apart_set(false);
 	io->tls->has_more = false;
 	if (n > 0)
 		return n;
@@ -283,8 +293,8 @@ static void tls_close(struct io *io)
 
 static void tls_release(struct io *io)
 {
-	free(io->tls->name);
-	free(io->tls);
+	OPENSSL_free(io->tls->name);
+	dense_give(&layers, io->tls);
 }
 
 static const struct io_layer layer_tls = {
@@ -312,7 +322,7 @@ bool io_tls_set_certificate(struct io_tls *tls, X509 *const *chain,
 	return is_good;
 }
 
-int io_tls_begin(struct io *io, SSL_CTX *ctx, struct err *err)
+int io_tls_begin(struct io *io, SSL_CTX *ctx, bool is_client, struct err *err)
 {
 	struct io_tls *tls;
 	BIO *bio;
@@ -323,17 +333,20 @@ int io_tls_begin(struct io *io, SSL_CTX *ctx, struct err *err)
 	if (io->is_dead || io->is_closed || buf_len(&io->out) > 0)
 		return err_set(err, ERR_CLOSED,
 			       "start TLS: the connection takes no bytes");
-	tls = calloc(1, sizeof(*tls));
+	tls = dense_take(&layers, sizeof(*tls));
+	apart_set(is_client);
 	bio = bio_new(io);
 	if (tls)
 		tls->ssl = SSL_new(ctx);
+	apart_set(false);
 	if (!tls || !tls->ssl || !bio) {
 		if (tls)
 			SSL_free(tls->ssl);
-		free(tls);
+		dense_give(&layers, tls);
 		(void)BIO_free(bio);
 		return io_tls_library_err(err, "start TLS");
 	}
+	tls->is_client = is_client;
 	SSL_set_bio(tls->ssl, bio, bio);
 	(void)SSL_set_mode(tls->ssl,
 			   SSL_MODE_RELEASE_BUFFERS |

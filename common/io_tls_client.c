@@ -3,6 +3,7 @@
 #include <openssl/x509v3.h>
 #include <stdlib.h>
 
+#include "common/apart.h"
 #include "common/io_tls_core.h"
 
 /* Never the subject: OpenSSL takes its CN when the SAN has no DNS name. */
@@ -63,7 +64,7 @@ static int set_name(struct io_tls *tls, const char *name)
 {
 	SSL *ssl = tls->ssl;
 
-	tls->name = bytes_dup(bytes_str(name));
+	tls->name = OPENSSL_strdup(name);
 	if (!tls->name)
 		return -1;
 	SSL_set_verify(ssl, SSL_VERIFY_PEER, NULL);
@@ -86,27 +87,36 @@ static bool set_alpn(const struct io_tls *tls, struct bytes alpn)
 						    (unsigned)alpn.len) == 0;
 }
 
+static bool set_up(struct io_tls *tls, const struct io_tls_client *client)
+{
+	SSL_set_connect_state(tls->ssl);
+	return set_name(tls, client->name) == 0 &&
+	       set_alpn(tls, client->alpn) &&
+	       (!client->key ||
+		io_tls_set_certificate(tls, client->chain, client->chain_count,
+				       client->key)) &&
+	       (!client->session ||
+		SSL_set_session(tls->ssl, client->session) == 1);
+}
+
 int io_tls_client(struct io *io, const struct io_tls_client *client,
 		  struct err *err)
 {
 	struct io_tls *tls;
+	bool is_set_up;
 
 	/* An empty name would turn OpenSSL's check off. */
 	if (client->name[0] == '\0' || strlen(client->name) > IO_TLS_NAME_MAX)
 		return err_set(err, ERR_INVALID, "start TLS: not a name");
-	if (io_tls_begin(io, client->ctx, err) < 0)
+	if (io_tls_begin(io, client->ctx, true, err) < 0)
 		return -1;
 	tls = io->tls;
-	tls->is_client = true;
 	tls->check = client->check;
 	tls->check_owner = client->check_owner;
-	SSL_set_connect_state(tls->ssl);
-	if (set_name(tls, client->name) == 0 && set_alpn(tls, client->alpn) &&
-	    (!client->key ||
-	     io_tls_set_certificate(tls, client->chain, client->chain_count,
-				    client->key)) &&
-	    (!client->session ||
-	     SSL_set_session(tls->ssl, client->session) == 1))
+	apart_set(true);
+	is_set_up = set_up(tls, client);
+	apart_set(false);
+	if (is_set_up)
 		return 0;
 	(void)io_tls_library_err(err, "start TLS");
 	io_kill(io, err);

@@ -22,7 +22,8 @@ enum io_tls_hello {
 struct io_tls {
 	SSL *ssl;
 	struct buf initial; /* read by somebody else, before the descriptor */
-	char *name;	    /* SNI (untrusted), or what the client asked for */
+	/* SNI (untrusted), or what the client asked for; OpenSSL's memory. */
+	char *name;
 	io_tls_check_fn *check;
 	void *check_owner;
 	int raw_errno; /* why the descriptor failed; 0 */
@@ -38,7 +39,7 @@ struct io_tls {
 bool io_tls_set_certificate(struct io_tls *tls, X509 *const *chain,
 			    size_t count, EVP_PKEY *key);
 /* Put a new TLS layer on io; the handshake begins later in this turn. */
-int io_tls_begin(struct io *io, SSL_CTX *ctx, struct err *err);
+int io_tls_begin(struct io *io, SSL_CTX *ctx, bool is_client, struct err *err);
 /* Set *err from OpenSSL's queue, which is empty afterwards; -1. */
 int io_tls_library_err(struct err *err, const char *what);
 /* The ClientHello callback of every server context. */

@@ -68,7 +68,8 @@ int io_tls_on_hello(SSL *ssl, int *alert, void *owner)
 			return hello_fail(tls, alert, SSL_AD_ILLEGAL_PARAMETER);
 		return SSL_CLIENT_HELLO_SUCCESS;
 	}
-	tls->name = bytes_dup(name);
+	tls->name = OPENSSL_strndup(name.len ? (const char *)name.data : "",
+				    name.len);
 	if (!tls->name)
 		return hello_fail(tls, alert, SSL_AD_INTERNAL_ERROR);
 	tls->hello = HELLO_PAUSED;
@@ -119,7 +120,7 @@ int io_tls_server(struct io *io, SSL_CTX *ctx, struct bytes initial,
 	buf_init(&copy, initial.len);
 	if (buf_add(&copy, initial) < 0)
 		return err_set(err, ERR_SYSTEM, "start TLS: out of memory");
-	if (io_tls_begin(io, ctx, err) < 0) {
+	if (io_tls_begin(io, ctx, false, err) < 0) {
 		buf_release(&copy);
 		return -1;
 	}

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/apart.h"
 #include "common/openssl_words.h"
 #include "gateway/edge/edge.h"
 #include "gateway/edge/lane.h"
@@ -16,6 +17,7 @@ int main(int argc, char **argv)
 		lanes_dump(stdout);
 		return EXIT_SUCCESS;
 	}
+	apart_begin();
 	openssl_words_wait();
 	return keeper_main(&edge_spec, &edge);
 }

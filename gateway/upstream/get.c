@@ -89,7 +89,7 @@ static struct upstream *upstream_new(struct upstream_pool *pool,
 				     const struct target *target,
 				     struct bytes binding)
 {
-	struct upstream *up = calloc(1, sizeof(*up));
+	struct upstream *up = upstream_place();
 
 	if (!up)
 		return NULL;

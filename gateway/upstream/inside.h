@@ -90,6 +90,8 @@ void upstream_ready(struct upstream *up);
 void upstream_fail(struct upstream *up, enum constraint constraint,
 		   const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+/* Zeroed; NULL when memory is out. */
+struct upstream *upstream_place(void);
 void upstream_free(struct upstream *up);
 /* Give up its hold on io, dial and leg request. */
 void upstream_close(struct upstream *up);

@@ -6,6 +6,7 @@
 #include <utlist.h>
 
 #include "common/cleanup.h"
+#include "common/dense.h"
 #include "common/io_pair.h"
 #include "common/io_tls.h"
 #include "gateway/http/trailers.h"
@@ -13,12 +14,20 @@
 
 /* ---- life ---- */
 
+/* Kept ones stay when a crowd of clients has gone. */
+static struct dense places = {.size = sizeof(struct upstream)};
+
+struct upstream *upstream_place(void)
+{
+	return dense_take(&places, sizeof(struct upstream));
+}
+
 void upstream_free(struct upstream *up)
 {
 	buf_release(&up->raw);
 	buf_release(&up->trailer);
 	arena_release(&up->arena);
-	free(up);
+	dense_give(&places, up);
 }
 
 static void free_deferred(void *owner)
