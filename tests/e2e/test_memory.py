@@ -154,6 +154,30 @@ def test_a_sender_whose_server_stops_takes_no_more_than_its_share(session,
         assert settled(edge) - before < most(edge, BUSY, ACTIVE_MAX)
 
 
+# Connections to the origin that are kept after them, and all that TLS and the
+# code took for the first time.
+KEPT_MAX = 3 * MIB
+AT_ONCE = 200  # more new connections to an origin are refused
+
+
+def test_what_a_crowd_leaves_behind_is_little(make_session, policies, origin):
+    """The connections to the origin that are kept do not hold the pages of
+    those clients that have gone."""
+    session = make_session(policies.make(
+        [policies.rule("good.example", methods=["GET", "POST"],
+                       paths=["/**"])]))
+    edge = session.edge()
+    assert session.curl(origin.url("/status/200")).status == 200
+    before = settled(edge)
+    with crowd(session, origin, CROWD) as clients:
+        for first in range(0, CROWD, AT_ONCE):
+            for client in clients[first:first + AT_ONCE]:
+                client.ask("GET", "/status/200")
+            for client in clients[first:first + AT_ONCE]:
+                client.read()
+    assert settled(edge) - before < KEPT_MAX + is_sanitized(edge) * 64 * MIB
+
+
 # With all its streams open, none of which moves.
 STREAMS = 100
 STREAMS_TAKE_MAX = 28 * MIB
