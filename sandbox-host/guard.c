@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sandbox-host/plan_parts.h"
+
 /* Which list a step belongs to; NULL: none. */
 static struct guard_list *list_of(struct guard *guard,
 				  const struct plan_step *step)
@@ -125,9 +127,20 @@ bool guard_covers(const struct guard *guard, const char *path)
 	       guard_veils(guard, path, false);
 }
 
+static bool list_is_below(const struct guard_list *list, const char *path)
+{
+	if (names_are_below(&list->names, path))
+		return true;
+	for (size_t i = 0; i < list->pattern_count; i++)
+		if (plan_is_within(list->patterns[i].base, path))
+			return true;
+	return false;
+}
+
 bool guard_is_above(const struct guard *guard, const char *path)
 {
-	return names_are_below(&guard->kept.names, path);
+	return list_is_below(&guard->kept, path) ||
+	       list_is_below(&guard->veiled, path);
 }
 
 bool guard_allows_socket(const struct guard *guard, const char *path)

@@ -33,7 +33,7 @@ bool guard_covers(const struct guard *guard, const char *path);
 /* One that must not be read either? */
 bool guard_veils(const struct guard *guard, const char *path,
 		 bool is_directory);
-/* Is it above one that must not be written? */
+/* Is it above one that must not be written, or what a glob of them is below? */
 bool guard_is_above(const struct guard *guard, const char *path);
 /* Was this socket brought in by name? */
 bool guard_allows_socket(const struct guard *guard, const char *path);

@@ -16,6 +16,10 @@ static struct guard guard_of(void)
 		 .flags = PLAN_GLOB,
 		 .target = "/w/**/hooks"},
 		{.kind = PLAN_VEIL, .flags = PLAN_GLOB, .target = "/w/**/.env"},
+		{.kind = PLAN_VEIL, .target = "/w/conf/key"},
+		{.kind = PLAN_GUARD,
+		 .flags = PLAN_GLOB,
+		 .target = "/w/ci/x/*.yml"},
 		{.kind = PLAN_SOCKET, .target = "/run/agent"},
 		{.kind = PLAN_HIDE, .target = "/w/hidden"},
 	};
@@ -58,6 +62,10 @@ static void guard_knows_the_directories_above(void **state)
 	(void)state;
 	assert_true(guard_is_above(&guard, "/w/.config"));
 	assert_true(guard_is_above(&guard, "/w"));
+	assert_true(guard_is_above(&guard, "/w/conf"));
+	assert_true(guard_is_above(&guard, "/w/ci"));
+	assert_true(guard_is_above(&guard, "/w/ci/x"));
+	assert_false(guard_is_above(&guard, "/w/ci/x/y"));
 	assert_false(guard_is_above(&guard, "/w/.conf"));
 	assert_false(guard_is_above(&guard, "/w/x"));
 	guard_close(&guard);
