@@ -56,6 +56,7 @@ int pattern_parse(struct pattern *pattern, const char *glob, struct err *err)
 			       fault.why);
 	glob_unescape(bytes_slice(text, 0, base > 1 ? base - 1 : 1),
 		      pattern->base);
+	pattern->rest_at = base;
 	pattern->depth_max = depth_of(rest);
 	return 0;
 }
@@ -73,7 +74,7 @@ bool pattern_matches(const struct pattern *pattern, const char *path)
 
 struct expansion {
 	const struct pattern *pattern;
-	int (*on_path)(void *owner, const char *path, struct err *err);
+	pattern_on_path *on_path, *on_closed;
 	void *owner;
 	size_t found;
 };
@@ -96,16 +97,24 @@ static enum walk_answer on_entry(void *owner, const struct walk_entry *entry,
 	return WALK_SKIP;
 }
 
-int pattern_expand(const struct pattern *pattern,
-		   int (*on_path)(void *owner, const char *path,
-				  struct err *err),
-		   void *owner, struct err *err)
+static int on_closed(void *owner, const char *path, struct err *err)
 {
-	struct expansion expansion = {pattern, on_path, owner, 0};
+	const struct expansion *expansion = owner;
+
+	return expansion->on_closed(expansion->owner, path, err);
+}
+
+int pattern_expand(const struct pattern *pattern, pattern_on_path *on_path,
+		   pattern_on_path *on_closed_path, void *owner,
+		   struct err *err)
+{
+	struct expansion expansion = {pattern, on_path, on_closed_path, owner,
+				      0};
 	struct walk walk = {
 		.entries_max = EXPAND_ENTRIES_MAX,
 		.depth_max = pattern->depth_max,
 		.on_entry = on_entry,
+		.on_closed = on_closed,
 		.owner = &expansion,
 	};
 

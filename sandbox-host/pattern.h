@@ -17,6 +17,7 @@
 struct pattern {
 	char base[PATH_MAX]; /* no pattern in it */
 	struct glob rest;    /* of what follows the base and a '/' */
+	size_t rest_at;	     /* where that begins in its text */
 	unsigned depth_max;  /* how deep below base a match can be */
 };
 
@@ -27,11 +28,11 @@ int pattern_parse(struct pattern *pattern, const char *glob, struct err *err);
 /* Does an absolute path, which need not exist, match? */
 bool pattern_matches(const struct pattern *pattern, const char *path);
 
+typedef int pattern_on_path(void *owner, const char *path, struct err *err);
 /* Call on_path for everything that exists and matches, not below another
- * match. Fails when the tree is too large to be sure. */
-int pattern_expand(const struct pattern *pattern,
-		   int (*on_path)(void *owner, const char *path,
-				  struct err *err),
-		   void *owner, struct err *err);
+ * match, and on_closed for each directory that may not be looked into. Fails
+ * when the tree is too large to be sure. */
+int pattern_expand(const struct pattern *pattern, pattern_on_path *on_path,
+		   pattern_on_path *on_closed, void *owner, struct err *err);
 
 #endif

@@ -126,6 +126,24 @@ bool plan_is_writable(const struct plan *plan, const char *path)
 	return step && step->kind == PLAN_BIND && (step->flags & PLAN_WRITE);
 }
 
+bool plan_is_here(const struct plan *plan, const char *path)
+{
+	const struct plan_step *step = plan_covering(plan, path);
+
+	return step && step->kind == PLAN_BIND && (step->flags & PLAN_WRITE) &&
+	       !(step->flags & PLAN_INSIDE) &&
+	       !strcmp(step->source, step->target);
+}
+
+bool plan_is_hidden(const struct plan *plan, const char *path)
+{
+	for (size_t i = 0; i < plan->step_count; i++)
+		if (plan->steps[i].kind == PLAN_HIDE &&
+		    plan_is_within(path, plan->steps[i].target))
+			return true;
+	return false;
+}
+
 bool plan_has_dots(const char *path)
 {
 	for (const char *at = path; *at; at++) {
@@ -301,7 +319,10 @@ static int plan_places(struct plan *plan, const struct sandbox_spec *spec,
 			       "workspace %s: not a directory to work in: "
 			       "name another",
 			       plan->workspace);
-	if (access(plan->workspace, X_OK) < 0)
+	/* A command could let itself read again what we can not look through.
+	 */
+	if (access(plan->workspace, X_OK) < 0 ||
+	    (st.st_uid == geteuid() && access(plan->workspace, R_OK) < 0))
 		return err_system(err, "workspace %s", plan->workspace);
 	identity_choose(&plan->identity, &st);
 	plan->cwd = spec->cwd ? plan_format(plan, err, "%s", spec->cwd)

@@ -101,6 +101,8 @@ struct plan_identity {
 	gid_t gid;
 };
 
+struct way;
+
 struct plan {
 	struct arena arena;
 	struct plan_step *steps;
@@ -112,6 +114,7 @@ struct plan {
 	struct ignore
 		*ignore;    /* what ignore files hide; NULL: none asked for */
 	bool watches_reads; /* names that are hidden may appear */
+	struct way *way;    /* plan_follow()'s room, once it has some */
 	const char *layers; /* of the overlay; real, or NULL: there is none */
 	const char *image;  /* the root of its own; real, or NULL */
 	const char *image_layers; /* real */

@@ -113,67 +113,34 @@ static int add_hide(struct plan *plan, const char *path, struct err *err)
 /* The next sandbox looks for it at the same place. */
 static int pin_above(struct plan *plan, const char *path, struct err *err)
 {
-	return plan_is_writable(plan, path) ? plan_pin_above(plan, path, err)
-					    : 0;
+	return plan_is_here(plan, path) ? plan_pin_above(plan, path, err) : 0;
 }
 
-static bool is_to_be_hidden(const struct plan *plan, const char *path)
+static int hide_end(struct plan *plan, const struct plan_end *end,
+		    bool may_move, struct err *err)
 {
-	for (size_t i = plan->step_count; i-- > 0;)
-		if (plan->steps[i].kind == PLAN_HIDE &&
-		    !strcmp(plan->steps[i].target, path))
-			return true;
-	return false;
-}
-
-/* What keeps us from looking at path, if that is a directory which the command
- * could open again: one before it may have closed it, so that we find nothing
- * in it. All of it is hidden then. */
-static int hide_closed(struct plan *plan, const char *path, struct err *err)
-{
-	char above[PATH_MAX];
-	const char *real;
-	struct stat st;
-	bool failed;
-
-	(void)snprintf(above, sizeof(above), "%s", path);
-	while (stat(above, &st) < 0) {
-		char *name = strrchr(above, '/');
-
-		if (errno != EACCES || !name || name == above)
-			return 0;
-		*name = '\0';
-	}
-	if (!strcmp(above, path) || st.st_uid != geteuid())
+	if (end->closed)
+		return plan_refuse_closed(plan, end->closed, err);
+	if (!end->exists || !plan_is_bound(plan, end->path))
 		return 0;
-	real = plan_real(plan, above, &failed, err);
-	if (!real)
-		return failed ? -1 : 0;
-	if (!plan_is_writable(plan, real) || is_to_be_hidden(plan, real) ||
-	    plan_is_within(plan->workspace, real))
-		return 0;
-	return pin_above(plan, real, err) < 0 ? -1 : add_hide(plan, real, err);
+	if (plan_is_within(plan->workspace, end->path))
+		return err_set(err, ERR_INVALID,
+			       "hide %s: the workspace would be hidden",
+			       end->path);
+	if (!may_move && pin_above(plan, end->path, err) < 0)
+		return -1;
+	return add_hide(plan, end->path, err);
 }
 
 int plan_hide_real(struct plan *plan, const char *path, bool is_anywhere,
 		   struct err *err)
 {
-	bool failed;
-	const char *real = plan_real(plan, path, &failed, err);
+	struct plan_end end;
 
-	if (failed)
+	if (plan_follow(plan, path, &end, err) < 0)
 		return -1;
-	if (!real)
-		return hide_closed(plan, path, err);
-	if (!plan_is_bound(plan, real))
-		return 0;
-	if (plan_is_within(plan->workspace, real))
-		return err_set(err, ERR_INVALID,
-			       "hide %s: the workspace would be hidden", path);
-	if ((!is_anywhere || strcmp(real, path) != 0) &&
-	    pin_above(plan, real, err) < 0)
-		return -1;
-	return add_hide(plan, real, err);
+	return hide_end(plan, &end, is_anywhere && !strcmp(end.path, path),
+			err);
 }
 
 struct expanded {
@@ -203,7 +170,16 @@ static int on_path(void *owner, const char *path, struct err *err)
 			      err);
 }
 
-static int expand(struct plan *plan, const char *glob, struct err *err)
+static int on_closed(void *owner, const char *path, struct err *err)
+{
+	const struct expanded *expanded = owner;
+
+	return plan_refuse_closed(expanded->plan, path, err);
+}
+
+/* *at: the glob as it is where its links lead. */
+static int expand(struct plan *plan, const char *glob, const char **at,
+		  struct err *err)
 {
 	struct pattern *pattern = malloc(sizeof(*pattern));
 	struct expanded expanded = {plan, pattern};
@@ -211,48 +187,57 @@ static int expand(struct plan *plan, const char *glob, struct err *err)
 
 	if (!pattern)
 		return err_set(err, ERR_TOO_LARGE, "hide: no memory");
-	rc = pattern_parse(pattern, glob, err);
+	rc = plan_follow_glob(plan, glob, pattern, at, err);
 	if (rc == 0)
-		rc = pattern_expand(pattern, on_path, &expanded, err);
+		rc = pattern_expand(pattern, on_path, on_closed, &expanded,
+				    err);
 	free(pattern);
 	return rc;
 }
 
 static int hide(struct plan *plan, const char *path, struct err *err)
 {
-	return pattern_is_glob(path) ? expand(plan, path, err)
+	const char *at;
+
+	return pattern_is_glob(path) ? expand(plan, path, &at, err)
 				     : plan_hide_real(plan, path, false, err);
 }
 
+/* Where its links lead, *at. */
+static int hide_one(struct plan *plan, const char *path, const char **at,
+		    struct err *err)
+{
+	struct plan_end end;
+
+	/* Of a root of its own nothing is known by name here. */
+	if (plan_is_of_image(plan, path) && add_hide(plan, path, err) < 0)
+		return -1;
+	if (plan_follow(plan, path, &end, err) < 0 ||
+	    hide_end(plan, &end, false, err) < 0)
+		return -1;
+	*at = end.path;
+	return end.exists ? 0 : pin_above(plan, end.path, err);
+}
+
 /* What exists is hidden by a mount; what appears later, or in its place, is
- * the reporter's. */
+ * the reporter's, which compares what a path leads to. */
 static int hide_entry(struct plan *plan, const char *path, bool is_glob,
 		      struct err *err)
 {
-	const struct plan_step veil = {.kind = PLAN_VEIL,
-				       .flags = is_glob ? PLAN_GLOB : 0,
-				       .target = path};
-	bool failed = false;
-	const char *real = NULL;
+	struct plan_step veil = {.kind = PLAN_VEIL,
+				 .flags = is_glob ? PLAN_GLOB : 0,
+				 .target = path};
+	const char *at;
 
-	/* Of a root of its own nothing is known by name here. */
-	if (!is_glob && plan_is_of_image(plan, path) &&
-	    add_hide(plan, path, err) < 0)
-		return -1;
-	if ((is_glob ? expand(plan, path, err)
-		     : plan_hide_real(plan, path, false, err)) < 0)
-		return -1;
-	if (!is_glob)
-		real = plan_real(plan, path, &failed, err);
-	if (failed || plan_add(plan, veil, err) < 0 ||
-	    (!is_glob && !real && pin_above(plan, path, err) < 0))
+	if ((is_glob ? expand(plan, path, &at, err)
+		     : hide_one(plan, path, &at, err)) < 0 ||
+	    plan_add(plan, veil, err) < 0)
 		return -1;
 	plan->watches_reads = true;
-	if (!real || !strcmp(real, path))
+	if (!strcmp(at, path))
 		return 0;
-	return plan_add(plan,
-			(struct plan_step){.kind = PLAN_VEIL, .target = real},
-			err);
+	veil.target = at;
+	return plan_add(plan, veil, err);
 }
 
 /* /proc inside is a new one: its files are hidden without looking. */
@@ -338,10 +323,33 @@ static int hide_secret(struct plan *plan, const char *path, struct err *err)
 	return plan_hide_real(plan, path, false, err);
 }
 
+static int hide_plain(struct plan *plan, const char *path, bool is_glob,
+		      struct err *err)
+{
+	return is_glob ? 0 : hide_entry(plan, path, false, err);
+}
+
+static int hide_glob(struct plan *plan, const char *path, bool is_glob,
+		     struct err *err)
+{
+	return is_glob ? hide_entry(plan, path, true, err) : 0;
+}
+
+static int hide_each(struct plan *plan, const struct sandbox_paths *paths,
+		     plan_on_entry *on_entry, struct err *err)
+{
+	for (size_t i = 0; i < paths->count; i++)
+		if (plan_each(plan, paths->items[i], on_entry, err) < 0)
+			return -1;
+	return 0;
+}
+
+/* What is named goes first: it may be a directory that is closed. */
 int plan_hides(struct plan *plan, const struct sandbox_spec *spec,
 	       struct err *err)
 {
-	if (hide_known(plan, err) < 0)
+	if (hide_each(plan, &spec->hide, hide_plain, err) < 0 ||
+	    hide_known(plan, err) < 0)
 		return -1;
 	for (size_t i = 0; i < spec->ours.count; i++)
 		if (hide_ours(plan, spec->ours.items[i], err) < 0)
@@ -349,10 +357,7 @@ int plan_hides(struct plan *plan, const struct sandbox_spec *spec,
 	for (size_t i = 0; i < spec->secrets.count; i++)
 		if (hide_secret(plan, spec->secrets.items[i], err) < 0)
 			return -1;
-	for (size_t i = 0; i < spec->hide.count; i++)
-		if (plan_each(plan, spec->hide.items[i], hide_entry, err) < 0)
-			return -1;
-	return 0;
+	return hide_each(plan, &spec->hide, hide_glob, err);
 }
 
 static bool is_named_socket(const struct plan *plan, const char *path)
@@ -407,7 +412,7 @@ static int hide_socket(struct plan *plan, const char *path, bool has_volumes,
 	if (failed)
 		return -1;
 	if (!real)
-		return hide_closed(plan, path, err);
+		return plan_hide_real(plan, path, false, err);
 	if (has_volumes && hide_in_volumes(plan, real, err) < 0)
 		return -1;
 	if (!plan_is_bound(plan, real) || is_named_socket(plan, real))

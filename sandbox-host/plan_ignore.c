@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,6 +19,11 @@ struct search {
 	const struct sandbox_spec *spec;
 	unsigned faults; /* lines that are no pattern */
 };
+
+static bool is_closed(const char *dir)
+{
+	return faccessat(AT_FDCWD, dir, X_OK, AT_EACCESS) < 0;
+}
 
 /* The text of dir/name in arena; empty when there is no such file. It may
  * be no link, which could lead to a file of the host's. */
@@ -38,6 +42,9 @@ static int read_text(struct plan *plan, const char *dir, const char *name,
 	if (!path)
 		return -1;
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+		return 0;
+	/* The walk comes to that. */
+	if (fd < 0 && errno == EACCES && is_closed(dir))
 		return 0;
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_system(err, "ignore file %s", path);
@@ -83,10 +90,17 @@ static enum walk_answer on_entry(void *owner, const struct walk_entry *entry,
 				      err) < 0
 			       ? WALK_FAIL
 			       : WALK_SKIP;
-	/* git's own are nobody's to ignore. */
-	if (!entry->is_directory || !strcmp(entry->name, ".git"))
+	/* Into .git as well, or what is hidden would be moved to one. */
+	if (!entry->is_directory)
 		return WALK_SKIP;
 	return read_files(search, entry->path, err) < 0 ? WALK_FAIL : WALK_INTO;
+}
+
+static int on_closed(void *owner, const char *path, struct err *err)
+{
+	const struct search *search = owner;
+
+	return plan_refuse_closed(search->plan, path, err);
 }
 
 int plan_ignores(struct plan *plan, const struct sandbox_spec *spec,
@@ -96,6 +110,7 @@ int plan_ignores(struct plan *plan, const struct sandbox_spec *spec,
 	struct walk walk = {.entries_max = ENTRIES_MAX,
 			    .depth_max = WALK_DEPTH_MAX,
 			    .on_entry = on_entry,
+			    .on_closed = on_closed,
 			    .owner = &search};
 
 	if (spec->ignore_files.count == 0)

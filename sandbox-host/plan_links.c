@@ -116,6 +116,13 @@ static enum walk_answer on_entry(void *owner, const struct walk_entry *entry,
 	return WALK_SKIP;
 }
 
+static int on_closed(void *owner, const char *path, struct err *err)
+{
+	const struct links *links = owner;
+
+	return plan_refuse_closed(links->plan, path, err);
+}
+
 /* Where the other names would be of use: what is hidden may be read
  * anywhere, but is looked for where a user's files are. */
 static int look_through(struct links *links, const struct plan_step *step,
@@ -124,6 +131,7 @@ static int look_through(struct links *links, const struct plan_step *step,
 	struct walk walk = {.entries_max = ENTRIES_MAX,
 			    .depth_max = WALK_DEPTH_MAX,
 			    .on_entry = on_entry,
+			    .on_closed = on_closed,
 			    .owner = links};
 
 	if (walk_tree(&walk, step->target, err) < 0)

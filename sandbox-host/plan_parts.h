@@ -28,6 +28,10 @@ const struct plan_step *plan_covering(const struct plan *plan,
 /* Is path on a bind of the host's, and may it be written there? */
 bool plan_is_bound(const struct plan *plan, const char *path);
 bool plan_is_writable(const struct plan *plan, const char *path);
+/* Is path, or what it is in, hidden by now? */
+bool plan_is_hidden(const struct plan *plan, const char *path);
+/* plan_is_writable(), and is it the host's path, too? */
+bool plan_is_here(const struct plan *plan, const char *path);
 
 /* An absolute path from one of a list: '~' and relative ones resolved,
  * nothing looked up, no "." or ".." accepted. NULL with err set. */
@@ -42,6 +46,26 @@ int plan_each(struct plan *plan, const char *text, plan_on_entry *on_entry,
  * untouched) or with err set (*failed). */
 const char *plan_real(struct plan *plan, const char *path, bool *failed,
 		      struct err *err);
+
+/* Where a name leads. */
+struct plan_end {
+	const char *path;   /* no link on its way, as far as it exists */
+	const char *closed; /* the directory that keeps us from it, or NULL */
+	bool exists;
+};
+/* Follow an absolute path, and hold the links on its way that could be
+ * written. 0, or -1. */
+int plan_follow(struct plan *plan, const char *path, struct plan_end *end,
+		struct err *err);
+struct pattern;
+/* Parse an absolute glob, *at: as it is where its base leads. The directories
+ * above what it may match are pinned, as far as they are known. 0, or -1. */
+int plan_follow_glob(struct plan *plan, const char *glob,
+		     struct pattern *pattern, const char **at, struct err *err);
+/* Fail for a directory that is closed to us, where it is one that a command
+ * could open again. path has no link in it. */
+int plan_refuse_closed(const struct plan *plan, const char *path,
+		       struct err *err);
 
 int plan_system(struct plan *plan, const struct sandbox_spec *spec,
 		struct err *err);
@@ -89,6 +113,9 @@ int plan_hide_real(struct plan *plan, const char *path, bool is_anywhere,
  * they exist: one that is a mount can not be moved away, nor made anew with
  * another thing in it. */
 int plan_pin_above(struct plan *plan, const char *path, struct err *err);
+/* Make a mount of a link, and of the directories above it, so that it leads
+ * where it does for the next sandbox as well. Its place has no link in it. */
+int plan_hold_link(struct plan *plan, const char *path, struct err *err);
 int plan_ignores(struct plan *plan, const struct sandbox_spec *spec,
 		 struct err *err);
 int plan_sockets(struct plan *plan, const struct sandbox_spec *spec,

@@ -1,7 +1,8 @@
 /*
- * Directories that a command must not move away. What is hidden or protected
- * there is a mount, which a move takes along; but the next sandbox would look
- * for it at its place, find nothing, and show what has another name by then.
+ * Directories that a command must not move away, and links that it must not
+ * replace. What is hidden or protected there is a mount, which a move takes
+ * along; but the next sandbox would look for it at its place, find nothing,
+ * and show what has another name by then.
  */
 #include "sandbox-host/plan_parts.h"
 
@@ -39,7 +40,7 @@ int plan_pin_above(struct plan *plan, const char *path, struct err *err)
 		above = plan_format(plan, err, "%.*s", (int)i, path);
 		if (!above)
 			return -1;
-		if (!is_directory(above))
+		if (!is_directory(above) || plan_is_hidden(plan, above))
 			break;
 		if (!is_pinned(plan, above) &&
 		    plan_add(plan,
@@ -49,4 +50,22 @@ int plan_pin_above(struct plan *plan, const char *path, struct err *err)
 			return -1;
 	}
 	return 0;
+}
+
+/* The mount holds; the guard says why. */
+int plan_hold_link(struct plan *plan, const char *path, struct err *err)
+{
+	const char *copy;
+
+	if (!plan_is_here(plan, path) || is_pinned(plan, path) ||
+	    plan_is_hidden(plan, path))
+		return 0;
+	copy = plan_format(plan, err, "%s", path);
+	if (!copy || plan_pin_above(plan, copy, err) < 0 ||
+	    plan_add(plan, (struct plan_step){.kind = PLAN_PIN, .target = copy},
+		     err) < 0)
+		return -1;
+	return plan_add(plan,
+			(struct plan_step){.kind = PLAN_GUARD, .target = copy},
+			err);
 }

@@ -80,15 +80,6 @@ static int add_path(struct plan *plan, enum plan_kind kind, const char *path,
 			err);
 }
 
-static bool is_hidden(const struct plan *plan, const char *path)
-{
-	for (size_t i = 0; i < plan->step_count; i++)
-		if (plan->steps[i].kind == PLAN_HIDE &&
-		    plan_is_within(path, plan->steps[i].target))
-			return true;
-	return false;
-}
-
 static bool is_directory(const char *path)
 {
 	struct stat st;
@@ -103,28 +94,25 @@ static int add_protect(struct plan *plan, const char *path, struct err *err)
 		       : add_path(plan, PLAN_PROTECT, path, err);
 }
 
-/* Protect one absolute name. A link is guarded as a name, and what it leads
- * to is protected if it could be written. */
+/* Protect one absolute name, and what it leads to, if it could be written. */
 static int protect(struct plan *plan, const char *path, struct err *err)
 {
-	bool failed;
-	struct stat st;
-	const char *real;
+	struct plan_end end;
+	bool is_writable = plan_is_writable(plan, path);
 
-	if (!plan_is_writable(plan, path) || is_hidden(plan, path))
-		return 0;
-	if (add_path(plan, PLAN_GUARD, path, err) < 0)
+	if (is_writable && !plan_is_hidden(plan, path) &&
+	    add_path(plan, PLAN_GUARD, path, err) < 0)
 		return -1;
-	if (lstat(path, &st) < 0)
+	if (plan_follow(plan, path, &end, err) < 0)
+		return -1;
+	if (end.closed)
+		return plan_refuse_closed(plan, end.closed, err);
+	if (!plan_is_writable(plan, end.path) || plan_is_hidden(plan, end.path))
 		return 0;
-	if (!S_ISLNK(st.st_mode))
-		return add_protect(plan, path, err);
-	real = plan_real(plan, path, &failed, err);
-	if (!real)
-		return failed ? -1 : 0;
-	if (!plan_is_writable(plan, real) || is_hidden(plan, real))
-		return 0;
-	return add_protect(plan, real, err);
+	if (strcmp(end.path, path) != 0 &&
+	    add_path(plan, PLAN_GUARD, end.path, err) < 0)
+		return -1;
+	return end.exists ? add_protect(plan, end.path, err) : 0;
 }
 
 static int protect_in(struct plan *plan, const char *tree, const char *name,
@@ -156,7 +144,8 @@ static int pin_parents(struct plan *plan, const char *tree, struct err *err)
 /* Hooks and settings of the repository whose directory is git. */
 static int protect_git(struct plan *plan, const char *git, struct err *err)
 {
-	if (!is_directory(git) || !plan_is_writable(plan, git))
+	if (!is_directory(git) || !plan_is_writable(plan, git) ||
+	    plan_is_hidden(plan, git))
 		return 0;
 	if (plan_pin_above(plan, git, err) < 0 ||
 	    add_path(plan, PLAN_PIN, git, err) < 0)
@@ -172,8 +161,7 @@ static int protect_git(struct plan *plan, const char *git, struct err *err)
 static int protect_git_of(struct plan *plan, const char *dir, struct err *err)
 {
 	const char *git = plan_format(plan, err, "%s/.git", dir);
-	bool failed = false;
-	const char *real;
+	struct plan_end end;
 	struct stat st;
 
 	if (!git)
@@ -181,18 +169,15 @@ static int protect_git_of(struct plan *plan, const char *dir, struct err *err)
 	if (lstat(git, &st) < 0 || S_ISDIR(st.st_mode))
 		return protect_git(plan, git, err);
 	if (S_ISLNK(st.st_mode)) {
-		if (plan_is_writable(plan, git) &&
-		    add_path(plan, PLAN_GUARD, git, err) < 0)
+		if (plan_follow(plan, git, &end, err) < 0)
 			return -1;
-		real = plan_real(plan, git, &failed, err);
-	} else {
-		if (protect(plan, git, err) < 0)
-			return -1;
-		real = plan_git_file(plan, dir);
+		return end.closed ? plan_refuse_closed(plan, end.closed, err)
+				  : protect_git(plan, end.path, err);
 	}
-	if (!real)
-		return failed ? -1 : 0;
-	return protect_git(plan, real, err);
+	if (protect(plan, git, err) < 0)
+		return -1;
+	git = plan_git_file(plan, dir);
+	return git ? protect_git(plan, git, err) : 0;
 }
 
 struct search {
@@ -218,6 +203,18 @@ static enum walk_answer on_nested(void *owner, const struct walk_entry *entry,
 	if (!dir || protect_git_of(search->plan, dir, err) < 0)
 		return WALK_FAIL;
 	return WALK_SKIP;
+}
+
+static int on_closed(void *owner, const char *path, struct err *err)
+{
+	return plan_refuse_closed(owner, path, err);
+}
+
+static int on_nested_closed(void *owner, const char *path, struct err *err)
+{
+	const struct search *search = owner;
+
+	return plan_refuse_closed(search->plan, path, err);
 }
 
 /* A submodule's or a worktree's directory has what a .git has. */
@@ -247,13 +244,17 @@ static enum walk_answer on_module(void *owner, const struct walk_entry *entry,
 static int protect_modules(struct plan *plan, const char *git, const char *name,
 			   bool *is_cut, struct err *err)
 {
-	struct walk walk = {NESTED_ENTRIES_MAX, NESTED_DEPTH_MAX, on_module,
-			    plan, false};
+	struct walk walk = {.entries_max = NESTED_ENTRIES_MAX,
+			    .depth_max = NESTED_DEPTH_MAX,
+			    .on_entry = on_module,
+			    .on_closed = on_closed,
+			    .owner = plan};
 	const char *path = plan_format(plan, err, "%s/%s", git, name);
 
 	if (!path)
 		return -1;
-	if (!is_directory(path) || !plan_is_writable(plan, path))
+	if (!is_directory(path) || !plan_is_writable(plan, path) ||
+	    plan_is_hidden(plan, path))
 		return 0;
 	if (add_path(plan, PLAN_PIN, path, err) < 0 ||
 	    walk_tree(&walk, path, err) < 0)
@@ -274,8 +275,11 @@ static int protect_repository(struct plan *plan, const char *git, bool *is_cut,
 static int protect_nested(struct plan *plan, const char *git, struct err *err)
 {
 	struct search search = {plan, git};
-	struct walk walk = {NESTED_ENTRIES_MAX, NESTED_DEPTH_MAX, on_nested,
-			    &search, false};
+	struct walk walk = {.entries_max = NESTED_ENTRIES_MAX,
+			    .depth_max = NESTED_DEPTH_MAX,
+			    .on_entry = on_nested,
+			    .on_closed = on_nested_closed,
+			    .owner = &search};
 	bool is_cut = false;
 
 	if (walk_tree(&walk, plan->workspace, err) < 0 ||
@@ -312,7 +316,10 @@ static int on_path(void *owner, const char *path, struct err *err)
 static int protect_named(struct plan *plan, const char *path, bool is_glob,
 			 struct err *err)
 {
+	struct plan_step guard = {
+		.kind = PLAN_GUARD, .flags = PLAN_GLOB, .target = path};
 	struct pattern *pattern;
+	const char *at;
 	int rc;
 
 	if (!is_glob)
@@ -320,16 +327,16 @@ static int protect_named(struct plan *plan, const char *path, bool is_glob,
 	pattern = malloc(sizeof(*pattern));
 	if (!pattern)
 		return err_set(err, ERR_TOO_LARGE, "protect: no memory");
-	rc = pattern_parse(pattern, path, err);
+	rc = plan_follow_glob(plan, path, pattern, &at, err);
 	if (rc == 0)
-		rc = pattern_expand(pattern, on_path, plan, err);
+		rc = pattern_expand(pattern, on_path, on_closed, plan, err);
 	free(pattern);
-	return rc < 0 ? -1
-		      : plan_add(plan,
-				 (struct plan_step){.kind = PLAN_GUARD,
-						    .flags = PLAN_GLOB,
-						    .target = path},
-				 err);
+	if (rc < 0 || plan_add(plan, guard, err) < 0)
+		return -1;
+	if (!strcmp(at, path))
+		return 0;
+	guard.target = at;
+	return plan_add(plan, guard, err);
 }
 
 /* The next sandbox reads them: they say what it may not. */

@@ -42,15 +42,17 @@ static const char *follow(struct plan *plan, const char *dir, const char *file,
 			  const char *prefix)
 {
 	char text[PATH_MAX];
+	struct plan_end end;
 	struct err err;
-	bool failed;
 	const char *path = plan_format(plan, &err, "%s/%s", dir, file);
 
 	if (!path || !read_line(path, prefix, text))
 		return NULL;
 	path = text[0] == '/' ? plan_format(plan, &err, "%s", text)
 			      : plan_format(plan, &err, "%s/%s", dir, text);
-	return path ? plan_real(plan, path, &failed, &err) : NULL;
+	return path && plan_follow(plan, path, &end, &err) == 0 && end.exists
+		       ? end.path
+		       : NULL;
 }
 
 const char *plan_git_file(struct plan *plan, const char *dir)

@@ -113,6 +113,19 @@ static int walk_entries(struct walk *walk, DIR *dir, char *path, unsigned depth,
 		       : 0;
 }
 
+/* It may be read, but nothing in it be looked at. */
+static bool is_unsearchable(DIR *dir)
+{
+	struct stat st;
+
+	return fstatat(dirfd(dir), ".", &st, 0) < 0 && errno == EACCES;
+}
+
+static int pass_by(struct walk *walk, const char *path, struct err *err)
+{
+	return walk->on_closed ? walk->on_closed(walk->owner, path, err) : 0;
+}
+
 static int walk_dir(struct walk *walk, int parent, char *path, unsigned depth,
 		    struct err *err)
 {
@@ -123,6 +136,8 @@ static int walk_dir(struct walk *walk, int parent, char *path, unsigned depth,
 		return 0;
 	}
 	dir = open_dir(parent, depth ? strrchr(path, '/') + 1 : path);
+	if (dir ? is_unsearchable(dir) : errno == EACCES)
+		return pass_by(walk, path, err);
 	if (!dir && is_nothing(errno))
 		return 0;
 	if (!dir)

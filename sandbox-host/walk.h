@@ -26,12 +26,14 @@ struct walk {
 	enum walk_answer (*on_entry)(void *owner,
 				     const struct walk_entry *entry,
 				     struct err *err);
+	/* A directory that may not be read or searched. 0, or -1 to end. NULL:
+	 * such are passed by. */
+	int (*on_closed)(void *owner, const char *path, struct err *err);
 	void *owner;
 	bool is_cut; /* set: one of the bounds ended the walk */
 };
 
-/* Visit everything below base. Directories that may not be read are passed
- * by. 0, or -1. */
+/* Visit everything below base, which may be closed itself. 0, or -1. */
 int walk_tree(struct walk *walk, const char *base, struct err *err);
 
 #endif

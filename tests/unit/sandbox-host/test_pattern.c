@@ -68,7 +68,7 @@ static unsigned expanded(const char *glob)
 	unsigned found = 0;
 
 	assert_int_equal(pattern_parse(&pattern, scratch_path(glob), &err), 0);
-	if (pattern_expand(&pattern, count, &found, &err) < 0)
+	if (pattern_expand(&pattern, count, count, &found, &err) < 0)
 		fail_msg("%s", err.text);
 	return found;
 }
