@@ -480,6 +480,15 @@ int sandbox_plan_base(const struct base *base, struct plan *plan,
 	return -1;
 }
 
+/* A command before may have chosen names that are in it, and a person's
+ * terminal shows them. */
+static void make_plain(struct err *err)
+{
+	for (char *at = err ? err->text : NULL; at && *at; at++)
+		if ((unsigned char)*at < ' ' || *at == 0x7f)
+			*at = '?';
+}
+
 int sandbox_plan(const struct sandbox_spec *spec, struct plan *plan,
 		 struct err *err)
 {
@@ -495,6 +504,7 @@ int sandbox_plan(const struct sandbox_spec *spec, struct plan *plan,
 	    plan_protections(plan, spec, err) < 0 ||
 	    plan_links(plan, err) < 0 || plan_end(plan, err) < 0 ||
 	    plan_confinement(plan, spec, err) < 0) {
+		make_plain(err);
 		plan_release(plan);
 		return -1;
 	}

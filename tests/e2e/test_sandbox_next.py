@@ -239,6 +239,16 @@ def test_one_that_is_hidden_may_be_closed(box, options):
     assert (box.workspace / "sub").stat().st_mode & 0o777 == 0
 
 
+def test_the_name_of_a_closed_one_is_not_for_the_terminal(box):
+    box.sh("mkdir 'a\033[31m\nb'; chmod 0 a*")
+    result = box.sh("echo fine")
+    if box.user == "root":
+        assert result.stdout == "fine\n", result.stderr
+    else:
+        assert f"{box.workspace}/a?[31m?b is closed to us" in result.stderr
+        assert result.returncode == 125
+
+
 def test_a_closed_one_that_is_opened_again_is_as_ever(box):
     closed_case(box)
     box.sh("chmod 0 sub")
