@@ -35,22 +35,8 @@ struct runner {
 	struct exec *exec;
 	int output; /* the pipe's read end; -1 */
 	struct io_watch *watch;
+	struct pace_turn turn;
 };
-
-void background_go_on(struct supervisor *supervisor)
-{
-	struct kept *kept;
-
-	if (!supervisor->background)
-		return;
-	DL_FOREACH(supervisor->background->list.all, kept)
-	{
-		struct runner *runner = kept->runner;
-
-		if (runner && runner->watch)
-			io_watch_set(runner->watch, true, false);
-	}
-}
 
 static struct background *background_of(struct supervisor *supervisor,
 					struct err *err)
@@ -71,6 +57,7 @@ static void close_output(struct runner *runner)
 {
 	io_watch_free(runner->watch);
 	runner->watch = NULL;
+	pace_forget(runner->supervisor, &runner->turn);
 	if (runner->output >= 0)
 		(void)close(runner->output);
 	runner->output = -1;
@@ -96,7 +83,7 @@ static void on_output(int fd, bool readable, bool writable, void *owner)
 	(void)fd;
 	(void)readable;
 	(void)writable;
-	if (!pace_has_room(runner->supervisor)) {
+	if (!pace_has_room(runner->supervisor, &runner->turn)) {
 		io_watch_set(runner->watch, false, false);
 		return;
 	}
@@ -105,6 +92,14 @@ static void on_output(int fd, bool readable, bool writable, void *owner)
 		pace_count(runner->supervisor, (size_t)len);
 	if (len == 0 || (len < 0 && errno != EAGAIN && errno != EINTR))
 		close_output(runner);
+}
+
+static void go_on(void *owner)
+{
+	struct runner *runner = owner;
+
+	io_watch_set(runner->watch, true, false);
+	on_output(runner->output, true, false, runner);
 }
 
 /* What is in the pipe now: those whom it left behind may write for ever. */
@@ -166,6 +161,7 @@ struct runner *background_begin(struct supervisor *supervisor,
 		.kept = kept_add(&background->list, text, err),
 		.exec = exec,
 		.output = -1,
+		.turn = {.go_on = go_on, .owner = runner},
 	};
 	if (!runner->kept) {
 		free(runner);

@@ -29,8 +29,6 @@ void background_drop(struct runner *runner);
 
 /* A channel of MSG_BACKGROUND_*; its other end. -1 with *err. */
 int background_open(struct supervisor *supervisor, struct err *err);
-/* There is room again (pace.h). */
-void background_go_on(struct supervisor *supervisor);
 void background_close_all(struct supervisor *supervisor);
 
 /* ---- exec.c ---- */

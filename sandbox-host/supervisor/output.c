@@ -44,6 +44,7 @@ static void close_pipe(struct supervisor *supervisor)
 	if (supervisor->output_watch)
 		io_watch_free(supervisor->output_watch);
 	supervisor->output_watch = NULL;
+	pace_forget(supervisor, &supervisor->output_turn);
 	if (supervisor->output >= 0)
 		(void)close(supervisor->output);
 	supervisor->output = -1;
@@ -57,7 +58,7 @@ static void on_output(int fd, bool readable, bool writable, void *owner)
 	(void)fd;
 	(void)readable;
 	(void)writable;
-	if (!pace_has_room(supervisor)) {
+	if (!pace_has_room(supervisor, &supervisor->output_turn)) {
 		io_watch_set(supervisor->output_watch, false, false);
 		return;
 	}
@@ -69,10 +70,12 @@ static void on_output(int fd, bool readable, bool writable, void *owner)
 		close_pipe(supervisor);
 }
 
-void output_go_on(struct supervisor *supervisor)
+static void go_on(void *owner)
 {
-	if (supervisor->output_watch)
-		io_watch_set(supervisor->output_watch, true, false);
+	struct supervisor *supervisor = owner;
+
+	io_watch_set(supervisor->output_watch, true, false);
+	on_output(supervisor->output, true, false, supervisor);
 }
 
 static void open_log(struct supervisor *supervisor)
@@ -102,6 +105,8 @@ int output_open(struct supervisor *supervisor, struct err *err)
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_system(err, "make a pipe");
 	supervisor->output = ends[0];
+	supervisor->output_turn =
+		(struct pace_turn){.go_on = go_on, .owner = supervisor};
 	supervisor->output_watch =
 		io_watch_new(supervisor->loop, ends[0], on_output, supervisor);
 	if (!supervisor->output_watch ||

@@ -13,8 +13,6 @@
 void output_prepare(struct supervisor *supervisor);
 /* The write end for the entrypoint, or -1. */
 int output_open(struct supervisor *supervisor, struct err *err);
-/* There is room again (pace.h). */
-void output_go_on(struct supervisor *supervisor);
 /* What is still in the pipe, then close. */
 void output_close(struct supervisor *supervisor);
 

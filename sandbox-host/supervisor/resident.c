@@ -121,7 +121,7 @@ static void pump(struct resident *resident)
 		return;
 	/* What has no room here waits in the pipe, with who writes it. */
 	if (!resident->holder && resident->phase != PHASE_ENDED &&
-	    !pace_has_room(resident->supervisor))
+	    !pace_has_room(resident->supervisor, &resident->turn))
 		return;
 	if (!resident->holder)
 		keep_all(resident);
@@ -252,8 +252,10 @@ void resident_signal(struct resident *resident, int number)
 		exec_client_signal(resident->exec, number);
 }
 
-void resident_go_on(struct resident *resident)
+void resident_go_on(void *owner)
 {
+	struct resident *resident = owner;
+
 	if (!resident->holder)
 		pump(resident);
 }
@@ -279,6 +281,7 @@ void resident_leave(struct resident *resident)
 void resident_free(struct resident *resident)
 {
 	stop(resident);
+	pace_forget(resident->supervisor, &resident->turn);
 	(void)close(resident->request);
 	buf_release(&resident->replay);
 	free(resident);

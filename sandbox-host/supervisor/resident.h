@@ -37,6 +37,7 @@ struct resident {
 	bool is_pipe;		  /* no terminal */
 	bool is_busy;		  /* what was written to it may run */
 	bool is_had;		  /* somebody got it: wrote to it, or left it */
+	struct pace_turn turn;
 	struct buf replay;
 	uint64_t written;
 	struct looker *holder;
@@ -52,9 +53,8 @@ int resident_start(struct resident *resident, bool is_pipe,
 void resident_read(struct resident *resident);
 void resident_write(struct resident *resident, struct bytes bytes);
 void resident_signal(struct resident *resident, int number);
-/* There may be room again for what it writes to nobody (pace.h). It may be
- * gone afterwards. */
-void resident_go_on(struct resident *resident);
+/* Its turn (pace.h). */
+void resident_go_on(void *resident);
 /* Nobody holds it from now on; a context that nobody got is over. It may be
  * gone afterwards. */
 void resident_leave(struct resident *resident);

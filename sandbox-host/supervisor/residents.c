@@ -180,6 +180,8 @@ static struct resident *add(struct supervisor *supervisor,
 	resident->is_default = wish->is_default;
 	resident->request = request;
 	resident->used_ms = clock_monotonic_ms();
+	resident->turn =
+		(struct pace_turn){.go_on = resident_go_on, .owner = resident};
 	buf_init(&resident->replay, RESIDENT_REPLAY_MAX);
 	(void)snprintf(resident->id, sizeof(resident->id), "%s%s",
 		       kinds[wish->kind].prefix, random);
@@ -508,16 +510,6 @@ int residents_open(struct supervisor *supervisor, struct err *err)
 	residents->looker_count++;
 	(void)take_ptr(&looker);
 	return theirs;
-}
-
-void residents_go_on(struct supervisor *supervisor)
-{
-	struct resident *resident, *next;
-
-	if (!supervisor->residents)
-		return;
-	DL_FOREACH_SAFE(supervisor->residents->all, resident, next)
-	resident_go_on(resident);
 }
 
 void residents_close_all(struct supervisor *supervisor)

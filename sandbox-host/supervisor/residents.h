@@ -13,8 +13,6 @@
 
 /* A channel of MSG_RESIDENT_*; its other end. -1 with *err. */
 int residents_open(struct supervisor *supervisor, struct err *err);
-/* There is room again (pace.h). */
-void residents_go_on(struct supervisor *supervisor);
 /* End them all. */
 void residents_close_all(struct supervisor *supervisor);
 

@@ -46,6 +46,7 @@
 #include "sandbox-host/session/gateway.h"
 #include "sandbox-host/session/recorder.h"
 #include "sandbox-host/supervisor/image.h"
+#include "sandbox-host/supervisor/pace.h"
 
 #define EXECS_MAX	     512 /* channels for commands */
 #define PORTS_MAX	     32
@@ -169,10 +170,10 @@ struct supervisor {
 	/* output */
 	int output, log; /* the pipe's read end, -1; where it goes */
 	struct io_watch *output_watch;
+	struct pace_turn output_turn;
 	uint64_t log_size;
 	/* pace */
-	struct io_timer *pace; /* set once something was read in a slice */
-	size_t pace_bytes;     /* in it */
+	struct pace pace;
 
 	/* events */
 	struct event *events; /* a ring */

@@ -110,6 +110,29 @@ def test_what_nobody_waits_for_is_read_at_that_rate_too(host, make):
     host.ok("kill", box)
 
 
+def test_who_writes_most_takes_no_turn_of_others(host):
+    """All that a sandbox may have of terminals that nobody holds, more
+    commands than are read in one slice, and its own command."""
+    box = host.create("--workspace", "-", "--", "cat", "/dev/zero")
+    log = host.dir / "host/sandboxes" / box / "log"
+    execd = Execd(host, box)
+    terminals = [execd.json("POST", "/pty", {"command": "cat /dev/zero"},
+                            201)["session_id"] for _ in range(16)]
+    for name in terminals:
+        Terminal(execd, name, "?pty=0").close()
+    names = [begin(execd, "cat /dev/zero") for _ in range(80)]
+
+    def come():
+        return [log.stat().st_size, *(
+            execd.json("GET", f"/pty/{name}")["output_offset"]
+            for name in (terminals[0], terminals[-1])), *(
+                logs(execd, name)[1] for name in (names[0], names[-1]))]
+    before = come()
+    wait_until(lambda: all(now > then for now, then in zip(come(), before)),
+               every=0.5)
+    host.ok("kill", box)
+
+
 @pytest.mark.parametrize("end", ENDS)
 def test_a_command_goes_on_and_is_known_afterwards_when(host, end):
     box = host.create("--workspace", "-")
