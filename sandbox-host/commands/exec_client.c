@@ -111,6 +111,15 @@ static int read_stream(struct stream *stream, size_t max)
 	return len > 0 ? (int)len : -1;
 }
 
+/* All that was given was taken, after the signals before it. */
+static void close_ended(struct exec_client *client)
+{
+	if (client->ends_input && client->input == EXEC_INPUT &&
+	    !client->has_terminal && client->signals == 0 &&
+	    buf_len(&client->streams[0].bytes) == 0)
+		close_stream(&client->streams[0]);
+}
+
 /* Write what goes. True: EXEC_DRAINED is to be told. */
 static bool write_input(struct exec_client *client)
 {
@@ -130,8 +139,7 @@ static bool write_input(struct exec_client *client)
 	if (buf_len(bytes) > 0)
 		return false;
 	client->was_full = false;
-	if (client->ends_input && !client->has_terminal)
-		close_stream(stream);
+	close_ended(client);
 	return was_full;
 }
 
@@ -491,9 +499,7 @@ bool exec_client_is_full(const struct exec_client *client)
 void exec_client_end_input(struct exec_client *client)
 {
 	client->ends_input = true;
-	if (client->input == EXEC_INPUT && !client->has_terminal &&
-	    buf_len(&client->streams[0].bytes) == 0)
-		close_stream(&client->streams[0]);
+	close_ended(client);
 }
 
 /* Whatever became of it. */
@@ -503,6 +509,7 @@ static void on_signalled(struct rpc_outcome *outcome, void *owner)
 
 	(void)outcome;
 	client->signals--;
+	close_ended(client);
 	watch_stream(input_of(client));
 }
 

@@ -92,7 +92,7 @@ bool exec_client_is_full(const struct exec_client *client);
 void exec_client_end_input(struct exec_client *client);
 
 /* A signal for its group; what has not started, or has ended, gets none. It
- * comes before any input that is given later. */
+ * comes before any input, or its end, that is given later. */
 void exec_client_signal(struct exec_client *client, int number);
 /* SIGTERM for its group, and SIGKILL when that does not end it. */
 void exec_client_stop(struct exec_client *client);

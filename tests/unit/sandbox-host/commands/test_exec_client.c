@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -366,6 +367,27 @@ static void input_waits_for_the_signals_before_it(void **state)
 	assert_int_equal(waiting_in(rig->stdio[0]), 4);
 }
 
+static void the_end_of_input_waits_for_the_signals_before_it(void **state)
+{
+	const struct wire_empty empty = {0};
+	struct rig *rig = *state;
+	char byte;
+
+	begin(rig, EXEC_INPUT);
+	assert_true(fcntl(rig->stdio[0], F_SETFL, O_NONBLOCK) == 0);
+	rig->holds_signal = true;
+	exec_client_signal(rig->client, SIGINT);
+	exec_client_end_input(rig->client);
+	wait_for(rig, &rig->has_signal);
+	for (int i = 0; i < 3; i++)
+		(void)io_loop_turn(rig->loop, 0, NULL);
+	assert_int_equal(read(rig->stdio[0], &byte, 1), -1);
+	rpc_reply(rig->signal, &wire_empty_schema, &empty, -1);
+	for (int i = 0; i < TURNS_MAX && read(rig->stdio[0], &byte, 1) < 0; i++)
+		(void)io_loop_turn(rig->loop, TURN_MS, NULL);
+	assert_int_equal(read(rig->stdio[0], &byte, 1), 0);
+}
+
 static void a_report_comes_back_over_descriptor_0(void **state)
 {
 	struct rig *rig = *state;
@@ -421,6 +443,7 @@ int main(void)
 		TEST(a_command_waits_for_whoever_does_not_read),
 		TEST(input_is_bounded_and_ends),
 		TEST(input_waits_for_the_signals_before_it),
+		TEST(the_end_of_input_waits_for_the_signals_before_it),
 		TEST(a_report_comes_back_over_descriptor_0),
 		TEST(what_ignores_sigterm_is_killed),
 		TEST(it_may_be_freed_in_its_own_event),
