@@ -73,15 +73,30 @@ static int enter(struct way *way, const char *name, size_t name_len,
 	return 0;
 }
 
-/* at is a link: go on with where it leads. */
-static int follow_link(struct way *way, struct err *err)
+/* at can not be seen. What is below it goes by name alone. */
+static int miss(struct way *way, struct plan_end *end, struct err *err)
+{
+	const char *name = strrchr(way->at, '/');
+
+	if (errno != ENOENT && errno != ENOTDIR && errno != EACCES)
+		return err_system(err, "resolve %s", way->text);
+	end->exists = false;
+	if (errno != EACCES)
+		return 0;
+	end->closed = plan_format(way->plan, err, "%.*s", (int)(name - way->at),
+				  way->at);
+	return end->closed ? 0 : -1;
+}
+
+/* at is a link: go on with where it leads. One of /proc may not say. */
+static int follow_link(struct way *way, struct plan_end *end, struct err *err)
 {
 	char *target = way->target;
 	ssize_t len = readlink(way->at, target, PATH_MAX - 1);
 	size_t rest = strlen(way->rest);
 
 	if (len < 0)
-		return err_system(err, "resolve %s", way->text);
+		return miss(way, end, err);
 	if (way->links++ == LINKS_MAX)
 		return err_set(err, ERR_INVALID,
 			       "resolve %s: more than %d links", way->text,
@@ -110,21 +125,6 @@ static const char *next_name(struct way *way)
 	memmove(way->rest, way->rest + skip + len,
 		strlen(way->rest + skip + len) + 1);
 	return len ? name : NULL;
-}
-
-/* at can not be seen. What is below it goes by name alone. */
-static int miss(struct way *way, struct plan_end *end, struct err *err)
-{
-	const char *name = strrchr(way->at, '/');
-
-	if (errno != ENOENT && errno != ENOTDIR && errno != EACCES)
-		return err_system(err, "resolve %s", way->text);
-	end->exists = false;
-	if (errno != EACCES)
-		return 0;
-	end->closed = plan_format(way->plan, err, "%.*s", (int)(name - way->at),
-				  way->at);
-	return end->closed ? 0 : -1;
 }
 
 /* Keep dir and those above it in their places. */
@@ -166,7 +166,7 @@ static int follow_name(struct way *way, const char *name, struct plan_end *end,
 		return 0;
 	return plan_hold_link(way->plan, way->at, err) < 0
 		       ? -1
-		       : follow_link(way, err);
+		       : follow_link(way, end, err);
 }
 
 static struct way *room_of(struct plan *plan, struct err *err)

@@ -93,8 +93,10 @@ int plan_devices(struct plan *plan, const struct sandbox_spec *spec,
 int plan_files(struct plan *plan, const struct sandbox_spec *spec,
 	       struct err *err);
 /* Where the file dir/.git says that the git directory is; NULL: it is no
- * such file, or leads nowhere. */
-const char *plan_git_file(struct plan *plan, const char *dir);
+ * such file, or leads nowhere, *closed then the directory that keeps us from
+ * it, or NULL. */
+const char *plan_git_file(struct plan *plan, const char *dir,
+			  const char **closed);
 /* Set plan->layers, and refuse what an overlay can not show or would write
  * through. */
 int plan_overlay(struct plan *plan, const struct sandbox_spec *spec,

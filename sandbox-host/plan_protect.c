@@ -161,6 +161,7 @@ static int protect_git(struct plan *plan, const char *git, struct err *err)
 static int protect_git_of(struct plan *plan, const char *dir, struct err *err)
 {
 	const char *git = plan_format(plan, err, "%s/.git", dir);
+	const char *closed;
 	struct plan_end end;
 	struct stat st;
 
@@ -176,7 +177,9 @@ static int protect_git_of(struct plan *plan, const char *dir, struct err *err)
 	}
 	if (protect(plan, git, err) < 0)
 		return -1;
-	git = plan_git_file(plan, dir);
+	git = plan_git_file(plan, dir, &closed);
+	if (closed)
+		return plan_refuse_closed(plan, closed, err);
 	return git ? protect_git(plan, git, err) : 0;
 }
 
@@ -217,6 +220,22 @@ static int on_nested_closed(void *owner, const char *path, struct err *err)
 	return plan_refuse_closed(search->plan, path, err);
 }
 
+/* Not by HEAD alone: a command may remove that for a while, but nothing that
+ * is protected. */
+static int is_git(struct plan *plan, const char *dir, bool *found,
+		  struct err *err)
+{
+	const char *path = plan_format(plan, err, "%s/HEAD", dir);
+	struct stat st;
+
+	*found = path && lstat(path, &st) == 0;
+	for (size_t i = 0; path && !*found && i < ARRAY_SIZE(git_names); i++) {
+		path = plan_format(plan, err, "%s/%s", dir, git_names[i]);
+		*found = path && lstat(path, &st) == 0;
+	}
+	return path ? 0 : -1;
+}
+
 /* A submodule's or a worktree's directory has what a .git has. */
 static enum walk_answer on_module(void *owner, const struct walk_entry *entry,
 				  struct err *err)
@@ -224,19 +243,18 @@ static enum walk_answer on_module(void *owner, const struct walk_entry *entry,
 	static const char *const skipped[] = {"objects", "refs", "logs",
 					      "hooks"};
 	struct plan *plan = owner;
-	int parent = (int)(entry->name - entry->path) - 1;
 	const char *git;
+	bool found;
 
-	if (!entry->is_directory) {
-		if (strcmp(entry->name, "HEAD") != 0)
-			return WALK_SKIP;
-		git = plan_format(plan, err, "%.*s", parent, entry->path);
-		return git && protect_git(plan, git, err) == 0 ? WALK_SKIP
-							       : WALK_FAIL;
-	}
+	if (!entry->is_directory)
+		return WALK_SKIP;
 	for (size_t i = 0; i < ARRAY_SIZE(skipped); i++)
 		if (!strcmp(entry->name, skipped[i]))
 			return WALK_SKIP;
+	git = plan_format(plan, err, "%s", entry->path);
+	if (!git || is_git(plan, git, &found, err) < 0 ||
+	    (found && protect_git(plan, git, err) < 0))
+		return WALK_FAIL;
 	return WALK_INTO;
 }
 

@@ -37,27 +37,31 @@ static bool read_line(const char *path, const char *prefix, char out[PATH_MAX])
 	return true;
 }
 
-/* Where the path that stands in dir/file leads; NULL: nowhere. */
+/* Where the path that stands in dir/file leads; NULL: nowhere, *closed then
+ * what keeps us from it, or NULL. */
 static const char *follow(struct plan *plan, const char *dir, const char *file,
-			  const char *prefix)
+			  const char *prefix, const char **closed)
 {
 	char text[PATH_MAX];
 	struct plan_end end;
 	struct err err;
 	const char *path = plan_format(plan, &err, "%s/%s", dir, file);
 
+	*closed = NULL;
 	if (!path || !read_line(path, prefix, text))
 		return NULL;
 	path = text[0] == '/' ? plan_format(plan, &err, "%s", text)
 			      : plan_format(plan, &err, "%s/%s", dir, text);
-	return path && plan_follow(plan, path, &end, &err) == 0 && end.exists
-		       ? end.path
-		       : NULL;
+	if (!path || plan_follow(plan, path, &end, &err) < 0)
+		return NULL;
+	*closed = end.closed;
+	return end.exists ? end.path : NULL;
 }
 
-const char *plan_git_file(struct plan *plan, const char *dir)
+const char *plan_git_file(struct plan *plan, const char *dir,
+			  const char **closed)
 {
-	return follow(plan, dir, ".git", "gitdir: ");
+	return follow(plan, dir, ".git", "gitdir: ", closed);
 }
 
 static bool is_ours(const struct plan *plan, const char *path)
@@ -71,15 +75,15 @@ static bool is_ours(const struct plan *plan, const char *path)
 int plan_worktree(struct plan *plan, struct err *err)
 {
 	const char *file = plan_format(plan, err, "%s/.git", plan->workspace);
-	const char *own, *back, *common, *trees;
+	const char *own, *back, *common, *trees, *closed;
 
 	if (!file)
 		return -1;
-	own = plan_git_file(plan, plan->workspace);
+	own = plan_git_file(plan, plan->workspace, &closed);
 	if (!own || plan_is_within(own, plan->workspace))
 		return 0;
-	back = follow(plan, own, "gitdir", "");
-	common = follow(plan, own, "commondir", "");
+	back = follow(plan, own, "gitdir", "", &closed);
+	common = follow(plan, own, "commondir", "", &closed);
 	trees = common ? plan_format(plan, err, "%s/worktrees", common) : NULL;
 	if (back && trees && !strcmp(back, file) &&
 	    plan_is_within(own, trees) && is_ours(plan, common) &&

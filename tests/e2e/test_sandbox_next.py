@@ -168,6 +168,37 @@ def test_links_above_protected_names_are_held(box):
     assert box.view() == before, result.stderr
 
 
+def test_a_link_of_which_nobody_may_know_where_it_leads(box):
+    """The sandbox begins, and the link is held as another is."""
+    for name in ("sub/.git", "sub/key"):
+        box.write(f"{name}.d")
+        (box.workspace / name).symlink_to("/proc/1/root")
+    result = box.sh("rm -f sub/.git sub/key; mv sub other; ls -A sub; ls",
+                    options=["--hide", "**/key"])
+    assert result.stdout.split() == [".git", ".git.d", "key", "key.d",
+                                     "sub"], result.stderr
+
+
+# ---- repositories that are not to be known again ----
+
+def test_gits_directories_of_modules_are_known_without_head(box):
+    names = []
+    for name in ("worktrees/w", "modules/m", "modules/lib/n"):
+        for part in ("HEAD", "config", "commondir", "hooks/pre-commit"):
+            box.write(f".git/{name}/{part}", "theirs\n")
+        names += [f".git/{name}/{part}" for part in
+                  ("config", "commondir", "hooks/pre-commit")]
+    box.write(".git/HEAD", "ref: refs/heads/main\n")
+    result = box.sh("rm .git/*/*/HEAD .git/modules/lib/n/HEAD && echo removed")
+    assert result.stdout == "removed\n", result.stderr
+    result = box.sh(tries(*(f"echo evil > {name}; rm -f {name}; mv {name} x"
+                            for name in names),
+                          "mv .git/modules/m x", "mv .git/modules/lib x"))
+    for name in names:
+        assert (box.workspace / name).read_text() == "theirs\n", result.stderr
+    assert "(protected)" in result.stderr
+
+
 # ---- directories that are closed ----
 
 HOOK = "sub/repo/.git/hooks/pre-commit"
@@ -313,6 +344,26 @@ def test_what_a_closed_one_says_of_other_places(box, kind):
     assert result.stdout == ("fine\n" if box.user == "root" else "")
     if kind == "a repository":
         assert (box.workspace / "store/config").read_text() == "theirs\n"
+
+
+@pytest.mark.parametrize("closed", ["a/b/c/d/e", "a/b/c/d/e/store"])
+def test_a_repository_that_a_file_names_is_closed(box, closed):
+    """Deeper than repositories are looked for: the file alone leads there."""
+    names = [f"a/b/c/d/e/store/{name}" for name in ("config", "hooks/x")]
+    box.write("sub/.git", "gitdir: ../a/b/c/d/e/store\n")
+    for name in names:
+        box.write(name, "theirs\n")
+    box.sh(f"chmod 0 {closed}")
+    result = box.sh(tries(f"chmod 755 {closed}", *(
+        f"echo evil > {name}" for name in names)))
+    (box.workspace / closed).chmod(0o755)
+    for name in names:
+        assert (box.workspace / name).read_text() == "theirs\n"
+    if box.user == "root":
+        assert "(protected)" in result.stderr
+    else:
+        assert result.returncode == 125
+        assert f"{box.workspace}/{closed} is closed to us" in result.stderr
 
 
 @pytest.mark.parametrize("mode", ["read", "overlay"])
