@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -164,6 +165,16 @@ static bool add_real(struct arena *arena, const char **items, size_t *count,
 	return items[(*count)++] != NULL;
 }
 
+/* Below /tmp anybody can make a thing of that name, a link to anywhere: no
+ * gateway of this user's would take that. Root's is not there. */
+static bool is_own(const char *dir)
+{
+	struct stat st;
+
+	return getuid() == 0 || (lstat(dir, &st) == 0 &&
+				 (st.st_uid == getuid() || st.st_uid == 0));
+}
+
 /* The gateway's own directories: where it runs as the user who runs the
  * sandbox, only this keeps the vault's key from the command, and the sockets
  * that a gateway started later would make. */
@@ -186,7 +197,8 @@ static int set_ours(const struct session_spec *from, struct arena *arena,
 	if (session_run_dir(sockets, sizeof(sockets)) == 0)
 		is_fine = add_real(arena, items, &count, sockets);
 	for (size_t n = 0; is_fine && n < OWN_RUN_DIRS_MAX; n++)
-		if (session_own_run_dir(n, sockets, sizeof(sockets)) == 0)
+		if (session_own_run_dir(n, sockets, sizeof(sockets)) == 0 &&
+		    is_own(sockets))
 			is_fine = add_real(arena, items, &count, sockets);
 	spec->ours = (struct sandbox_paths){items, count};
 	return is_fine ? 0 : err_set(err, ERR_TOO_LARGE, "no memory");

@@ -610,6 +610,31 @@ def test_a_users_own_run_directory_is_hidden_while_another_is_used(
     assert (done.returncode, done.stdout) == (0, "words"), done.stderr
 
 
+def test_what_another_user_made_is_not_a_users_own_run_directory(
+        ordinary_host):
+    """Below /tmp anybody can: a link there would choose what is hidden."""
+    gateway, work = ordinary_host.gateway, ordinary_host.workspace
+    (work / "fine").write_text("fine\n")
+    (work / "run").mkdir()
+    (work / "run/sallyport").symlink_to(work)
+    policy = ordinary_host.dir / "run.yaml"
+    policy.write_text("version: 1\nname: p\n")
+    policy.chmod(0o644)
+
+    def run(owner):
+        os.chown(work / "run/sallyport", owner, owner, follow_symlinks=False)
+        return subprocess.run(
+            [CLI, "run", "--policy", policy, "--workspace", work, "--", "cat",
+             "fine"], cwd=work, capture_output=True, text=True, timeout=60,
+            env=gateway.env(XDG_RUNTIME_DIR=str(work / "run")), check=False,
+            **gateway.as_user)
+    done = run(4242)
+    assert (done.returncode, done.stdout) == (0, "fine\n"), done.stderr
+    done = run(ORDINARY_UID)
+    assert done.returncode != 0
+    assert "the workspace would be hidden" in done.stderr
+
+
 def test_files_of_an_ordinary_user_s_sandbox_are_served(ordinary_host):
     host = ordinary_host
     policy = host.dir / "policy.yaml"
