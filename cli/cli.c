@@ -11,7 +11,7 @@
 #include "cli/yaml_print.h"
 #include "common/file.h"
 #include "common/nearest.h"
-#include "sandbox-host/session/denials.h"
+#include "common/plain.h"
 
 int cli_fail(int code, const char *format, ...)
 {
@@ -107,7 +107,7 @@ void cli_print_row(const struct cli *cli, const json_t *row, struct bytes line)
 
 void cli_clean(char *text)
 {
-	denials_clean(text);
+	plain_text(text);
 }
 
 int cli_read_file(const char *path, struct buf *out, struct err *err)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/plain.h"
 
 union control_buffer {
 	struct cmsghdr header;
@@ -92,6 +93,8 @@ int control_receive(int fd, struct control_message *message, int *fds,
 		return err_set(err, ERR_INVALID,
 			       "a message of the wrong shape");
 	message->err.text[ERR_TEXT_MAX - 1] = '\0';
+	/* As plan.c says. */
+	plain_text(message->err.text);
 	return 0;
 }
 

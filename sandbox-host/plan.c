@@ -9,6 +9,7 @@
 
 #include "common/cleanup.h"
 #include "common/confine.h"
+#include "common/plain.h"
 #include "sandbox-host/identity.h"
 
 #define PLAN_BYTES_MAX	 (16 * 1024 * 1024)
@@ -480,15 +481,6 @@ int sandbox_plan_base(const struct base *base, struct plan *plan,
 	return -1;
 }
 
-/* A command before may have chosen names that are in it, and a person's
- * terminal shows them. */
-static void make_plain(struct err *err)
-{
-	for (char *at = err ? err->text : NULL; at && *at; at++)
-		if ((unsigned char)*at < ' ' || *at == 0x7f)
-			*at = '?';
-}
-
 int sandbox_plan(const struct sandbox_spec *spec, struct plan *plan,
 		 struct err *err)
 {
@@ -504,7 +496,10 @@ int sandbox_plan(const struct sandbox_spec *spec, struct plan *plan,
 	    plan_protections(plan, spec, err) < 0 ||
 	    plan_links(plan, err) < 0 || plan_end(plan, err) < 0 ||
 	    plan_confinement(plan, spec, err) < 0) {
-		make_plain(err);
+		/* A command before may have chosen names that are in it, and a
+		 * person's terminal shows them. */
+		if (err)
+			plain_text(err->text);
 		plan_release(plan);
 		return -1;
 	}

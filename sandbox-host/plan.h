@@ -80,7 +80,8 @@ enum plan_flags {		   /* bits */
 		  PLAN_OVERLAY = 32, /* bind: the source under layers of ours;
 				       their tree is .tree + 1 */
 		  PLAN_GLOB = 64,    /* guard, veil: the target is a glob */
-		  PLAN_OWNER = 128   /* tree: id-mapped from its own owner */
+		  PLAN_OWNER = 128,  /* tree: id-mapped from its own owner */
+		  PLAN_GIT = 256 /* pin: a repository's, all of it is done */
 };
 
 struct plan_step {

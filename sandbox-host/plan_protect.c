@@ -141,14 +141,26 @@ static int pin_parents(struct plan *plan, const char *tree, struct err *err)
 	return 0;
 }
 
-/* Hooks and settings of the repository whose directory is git. */
+static bool is_protected_git(const struct plan *plan, const char *git)
+{
+	for (size_t i = plan->step_count; i-- > 0;)
+		if ((plan->steps[i].flags & PLAN_GIT) &&
+		    !strcmp(plan->steps[i].target, git))
+			return true;
+	return false;
+}
+
+/* Hooks and settings of the repository whose directory is git: once, however
+ * many lead there: each time is more mounts, and the kernel bounds them. */
 static int protect_git(struct plan *plan, const char *git, struct err *err)
 {
+	const struct plan_step pin = {
+		.kind = PLAN_PIN, .flags = PLAN_GIT, .target = git};
+
 	if (!is_directory(git) || !plan_is_writable(plan, git) ||
-	    plan_is_hidden(plan, git))
+	    plan_is_hidden(plan, git) || is_protected_git(plan, git))
 		return 0;
-	if (plan_pin_above(plan, git, err) < 0 ||
-	    add_path(plan, PLAN_PIN, git, err) < 0)
+	if (plan_pin_above(plan, git, err) < 0 || plan_add(plan, pin, err) < 0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_SIZE(git_names); i++)
 		if (protect_in(plan, git, git_names[i], err) < 0)

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/plain.h"
 #include "policies/quiet.h"
 #include "policies/remedy.h"
 
@@ -107,9 +108,7 @@ static void say(struct report *report, enum constraint constraint,
 {
 	uint64_t second = clock_monotonic_ms() / 1000;
 
-	for (char *at = text; *at; at++)
-		if ((uint8_t)*at < ' ' || *at == 0x7f)
-			*at = '?';
+	plain_text(text);
 	if (was_said(report, text))
 		return;
 	if (second != report->second) {

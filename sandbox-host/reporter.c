@@ -13,6 +13,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/plain.h"
 #include "policies/remedy.h"
 #include "sandbox-host/control.h"
 #include "sandbox-host/notify.h"
@@ -208,9 +209,7 @@ static void tell(struct report *report, struct word *word, size_t len)
 	     word->constraint != CONSTRAINT_syscall))
 		return;
 	/* As report.c says it. */
-	for (char *at = word->text; *at; at++)
-		if ((uint8_t)*at < ' ' || *at == 0x7f)
-			*at = '?';
+	plain_text(word->text);
 	word->rule[RULE_BYTES - 1] = '\0';
 	event.constraint = (enum constraint)word->constraint;
 	event.rule = rule_of(word->rule);

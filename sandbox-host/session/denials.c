@@ -3,21 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/plain.h"
 #include "policies/remedy.h"
 #include "sandbox-host/session/client.h"
-
-void denials_clean(char *text)
-{
-	for (uint8_t *at = (uint8_t *)text; *at; at++) {
-		/* C1 controls in UTF-8: 0xc2 0x80 to 0xc2 0x9f. */
-		bool is_c1 = at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0;
-
-		if (*at < ' ' || *at == 0x7f || is_c1)
-			at[0] = '?';
-		if (is_c1)
-			at[1] = '?';
-	}
-}
 
 static bool is_of_told(struct told *told, const json_t *row)
 {
@@ -86,7 +74,7 @@ void denials_line(const json_t *row, char *out, size_t size)
 	(void)snprintf(out, size, "sallyport: denied %s: %s (rule %s)%s%s",
 		       what, json_text(row, "constraint"),
 		       json_text(row, "rule"), detail[0] ? ": " : "", detail);
-	denials_clean(out);
+	plain_text(out);
 }
 
 void denials_wanted_line(const json_t *row, char *out, size_t size)
@@ -97,7 +85,7 @@ void denials_wanted_line(const json_t *row, char *out, size_t size)
 		       "sallyport: approval %s wanted for %s: "
 		       "sallyport approval approve %s",
 		       id, json_text(row, "detail"), id);
-	denials_clean(out);
+	plain_text(out);
 }
 
 static bool is_denied(const json_t *row)

@@ -23,8 +23,6 @@ struct told {
 	unsigned next;
 };
 
-/* Replace what a terminal would obey, in text from elsewhere, by '?'. */
-void denials_clean(char *text);
 /* The line for a row of the record, if it says something new. */
 bool denials_tell(struct told *told, const json_t *row, char *out, size_t size);
 /* Does a pattern of ignore-violations cover a denied row's line? */

@@ -199,6 +199,24 @@ def test_gits_directories_of_modules_are_known_without_head(box):
     assert "(protected)" in result.stderr
 
 
+def test_many_links_to_one_repository(box):
+    """Each had mounts of its own there, up to the kernel's bound."""
+    box.write("store/config", "theirs\n")
+    result = box.python("""
+import os
+for i in range(600):
+    os.makedirs(f"l/{i}")
+    os.symlink("../../store", f"l/{i}/.git")
+""")
+    assert result.returncode == 0, result.stderr
+    result = box.sh("echo evil > store/config; mv store other; mkdir "
+                    "store/hooks; rm -f l/599/.git; grep -c /store "
+                    "/proc/self/mountinfo; ls; ls -A store")
+    assert result.stdout == "2\nl\nstore\nconfig\n", result.stderr
+    assert (box.workspace / "store/config").read_text() == "theirs\n"
+    assert (box.workspace / "l/599/.git").is_symlink()
+
+
 # ---- directories that are closed ----
 
 HOOK = "sub/repo/.git/hooks/pre-commit"
@@ -271,12 +289,12 @@ def test_one_that_is_hidden_may_be_closed(box, options):
 
 
 def test_the_name_of_a_closed_one_is_not_for_the_terminal(box):
-    box.sh("mkdir 'a\033[31m\nb'; chmod 0 a*")
+    box.sh("mkdir 'a\033[31m\nb\u009b'; chmod 0 a*")
     result = box.sh("echo fine")
     if box.user == "root":
         assert result.stdout == "fine\n", result.stderr
     else:
-        assert f"{box.workspace}/a?[31m?b is closed to us" in result.stderr
+        assert f"{box.workspace}/a?[31m?b?? is closed to us" in result.stderr
         assert result.returncode == 125
 
 

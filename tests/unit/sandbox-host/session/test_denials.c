@@ -74,18 +74,6 @@ static void a_wanted_approval_comes_with_its_command(void **state)
 	json_decref(row);
 }
 
-static void denials_clean_keeps_letters_of_every_language(void **state)
-{
-	char text[] = "caf\xc3\xa9 \xe2\x82\xac ok";
-	char hostile[] = "a\nb\x1b]0;x\x07\x7f";
-
-	(void)state;
-	denials_clean(text);
-	assert_string_equal(text, "caf\xc3\xa9 \xe2\x82\xac ok");
-	denials_clean(hostile);
-	assert_string_equal(hostile, "a?b?]0;x??");
-}
-
 static void denials_that_are_known_are_told_by_pattern(void **state)
 {
 	static const struct bytes items[] = {
@@ -139,7 +127,6 @@ int main(void)
 		cmocka_unit_test(denials_read_as_people_read_them),
 		cmocka_unit_test(a_wanted_approval_comes_with_its_command),
 		cmocka_unit_test(denials_that_are_known_are_told_by_pattern),
-		cmocka_unit_test(denials_clean_keeps_letters_of_every_language),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
