@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "sandbox-host/plan_parts.h"
 
 #define LINKS_MAX  40
 #define PAGE	   4096
@@ -168,8 +169,7 @@ static int find_own(struct place *place, pid_t pid, const char *rest)
  * program's own entry. 1: path was replaced; 0: not of this kind. */
 static int expand_self(struct place *place, pid_t pid, char path[PATH_MAX])
 {
-	static const char *const selves[] = {"/proc/self/",
-					     "/proc/thread-self/"};
+	static const char *const selves[] = {"/proc/self", "/proc/thread-self"};
 	char link[PATH_MAX + 32];
 	char base[PATH_MAX];
 	char *rest = NULL;
@@ -177,8 +177,9 @@ static int expand_self(struct place *place, pid_t pid, char path[PATH_MAX])
 	int rc;
 
 	for (size_t i = 0; !rest && i < ARRAY_SIZE(selves); i++)
-		if (!strncmp(path, selves[i], strlen(selves[i])))
-			rest = path + strlen(selves[i]);
+		if (plan_is_within(path, selves[i]))
+			rest = path + strlen(selves[i]) +
+			       (path[strlen(selves[i])] == '/');
 	if (!strncmp(path, "/dev/fd/", 8)) /* a link to /proc/self/fd */
 		rest = path + strlen("/dev/");
 	if (!rest)

@@ -200,3 +200,18 @@ def test_paths_at_the_end_of_memory_are_read(box):
     assert box.python(PAGE_END).stdout.splitlines() == [
         "ok", "ok", "Permission denied", "Bad address", "Bad address",
         "Bad address ['from']"]
+
+
+def test_a_program_finds_its_own_entry_in_proc(box):
+    """Whose it is depends on who looks, with a '/' behind it or not."""
+    result = box.sh("for d in self self/ self/fd thread-self thread-self/fd; "
+                    "do ls /proc/$d >/dev/null && echo $d; done; "
+                    "ls /proc/selfish", options=["--hide", "./key"])
+    assert result.stdout.split() == [
+        "self", "self/", "self/fd", "thread-self", "thread-self/fd"], \
+        result.stderr
+    assert "selfish" in result.stderr
+    refused = box.sh("cd /proc/self/cwd && echo x > key; echo x > "
+                     "/proc/self/cwd/key", options=["--hide", "./key"])
+    assert refused.stderr.count("Permission denied") == 2
+    assert not (box.workspace / "key").exists()
