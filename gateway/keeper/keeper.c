@@ -11,6 +11,7 @@
 #include "gateway/keeper/records.h"
 
 #define CONFIG_ARENA_MAX (8 * 1024 * 1024)
+#define CLOSING_LOOK_MS	 2
 
 struct keeper_peer *keeper_peer_of(const struct keeper *keeper, enum role role)
 {
@@ -191,6 +192,39 @@ static void answer_session_change(struct rpc_ticket ticket, const void *message,
 	rpc_reply(ticket, &wire_empty_schema, &empty, -1);
 }
 
+static void on_closing(void *owner)
+{
+	const struct wire_empty empty = {0};
+	struct keeper *keeper = owner;
+
+	keeper_records_flush(keeper);
+	if (keeper_records_are_left(keeper) &&
+	    io_loop_now_ms(keeper->loop) < keeper->closing.until_ms) {
+		io_timer_set(keeper->closing.timer, CLOSING_LOOK_MS);
+		return;
+	}
+	rpc_reply(keeper->closing.ticket, &wire_empty_schema, &empty, -1);
+	io_timer_free(keeper->closing.timer);
+	keeper->closing.timer = NULL;
+}
+
+/* Does the answer wait for the ledger? Only an edge ends with its session. */
+static bool close_later(struct keeper *keeper, struct rpc_ticket ticket)
+{
+	if (keeper->spec->role != ROLE_EDGE || keeper->closing.timer ||
+	    !keeper_records_are_left(keeper))
+		return false;
+	keeper->closing.timer = io_timer_new(keeper->loop, on_closing, keeper);
+	if (!keeper->closing.timer)
+		return false;
+	keeper->closing.ticket = ticket;
+	keeper->closing.until_ms =
+		io_loop_now_ms(keeper->loop) + KEEPER_CLOSE_MS;
+	rpc_ticket_hold(ticket);
+	io_timer_set(keeper->closing.timer, CLOSING_LOOK_MS);
+	return true;
+}
+
 static void answer_session_close(struct rpc_ticket ticket, const void *message,
 				 int *fd, void *owner)
 {
@@ -208,7 +242,8 @@ static void answer_session_close(struct rpc_ticket ticket, const void *message,
 	}
 	/* Who hears the answer may end this process. */
 	keeper_records_flush(keeper);
-	rpc_reply(ticket, &wire_empty_schema, &empty, -1);
+	if (!close_later(keeper, ticket))
+		rpc_reply(ticket, &wire_empty_schema, &empty, -1);
 }
 
 static void answer_listener(struct rpc_ticket ticket, const void *message,

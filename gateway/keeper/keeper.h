@@ -102,6 +102,13 @@ struct keeper {
 		struct io_timer *timer; /* NULL until one waits longer */
 		bool is_timed;
 	} records;
+	/* The end of an edge's session, which is answered once the ledger has
+	 * the records; NULL timer: none ended yet. */
+	struct {
+		struct io_timer *timer;
+		struct rpc_ticket ticket;
+		uint64_t until_ms;
+	} closing;
 };
 
 /* Run the process until the warden says MSG_DRAIN or goes away. Returns the
@@ -139,6 +146,10 @@ bool keeper_records_are_many(const struct keeper *keeper);
  * wakes the ledger. */
 #define KEEPER_OUTCOME_MS 5
 int keeper_record_outcome(struct keeper *keeper, const struct record *record);
+
+/* So long an edge whose session ended waits at most until the ledger has read
+ * what it was told: who hears that it closed the session kills it. */
+#define KEEPER_CLOSE_MS 300
 
 /* Tell the ledger and be called (never inside this call) when it is on disk
  * (ok), or could not be (within 5 s). 0, or -1: not called. */

@@ -114,6 +114,14 @@ void keeper_records_flush(struct keeper *keeper)
 	}
 }
 
+bool keeper_records_are_left(const struct keeper *keeper)
+{
+	const struct keeper_peer *ledger = keeper_peer_of(keeper, ROLE_LEDGER);
+
+	return keeper->records.bytes > 0 ||
+	       (ledger && rpc_queued(ledger->rpc) > 0);
+}
+
 void keeper_records_release(struct keeper *keeper)
 {
 	struct batch *batch;

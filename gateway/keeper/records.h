@@ -9,6 +9,8 @@
 
 /* Send what waits, if there is a ledger. */
 void keeper_records_flush(struct keeper *keeper);
+/* Would some that were told be lost with this process? */
+bool keeper_records_are_left(const struct keeper *keeper);
 /* A peer came or went: when it is the ledger, what waits goes out. */
 void keeper_records_peer_added(struct keeper *keeper,
 			       const struct keeper_peer *peer);

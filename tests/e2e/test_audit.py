@@ -1,8 +1,11 @@
 """The ledger: everything is in it, and it shows when it was touched."""
 import contextlib
 import json
+import selectors
+import socket
 import sqlite3
 import subprocess
+import time
 
 import pytest
 from gateway import CLI, ApiError, wait_until
@@ -314,3 +317,39 @@ def test_a_request_that_takes_its_time_is_on_record_before_it_ends(
     assert "ended" not in decided and "status" not in decided
     assert decided["request_id"] == row["request_id"]
     assert decided["sequence"] < row["sequence"]
+
+
+def ask_much(session, host, clients, each):
+    """So many requests at once, of long paths; read how each was answered."""
+    blocks = [b"".join(b"GET http://%b/%d/%b HTTP/1.1\r\nHost: %b\r\n\r\n" % (
+        host, i * each + n, b"x" * 1900, host) for n in range(each))
+        for i in range(clients)]
+    heard, until = [b""] * clients, time.monotonic() + 30
+
+    def answers():
+        return sum(text.count(b"HTTP/1.1 403") for text in heard)
+
+    with contextlib.ExitStack() as stack, \
+            selectors.DefaultSelector() as selector:
+        for i, block in enumerate(blocks):
+            client = stack.enter_context(
+                socket.create_connection(("127.0.0.1", session.port)))
+            client.sendall(block)
+            selector.register(client, selectors.EVENT_READ, i)
+        while answers() < clients * each and time.monotonic() < until:
+            for key, _ in selector.select(1):
+                heard[key.data] += key.fileobj.recv(1 << 20)
+    return answers()
+
+
+def test_what_was_answered_is_on_record_though_the_session_ends_at_once(
+        own_gateway, make_session, policies, origin):
+    """More than the edge's channel to the ledger holds."""
+    policy = policies.make([policies.rule("plain.example", paths=["/ok"])])
+    host = origin.plain_url("/").split("/")[2].encode()
+    for _ in range(4):
+        session = make_session(policy, on=own_gateway)
+        assert ask_much(session, host, 8, 50) == 400
+        session.close()
+        wait_until(lambda: len(
+            {row["path"] for row in session.audit("request")}) == 400)

@@ -1,5 +1,7 @@
 #include "tests/unit/gateway/keeper/rig.h"
 
+#include "gateway/keeper/records.h"
+
 static void tear_down(struct rig *rig)
 {
 	rpc_close(rig->warden);
@@ -32,13 +34,12 @@ static void on_answered(struct rpc_outcome *outcome, void *owner)
 	*answered = outcome->err == NULL;
 }
 
-static void close_session(struct rig *rig, const char *id)
+static void ask_close(struct rig *rig, const char *id, bool *answered)
 {
 	const struct msg_session_ref ref = {
 		.id = bytes_str(id),
 		.reason = bytes_str("revoked"),
 	};
-	bool answered = false;
 	const struct rpc_call call = {
 		.type = MSG_SESSION_CLOSE,
 		.schema = &msg_session_ref_schema,
@@ -47,12 +48,20 @@ static void close_session(struct rig *rig, const char *id)
 		.reply_schema = &wire_empty_schema,
 		.timeout_ms = 1000,
 		.on_outcome = on_answered,
-		.owner = &answered,
+		.owner = answered,
 	};
 	struct err err;
 
+	*answered = false;
 	assert_int_equal(rpc_ask(rig->warden, &call, NULL, &err), 0);
 	fake_run(rig->keeper.loop);
+}
+
+static void close_session(struct rig *rig, const char *id)
+{
+	bool answered;
+
+	ask_close(rig, id, &answered);
 	assert_true(answered);
 }
 
@@ -81,6 +90,91 @@ static void keeper_answers_for_a_session_it_never_had(void **state)
 	close_session(&rig, "s-other");
 	assert_int_equal(rig.closed, 0);
 	tear_down(&rig);
+}
+
+/* A keeper of that role whose ledger does not read what it is told: more than
+ * the channel holds. How many records. */
+static size_t set_up_unread(struct rig *rig, struct keeper_spec *spec,
+			    enum role role)
+{
+	const struct record record = {.kind = RECORD_REQUEST,
+				      .path = bytes_str("/unread")};
+	size_t told = 0;
+
+	rig_set_up(rig);
+	*spec = rig_spec;
+	spec->role = role;
+	rig->keeper.spec = spec;
+	open_session(rig);
+	rig->ledger = rig_peer(rig, ROLE_LEDGER);
+	rpc_rest(rig->ledger, true);
+	for (; told < 100000 && !keeper_records_are_left(&rig->keeper);
+	     told++) {
+		assert_int_equal(keeper_record(&rig->keeper, &record), 0);
+		keeper_records_flush(&rig->keeper);
+	}
+	assert_in_range(told, 2, 99999);
+	return told;
+}
+
+static void tear_down_unread(struct rig *rig)
+{
+	rpc_close(rig->ledger);
+	fake_run(rig->keeper.loop);
+	keeper_records_release(&rig->keeper);
+	tear_down(rig);
+}
+
+static void
+edge_has_closed_its_session_when_the_ledger_has_the_records(void **state)
+{
+	struct keeper_spec spec;
+	struct rig rig;
+	size_t told;
+	bool answered;
+
+	(void)state;
+	told = set_up_unread(&rig, &spec, ROLE_EDGE);
+	ask_close(&rig, "s-1", &answered);
+	fake_advance(rig.keeper.loop, KEEPER_CLOSE_MS / 2);
+	assert_int_equal(rig.closed, 1);
+	assert_false(answered);
+	rpc_rest(rig.ledger, false);
+	fake_advance(rig.keeper.loop, KEEPER_CLOSE_MS / 4);
+	assert_true(answered);
+	assert_int_equal(rig.records, told);
+	/* It is as any other again. */
+	close_session(&rig, "s-1");
+	tear_down_unread(&rig);
+}
+
+static void edge_has_closed_its_session_when_the_ledger_hangs(void **state)
+{
+	struct keeper_spec spec;
+	struct rig rig;
+	bool answered;
+
+	(void)state;
+	(void)set_up_unread(&rig, &spec, ROLE_EDGE);
+	ask_close(&rig, "s-1", &answered);
+	fake_advance(rig.keeper.loop, KEEPER_CLOSE_MS - 1);
+	assert_false(answered);
+	/* A second question of that kind waits for nothing. */
+	close_session(&rig, "s-1");
+	fake_advance(rig.keeper.loop, KEEPER_CLOSE_MS);
+	assert_true(answered);
+	tear_down_unread(&rig);
+}
+
+static void keeper_that_outlives_a_session_closes_it_at_once(void **state)
+{
+	struct keeper_spec spec;
+	struct rig rig;
+
+	(void)state;
+	(void)set_up_unread(&rig, &spec, ROLE_DIALER);
+	close_session(&rig, "s-1");
+	tear_down_unread(&rig);
 }
 
 static void keeper_refuses_a_package_that_is_none(void **state)
@@ -188,6 +282,12 @@ int main(void)
 		cmocka_unit_test(
 			keeper_opens_and_closes_the_sessions_it_is_given),
 		cmocka_unit_test(keeper_answers_for_a_session_it_never_had),
+		cmocka_unit_test(
+			edge_has_closed_its_session_when_the_ledger_has_the_records),
+		cmocka_unit_test(
+			edge_has_closed_its_session_when_the_ledger_hangs),
+		cmocka_unit_test(
+			keeper_that_outlives_a_session_closes_it_at_once),
 		cmocka_unit_test(keeper_refuses_a_package_that_is_none),
 		cmocka_unit_test(keeper_answers_a_peer_by_its_role),
 		cmocka_unit_test(keeper_speaks_to_the_newest_peer_of_a_role),
