@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,12 +20,15 @@ struct group_answer {
 	gid_t group;
 };
 
-static void answer_group(int fd)
+/* A lookup that hangs ends with the process that waits for it. */
+static void answer_group(int fd, pid_t asker)
 {
 	static char space[GROUP_BYTES_MAX];
 	struct group_answer answer = {0};
 	struct group group, *found = NULL;
 
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != asker)
+		_exit(1);
 	answer.number =
 		getgrnam_r(WHO_GROUP, &group, space, sizeof(space), &found);
 	answer.is_found = found != NULL;
@@ -37,8 +42,8 @@ static int ask_group(struct group_answer *answer, struct err *err)
 {
 	auto_fd int ours = -1, theirs = -1;
 	int fds[2], status;
+	pid_t asker = getpid(), pid;
 	ssize_t len;
-	pid_t pid;
 
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return err_system(err, "look up group " WHO_GROUP);
@@ -48,7 +53,7 @@ static int ask_group(struct group_answer *answer, struct err *err)
 	if (pid < 0)
 		return err_system(err, "look up group " WHO_GROUP);
 	if (pid == 0)
-		answer_group(theirs);
+		answer_group(theirs, asker);
 	(void)close(take_fd(&theirs));
 	len = read(ours, answer, sizeof(*answer));
 	if (waitpid(pid, &status, 0) != pid || len != sizeof(*answer))

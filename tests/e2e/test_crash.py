@@ -4,11 +4,12 @@ import contextlib
 import os
 import pathlib
 import signal
+import subprocess
 import time
 
 import gitwire
 import pytest
-from gateway import wait_until
+from gateway import PROGRAM, wait_until
 from gitwire import ZERO, Report
 
 OWN = "refs/heads/agent/1"
@@ -256,3 +257,45 @@ def test_a_session_ends_though_its_edge_and_a_keeper_hang(
     assert not own_gateway.pid("edge", session.id)
     wait_until(own_gateway.is_ready)
     assert other.curl(origin.plain_url("/echo")).status == 200
+
+
+if os.geteuid() == 0:  # nobody else asks for the group
+    def test_a_lookup_of_the_group_that_hangs_ends_with_the_gateway(tmp_path):
+        group, log = tmp_path / "group", tmp_path / "log"
+        os.mkfifo(group)
+        config = tmp_path / "gateway.yaml"
+        config.write_text(f"run: {tmp_path}/run\nstate: {tmp_path}/state\n")
+        with open(log, "w") as out:
+            gateway = subprocess.Popen(
+                ["unshare", "-m", "sh", "-c",
+                 'mount --bind "$0" /etc/group && exec "$@"', group, PROGRAM,
+                 "-c", config], stdin=subprocess.DEVNULL, stdout=out,
+                stderr=out, cwd="/", start_new_session=True)
+        try:
+            asked = wait_until(lambda: _asks_for_group(gateway.pid), 20)
+        finally:
+            gateway.kill()
+            gateway.wait()
+        try:
+            wait_until(lambda: not any(_runs(pid) for pid in asked), 5)
+        finally:
+            # What still hangs goes on.
+            with contextlib.suppress(OSError):
+                os.close(os.open(group, os.O_WRONLY | os.O_NONBLOCK))
+
+
+def _children(pid):
+    try:
+        return [int(child) for child in pathlib.Path(
+            f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def _asks_for_group(gateway):
+    """The control process of a gateway and the one that it asks with."""
+    for pid in _children(gateway):
+        if pathlib.Path(f"/proc/{pid}/comm").read_text().startswith(
+                "sallyport-contr") and _children(pid):
+            return [pid, *_children(pid)]
+    return None
