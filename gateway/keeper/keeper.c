@@ -369,6 +369,20 @@ static int keeper_begin(struct keeper *keeper, struct err *err)
 	return keeper_join(keeper, ROLE_FD_WARDEN, err);
 }
 
+/* What the ledger was told goes out first. */
+static void keeper_leave(struct keeper *keeper)
+{
+	uint64_t until = io_loop_now_ms(keeper->loop) + KEEPER_CLOSE_MS;
+	struct err err;
+
+	keeper_records_flush(keeper);
+	while (keeper->warden && keeper_peer_of(keeper, ROLE_LEDGER) &&
+	       keeper_records_are_left(keeper) &&
+	       io_loop_now_ms(keeper->loop) < until &&
+	       io_loop_turn(keeper->loop, CLOSING_LOOK_MS, &err) == 0)
+		keeper_records_flush(keeper);
+}
+
 int keeper_main(const struct keeper_spec *spec, void *owner)
 {
 	/* What it holds at the end of the process is no leak: it is here. */
@@ -387,6 +401,6 @@ int keeper_main(const struct keeper_spec *spec, void *owner)
 		log_error("%s", err.text);
 		return EXIT_FAILURE;
 	}
-	keeper_records_flush(&keeper);
+	keeper_leave(&keeper);
 	return EXIT_SUCCESS;
 }

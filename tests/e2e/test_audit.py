@@ -342,14 +342,19 @@ def ask_much(session, host, clients, each):
     return answers()
 
 
-def test_what_was_answered_is_on_record_though_the_session_ends_at_once(
-        own_gateway, make_session, policies, origin):
+@pytest.mark.parametrize("ends", ["session", "gateway"])
+def test_what_was_answered_is_on_record_though_all_ends_at_once(
+        own_gateway, make_session, policies, origin, ends):
     """More than the edge's channel to the ledger holds."""
     policy = policies.make([policies.rule("plain.example", paths=["/ok"])])
     host = origin.plain_url("/").split("/")[2].encode()
     for _ in range(4):
         session = make_session(policy, on=own_gateway)
         assert ask_much(session, host, 8, 50) == 400
-        session.close()
+        if ends == "session":
+            session.close()
+        else:
+            own_gateway.stop()
+            own_gateway.start()
         wait_until(lambda: len(
             {row["path"] for row in session.audit("request")}) == 400)
