@@ -9,8 +9,10 @@
 #include "common/cleanup.h"
 #include "common/dense.h"
 
-#define STEP	      16 /* bytes: how malloc aligns */
-#define PLACES(bytes) {.size = (bytes), .max = APART_AREA / (bytes) / 64 * 64}
+#define STEP 16 /* bytes: how malloc aligns */
+/* The bits before them are a multiple of STEP then. */
+#define PLACES(bytes)                                                          \
+	{.size = (bytes), .max = APART_AREA / (bytes) / (8 * STEP) * (8 * STEP)}
 
 /* What an SSL of OpenSSL 3.0 and 3.5 is made of, and steps of a quarter. */
 static struct dense sizes[] = {

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <openssl/crypto.h>
+#include <stdalign.h>
 #include <string.h>
 
 #include "common/apart.h"
@@ -52,6 +53,24 @@ static void apart_is_what_is_taken_while_it_is_set(void **state)
 		OPENSSL_free(taken);
 		OPENSSL_free(after);
 	}
+}
+
+/* As malloc's: what a compiler makes of OpenSSL may build on it. */
+static void apart_pieces_are_aligned_as_the_heaps(void **state)
+{
+	(void)state;
+	apart_set(true);
+	for (size_t len = 1; len <= APART_MAX; len += 15) {
+		uint8_t *first = OPENSSL_malloc(len);
+		uint8_t *second = OPENSSL_malloc(len);
+
+		assert_apart(first);
+		assert_int_equal((uintptr_t)first % alignof(max_align_t), 0);
+		assert_int_equal((uintptr_t)second % alignof(max_align_t), 0);
+		OPENSSL_free(first);
+		OPENSSL_free(second);
+	}
+	apart_set(false);
 }
 
 static void apart_leaves_large_pieces_to_the_heap(void **state)
@@ -127,6 +146,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(apart_is_what_is_taken_while_it_is_set),
+		cmocka_unit_test(apart_pieces_are_aligned_as_the_heaps),
 		cmocka_unit_test(apart_leaves_large_pieces_to_the_heap),
 		cmocka_unit_test(apart_pieces_grow_with_what_is_in_them),
 		cmocka_unit_test(apart_pieces_that_grow_later_go_to_the_heap),
