@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -72,14 +73,16 @@ static int run_check(char *const words[], struct buf *report, struct err *err)
 }
 
 /* Where the file is of another kind: say so first. What can not be read is told
- * by who checks it. */
+ * by who checks it, and what can be read once alone, a pipe, is for that. */
 static void tell_kind(enum file_kind kind, const char *file, struct buf *report)
 {
 	auto_type(buf_release) struct buf text;
+	struct stat info;
 	struct err err;
 
 	buf_init(&text, POLICY_TEXT_MAX);
-	if (file_read_path(file, &text, &err) == 0)
+	if (stat(file, &info) == 0 && S_ISREG(info.st_mode) &&
+	    file_read_path(file, &text, &err) == 0)
 		file_kind_tell(buf_view(&text), kind, file, report);
 }
 

@@ -368,6 +368,26 @@ def test_a_file_of_another_kind_is_sent_to_its_check(tmp_path, text, words,
         assert "this looks like" not in again.stdout + again.stderr
 
 
+@pytest.mark.parametrize("form", [(), ("-o", "json")], ids=["text", "json"])
+@pytest.mark.parametrize("kind, text, wrong", [
+    ("--gateway", "run: /x\nstate: /y\n", None),
+    ("--gateway", "run: /x\nstat: /y\n", "stat"),
+    ("--host", "workspaces: [/x]\nwork: 1\n", "work")])
+def test_a_configuration_that_comes_by_a_pipe_is_checked(tmp_path, kind, text,
+                                                         wrong, form):
+    reads, writes = os.pipe()
+    os.write(writes, text.encode())
+    os.close(writes)
+    with open(reads, "rb") as pipe:
+        done = subprocess.run(
+            [CLI, "config", "check", kind, *form, "/dev/stdin"], stdin=pipe,
+            text=True, capture_output=True, check=False, timeout=30,
+            cwd=tmp_path, env={"PATH": os.environ["PATH"]})
+    assert done.returncode == (3 if wrong else 0), done
+    report = json.loads(done.stdout)["report"] if form else done.stderr
+    assert (f'unknown key "{wrong}"' in report) == bool(wrong), done
+
+
 def test_a_policy_that_wants_values_says_which_options_give_them(tmp_path):
     (tmp_path / "p.yaml").write_text(
         'version: 1\ngit: [{repo: "${session.repo}", read: true}]\n')
