@@ -98,6 +98,8 @@ static void print_row(const json_t *row)
 	const char *reason = json_text(row, "constraint");
 	const char *detail = json_text(row, "detail");
 	const char *ended = json_text(row, "ended");
+	const char *path = json_text(row, "path");
+	const char *gap = path[0] && path[0] != '/' ? " " : ""; /* a ref */
 	json_int_t port = json_integer_value(json_object_get(row, "port"));
 	json_int_t status = json_integer_value(json_object_get(row, "status"));
 	char line[ROW_BYTES], number[24] = "", answer[24] = "";
@@ -111,12 +113,12 @@ static void print_row(const json_t *row)
 	if (!strcmp(reason, "none"))
 		reason = "";
 	(void)snprintf(line, sizeof(line),
-		       "%-24s %-5s %-15s %s%s%s%s%s%s%s%s%s%s%s%s%s%s%s",
+		       "%-24s %-5s %-15s %s%s%s%s%s%s%s%s%s%s%s%s%s%s%s%s",
 		       json_text(row, "time"),
 		       json_is_false(json_object_get(row, "allowed")) ? "deny"
 								      : "allow",
 		       json_text(row, "activity"), method, method[0] ? " " : "",
-		       json_text(row, "host"), number, json_text(row, "path"),
+		       json_text(row, "host"), number, gap, path,
 		       rule[0] ? " [" : "", rule, rule[0] ? "]" : "", answer,
 		       ended[0] ? " ended " : "", ended, reason[0] ? " " : "",
 		       reason, detail[0] ? ": " : "", detail);

@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import time
@@ -58,6 +59,8 @@ def test_what_a_session_finished_is_shown_by_the_cli(run, repo, gateway):
     rows = [json.loads(line) for line in pushes.splitlines()]
     assert any(row["path"] == "refs/heads/agent/1" and repo.tip("agent/1")
                == row["new_oid"] for row in rows)
+    shown = gateway.cli("push", "list").stdout
+    assert re.search(r" create github\.com(:\d+)? refs/heads/agent/1 ", shown)
     assert gateway.cli("status").returncode == 0
 
 
