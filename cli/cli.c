@@ -56,6 +56,17 @@ int cli_wrong(const struct cli *cli, const char *format, ...)
 	return -1;
 }
 
+/* getopt has just read "--option=optarg", or "--option" and optarg. */
+static void tell_value(const struct cli *cli)
+{
+	const char *word = optind > 0 ? cli->argv[optind - 1] : "";
+	bool is_alone = word == optarg && optind > 1;
+	const char *option = is_alone ? cli->argv[optind - 2] : word;
+
+	(void)fprintf(stderr, "%s: '%s' is no value for %.*s\n", cli->argv[0],
+		      optarg, (int)strcspn(option, "="), option);
+}
+
 int cli_usage(const struct cli *cli)
 {
 	const char *help = cli->command->help;
@@ -65,9 +76,9 @@ int cli_usage(const struct cli *cli)
 	/* getopt leaves the value there of the option that was read last, and
 	 * nothing when that was none. */
 	if (optarg)
-		(void)fprintf(stderr, "%s: '%s' is no value for that option\n",
-			      cli->argv[0], optarg);
-	nearest_tell_option(cli->argv, help);
+		tell_value(cli);
+	else
+		nearest_tell_option(cli->argv, help);
 	(void)fprintf(stderr, "%.*s\n", (int)len, help);
 	return EXIT_USAGE;
 }
