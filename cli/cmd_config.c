@@ -7,6 +7,7 @@
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/file_kind.h"
 #include "cli/host.h"
 #include "cli/settings_file.h"
 #include "common/cleanup.h"
@@ -66,18 +67,12 @@ static int check_settings(const struct cli *cli, const char *path)
 static bool is_object(const char *path)
 {
 	auto_type(buf_release) struct buf text;
-	struct bytes view;
 	struct err err;
-	size_t at = 0;
 
 	buf_init(&text, POLICY_TEXT_MAX);
 	/* What cannot be read is told by who checks it. */
-	if (cli_read_file(path, &text, &err) < 0)
-		return true;
-	view = buf_view(&text);
-	while (at < view.len && strchr(" \t\r\n", view.data[at]))
-		at++;
-	return at == view.len || view.data[at] == '{';
+	return cli_read_file(path, &text, &err) < 0 ||
+	       file_kind_is_object(buf_view(&text));
 }
 
 int cmd_config_check(struct cli *cli)

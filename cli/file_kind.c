@@ -1,5 +1,7 @@
 #include "cli/file_kind.h"
 
+#include <string.h>
+
 #include "common/cleanup.h"
 #include "policies/text.h"
 
@@ -26,6 +28,26 @@ static bool has_key(const struct text_node *root, enum file_kind kind)
 	return false;
 }
 
+/* As `network: {allowedDomains}`, which no policy has. */
+static bool is_settings(const struct text_node *root)
+{
+	static const char *const inner[][2] = {
+		{"network", "allowedDomains"},
+		{"network", "deniedDomains"},
+		{"filesystem", "denyRead"},
+		{"filesystem", "allowWrite"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(inner); i++) {
+		const struct text_node *outer = text_child(root, inner[i][0]);
+
+		if (outer && outer->kind == TEXT_MAP &&
+		    text_child(outer, inner[i][1]))
+			return true;
+	}
+	return false;
+}
+
 enum file_kind file_kind_of(struct bytes text)
 {
 	auto_type(arena_release) struct arena trees;
@@ -38,7 +60,9 @@ enum file_kind file_kind_of(struct bytes text)
 	root = text_parse(&source, &trees);
 	if (!root || root->kind != TEXT_MAP)
 		return FILE_KIND_NONE;
-	for (enum file_kind kind = FILE_KIND_POLICY; kind < FILE_KIND_MAX;
+	if (is_settings(root))
+		return FILE_KIND_SETTINGS;
+	for (enum file_kind kind = FILE_KIND_POLICY; kind < FILE_KIND_SETTINGS;
 	     kind++) {
 		if (!has_key(root, kind))
 			continue;
@@ -47,6 +71,15 @@ enum file_kind file_kind_of(struct bytes text)
 		found = kind;
 	}
 	return found;
+}
+
+bool file_kind_is_object(struct bytes text)
+{
+	size_t at = 0;
+
+	while (at < text.len && strchr(" \t\r\n", text.data[at]))
+		at++;
+	return at == text.len || text.data[at] == '{';
 }
 
 void file_kind_tell(struct bytes text, enum file_kind wanted, const char *path,
@@ -59,6 +92,8 @@ void file_kind_tell(struct bytes text, enum file_kind wanted, const char *path,
 		[FILE_KIND_GATEWAY] = {"a gateway.yaml",
 				       "config check --gateway"},
 		[FILE_KIND_HOST] = {"a host.yaml", "config check --host"},
+		[FILE_KIND_SETTINGS] = {"settings of sandbox-runtime",
+					"config check --settings"},
 	};
 	enum file_kind kind = file_kind_of(text);
 

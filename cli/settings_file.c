@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/file_kind.h"
 #include "common/cleanup.h"
 #include "policies/settings/settings.h"
 #include "sandbox-host/environment.h"
@@ -106,6 +107,8 @@ int settings_file_read(const char *path, struct bytes text, char *const *words,
 
 	if (result == 0)
 		result = settings_translate(text, &source.facts, policy, notes);
+	if (result < 0 && path && !file_kind_is_object(text))
+		file_kind_tell(text, FILE_KIND_SETTINGS, path, notes);
 	arena_release(&source.arena);
 	return result;
 }

@@ -250,12 +250,13 @@ static void translate(struct settings *settings, const json_t *root)
 	settings->network = object_of(root, "network");
 	settings->filesystem = object_of(root, "filesystem");
 	settings->credentials = object_of(root, "credentials");
-	if (!settings->network || !settings->filesystem)
-		return;
 	settings_add(settings, "version: 1\nname: srt-settings\n");
-	settings_network(settings);
+	/* One that is missing was told; the others have their own errors. */
+	if (settings->network)
+		settings_network(settings);
 	settings_credentials(settings);
-	settings_filesystem(settings);
+	if (settings->filesystem)
+		settings_filesystem(settings);
 	settings_environment(settings);
 	settings->quiet = object_of(root, "ignoreViolations");
 	settings_quiet(settings);

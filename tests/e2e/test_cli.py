@@ -107,9 +107,10 @@ def test_what_can_not_be_written_is_no_success(tmp_path, words):
 
 
 @pytest.mark.parametrize("words, says", [
-    (["audit", "tail", "-n", "many"], "audit tail: 'many' is no value"),
+    (["audit", "tail", "-n", "many"], "audit tail: 'many' is no value for -n\n"),
+    (["session", "create", "--ttl=1h"], "create: '1h' is no value for --ttl\n"),
     (["sandbox", "renew", "sb-x", "--timeout", "-5"], "renew: '-5' is no value"),
-    (["session", "create", "--ttl", "x"], "create: 'x' is no value"),
+    (["session", "create", "--ttl", "x"], "create: 'x' is no value for --ttl\n"),
     (["sandbox", "create", "--name", "n" * 64], "nnn' is no value"),
     (["run", "-e", "NAME", "true"], "run: -e NAME: NAME=VALUE\nUsage"),
     (["run", "--policy", "p", "--settings", "s", "true"],
@@ -118,6 +119,7 @@ def test_a_wrong_value_is_named(tmp_path, words, says):
     done = plain(tmp_path, *words)
     assert done.returncode == 2 and says in done.stderr, done.stderr
     assert "Usage: sallyport" in done.stderr
+    assert "did you mean" not in done.stderr
     # Words that lack are no value of an option.
     assert "is no value" not in plain(tmp_path, *words[:2]).stderr
 
@@ -353,6 +355,10 @@ def test_a_file_that_is_missing_is_told_where_it_is_named(tmp_path, text, says):
     ("run: /x\nuid_range: 1\n", ["config", "check"], "config check --host"),
     ("run: /x\nstate: /y\n", ["policy", "check"], "config check --gateway"),
     ("images: {}\n", ["policy", "check"], "config check --host"),
+    ('{"network": {"allowedDomains": []}}', ["policy", "check"],
+     "config check --settings"),
+    ("version: 1\n", ["config", "check", "--settings"], "policy check"),
+    ('{"version": 1}', ["config", "check", "--settings"], None),
     ("version: 1\nnetwrk: {}\n", ["policy", "check"], None),
     ("stat: /y\nrun: /x\ndns: {}\n", ["config", "check"], None)])
 def test_a_file_of_another_kind_is_sent_to_its_check(tmp_path, text, words,

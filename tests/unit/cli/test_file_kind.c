@@ -20,6 +20,11 @@ static void a_file_is_what_its_keys_say(void **state)
 		{"state: /x\nrun: /y\n", FILE_KIND_GATEWAY},
 		{"secrets: {}\nlimits: {}\n", FILE_KIND_GATEWAY},
 		{"run: /y\npool: {}\n", FILE_KIND_HOST},
+		{"{network: {allowedDomains: []}}", FILE_KIND_SETTINGS},
+		{"{version: 1, filesystem: {denyRead: []}}",
+		 FILE_KIND_SETTINGS},
+		{"{network: [allowedDomains], filesystem: {}}",
+		 FILE_KIND_POLICY},
 		/* Of several, of none, no text. */
 		{"limits: {}\ntls: {}\nlisten: []\n", FILE_KIND_NONE},
 		{"version: 1\nstate: /x\n", FILE_KIND_NONE},
