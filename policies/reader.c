@@ -59,15 +59,16 @@ static bool no_memory(struct reader *reader, const struct text_node *node)
 static void tell_unknown(struct reader *reader, const struct text_node *item,
 			 const struct reader_field *fields, size_t count)
 {
-	const char *names[KNOWN_MAX];
+	const char *names[KNOWN_MAX], *hint;
 	size_t known = 0;
 
 	for (size_t i = 0; i < count && known < KNOWN_MAX; i++)
 		if (fields[i].read)
 			names[known++] = fields[i].name;
+	hint = reader_place(reader, item->key);
 	text_error(&reader->source, item->key_at, "unknown key \"%.*s\"%s",
 		   BYTES_ARGS(item->key),
-		   reader_hint(reader, item->key, names, known));
+		   *hint ? hint : reader_hint(reader, item->key, names, known));
 }
 
 bool reader_map(struct reader *reader, const struct text_node *node,

@@ -94,6 +94,10 @@ bool reader_word_item(struct reader *reader, const struct text_node *node,
 const char *reader_hint(struct reader *reader, struct bytes word,
 			const char *const *names, size_t count);
 
+/* "; a policy has it in "network"" in arena, or "" when key is none of those
+ * that are often put elsewhere. */
+const char *reader_place(struct reader *reader, struct bytes key);
+
 /* "a, b or c" in arena. */
 const char *reader_words(struct reader *reader, const char *const *names,
 			 size_t count);

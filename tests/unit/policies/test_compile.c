@@ -33,6 +33,10 @@ static const struct row {
 	 "p.yaml:2:1: unknown key \"netwrok\"; did you mean \"network\"?\n"
 	 "netwrok: {}\n^\n"},
 	{"version: 1\nzebra: {}\n", "unknown key \"zebra\"\n"},
+	{"version: 1\nrules: []\n",
+	 "unknown key \"rules\"; a policy has it in \"network\"\n"},
+	{"version: 1\nlimits: {hide: []}\n",
+	 "unknown key \"hide\"; a policy has it in \"filesystem\"\n"},
 	{"version: 1\nguardrail: x\n", "\"guardrail\" is not supported yet"},
 	{"version: 1\n<<: {a: 1}\n", "unknown key \"<<\""},
 	{"version: 1\nnetwork: []\n", "this must be a map"},
