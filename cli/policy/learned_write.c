@@ -79,14 +79,15 @@ static size_t hosts_of(struct learned *learned, struct bytes name,
 static void put_credential(struct yaml *yaml, const struct text_node *node,
 			   const struct bytes *hosts, size_t count)
 {
-	yaml_put(yaml, "  -\n");
+	/* The first stands behind the dash. */
 	for (const struct text_node *item = node->first; item;
 	     item = item->next) {
+		yaml_put(yaml, item == node->first ? "  - " : "    ");
 		if (!bytes_is(item->key, "hosts")) {
-			yaml_node(yaml, 4, item);
+			yaml_pair(yaml, 4, item);
 			continue;
 		}
-		yaml_put(yaml, "    hosts: [");
+		yaml_put(yaml, "hosts: [");
 		for (size_t i = 0; i < count; i++) {
 			yaml_put(yaml, i ? ", " : "");
 			yaml_quote(yaml, hosts[i]);

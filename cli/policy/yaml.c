@@ -107,8 +107,7 @@ static void put_value(struct yaml *yaml, int indent,
 	}
 }
 
-static void put_pair(struct yaml *yaml, int indent,
-		     const struct text_node *node)
+void yaml_pair(struct yaml *yaml, int indent, const struct text_node *node)
 {
 	if (is_word(node->key))
 		yaml_raw(yaml, node->key);
@@ -121,7 +120,7 @@ static void put_pair(struct yaml *yaml, int indent,
 void yaml_node(struct yaml *yaml, int indent, const struct text_node *node)
 {
 	yaml_put(yaml, "%*s", indent, "");
-	put_pair(yaml, indent, node);
+	yaml_pair(yaml, indent, node);
 }
 
 /* A map's first pair stands behind the dash. */
@@ -133,7 +132,7 @@ void yaml_item(struct yaml *yaml, int indent, const struct text_node *node)
 		return;
 	}
 	yaml_put(yaml, " ");
-	put_pair(yaml, indent + 2, node->first);
+	yaml_pair(yaml, indent + 2, node->first);
 	for (const struct text_node *item = node->first->next; item;
 	     item = item->next)
 		yaml_node(yaml, indent + 2, item);

@@ -28,6 +28,8 @@ void yaml_remark(struct yaml *yaml, int indent, const char *words,
 /* "key: node" of a text that was read, with all that is in it, in block
  * style; plain scalars stay plain. node's own key is its name. */
 void yaml_node(struct yaml *yaml, int indent, const struct text_node *node);
+/* The same where the line has begun: what follows stands indent bytes in. */
+void yaml_pair(struct yaml *yaml, int indent, const struct text_node *node);
 /* "- node", the same for an item of a list. */
 void yaml_item(struct yaml *yaml, int indent, const struct text_node *node);
 

@@ -158,6 +158,7 @@ def test_a_repository_is_learnt_with_its_branches(gateway, policies, wide,
     path = urllib.parse.urlsplit(repo.url).path
     ended(session, path=f"{path}/git-receive-pack")
     text = ran.learn(session)
+    assert "-\n" not in text
     again = make_session(text, repo)
     work = again.clone(name="second")
     work.commit()
