@@ -172,6 +172,18 @@ static void created_table(const json_t *value)
 	print_signing(value);
 }
 
+/* Such a lease is good for nothing in git; nothing else would say so. */
+static void tell_permits_nothing(const struct wanted *wanted,
+				 const json_t *created)
+{
+	if (wanted->permission_count > 0 &&
+	    json_array_size(json_object_get(created, "permissions")) == 0)
+		(void)fputs("sallyport: the policy allows nothing of what "
+			    "--permission names: this lease opens no "
+			    "repository\n",
+			    stderr);
+}
+
 int cmd_session_create(struct cli *cli)
 {
 	struct wanted wanted = {0};
@@ -194,8 +206,10 @@ int cmd_session_create(struct cli *cli)
 	client_close(&client);
 	if (result == 0 && (wanted.ca || wanted.request.has_proxy))
 		result = save_ca(reply.json, wanted.ca, &err);
-	return result < 0 ? cli_fail_err(&err)
-			  : cli_print(cli, reply.json, created_table);
+	if (result < 0)
+		return cli_fail_err(&err);
+	tell_permits_nothing(&wanted, reply.json);
+	return cli_print(cli, reply.json, created_table);
 }
 
 static void session_row(const json_t *row)
@@ -205,7 +219,9 @@ static void session_row(const json_t *row)
 	(void)printf("%-28s %-8s %-24s %-24s %s%s%s\n", json_text(row, "id"),
 		     revoked ? "ended" : "open", json_text(row, "created"),
 		     json_text(row, "expires"), json_text(row, "repo"),
-		     json_text(row, "branch")[0] ? " " : "",
+		     json_text(row, "repo")[0] && json_text(row, "branch")[0]
+			     ? " "
+			     : "",
 		     json_text(row, "branch"));
 }
 

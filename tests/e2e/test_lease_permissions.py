@@ -142,6 +142,10 @@ def test_the_command_line_gives_them(gateway, policies, repo, tmp_path):
                        "--permission", "pull:main")
     assert done.returncode == 0, done.stderr
     assert "may      push:agent/1\nmay      read:repo\n" in done.stdout
+    assert done.stderr == ""
+    done = gateway.cli(*args, "--permission", "push:main")
+    assert done.returncode == 0 and "may " not in done.stdout
+    assert "this lease opens no repository" in done.stderr
     done = gateway.cli(*args, "--permission", "everything")
     assert done.returncode == 3 and "push:BRANCH" in done.stderr
 
