@@ -64,6 +64,19 @@ static void record_refusal(struct conn *conn)
 		conn_record_end(conn);
 }
 
+/* git's first request to a repository, of the policy or of any: git shows the
+ * text of a refusal, and nothing of JSON. */
+static bool is_for_git(const struct conn *conn)
+{
+	const struct request_facts facts =
+		request_facts_of(&conn->errand->target, &conn->errand->request);
+	struct bytes path;
+	enum git_endpoint endpoint = git_endpoint_of(&facts, &path);
+
+	return endpoint == GIT_ADVERTISE_READ ||
+	       endpoint == GIT_ADVERTISE_WRITE;
+}
+
 int conn_write_refusal(struct conn *conn)
 {
 	auto_type(buf_release) struct buf out = {0};
@@ -73,6 +86,7 @@ int conn_write_refusal(struct conn *conn)
 		.request_id = bytes_str(conn->request_id),
 		.is_head = bytes_is(conn->errand->request.method, "HEAD"),
 		.close = must_close(conn),
+		.is_for_git = is_for_git(conn),
 	};
 
 	conn->reply_status = constraint_status(conn->refusal.constraint);

@@ -135,6 +135,45 @@ static int add_body(struct buf *out, const struct problem *problem)
 	return buf_add_str(out, "}\n");
 }
 
+/* A line for git; at most PROBLEM_TEXT_MAX bytes of text, of which what is no
+ * printable ASCII becomes '?'. An empty text is none. */
+static int add_line(struct buf *out, const char *words, struct bytes text)
+{
+	text = bytes_slice(text, 0, PROBLEM_TEXT_MAX);
+	if (text.len == 0)
+		return 0;
+	if (buf_add_str(out, words) < 0)
+		return -1;
+	for (size_t i = 0; i < text.len; i++) {
+		bool is_shown = text.data[i] >= 0x20 && text.data[i] < 0x7f;
+
+		if (buf_add_byte(out, is_shown ? text.data[i] : '?') < 0)
+			return -1;
+	}
+	return buf_add_byte(out, '\n');
+}
+
+static int add_lines(struct buf *out, const struct problem *problem)
+{
+	const struct refusal *refusal = problem->refusal;
+	const char *name = constraint_name(refusal->constraint);
+	struct bytes detail = refusal->detail;
+	size_t count = refusal->allowed_count;
+
+	if (detail.len == 0)
+		detail = bytes_str(constraint_text(refusal->constraint));
+	if (add_line(out, "sallyport: ", bytes_str(name)) < 0 ||
+	    add_line(out, "  ", detail) < 0)
+		return -1;
+	for (size_t i = 0; i < count && i < REFUSAL_ALLOWED_MAX; i++)
+		if (add_line(out, "allowed: ", refusal->allowed[i]) < 0)
+			return -1;
+	if (add_line(out, "try: ", refusal->try_instead) < 0 ||
+	    add_line(out, "rule: ", refusal->rule) < 0)
+		return -1;
+	return add_line(out, "request: ", problem->request_id);
+}
+
 /* What a status demands beside itself. */
 static const char *extra_fields(unsigned status)
 {
@@ -158,11 +197,13 @@ static int add_head(struct buf *out, const struct problem *problem,
 
 	if (buf_add_format(out,
 			   "HTTP/1.1 %u egress denied: %s\r\n"
-			   "Content-Type: application/problem+json\r\n"
+			   "Content-Type: %s\r\n"
 			   "Content-Length: %zu\r\n"
 			   "Cache-Control: no-store\r\n%s",
-			   status, constraint_name(constraint), body_len,
-			   extra_fields(status)) < 0)
+			   status, constraint_name(constraint),
+			   problem->is_for_git ? "text/plain; charset=utf-8"
+					       : "application/problem+json",
+			   body_len, extra_fields(status)) < 0)
 		return -1;
 	if (problem->retry_after_s &&
 	    buf_add_format(out, "Retry-After: %u\r\n", problem->retry_after_s) <
@@ -178,7 +219,7 @@ int problem_write(struct buf *out, const struct problem *problem)
 
 	buf_init(&body, BODY_BYTES_MAX);
 	assert(problem->refusal->constraint != CONSTRAINT_none);
-	if (add_body(&body, problem) < 0 ||
+	if ((problem->is_for_git ? add_lines : add_body)(&body, problem) < 0 ||
 	    add_head(out, problem, buf_len(&body)) < 0)
 		return -1;
 	return problem->is_head ? 0 : buf_add(out, buf_view(&body));

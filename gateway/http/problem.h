@@ -4,7 +4,8 @@
  * application/problem+json: type, title, status, detail, constraint, rule,
  * session, request_id, allowed, try, proposal, message (the detail and what to
  * try, for clients that know no other member). What came from the sandbox is
- * escaped (JSON with \u for everything but printable ASCII).
+ * escaped (JSON with \u for everything but printable ASCII). git shows a
+ * plain text alone: lines of constraint, detail, what is allowed, what to try.
  */
 #ifndef GATEWAY_HTTP_PROBLEM_H
 #define GATEWAY_HTTP_PROBLEM_H
@@ -23,6 +24,7 @@ struct problem {
 	unsigned retry_after_s; /* 0: not said */
 	bool is_head;		/* the request was HEAD: no body bytes */
 	bool close;		/* Connection: close */
+	bool is_for_git; /* text/plain, which git shows as "remote: ..." */
 };
 
 /* Append the whole response. 0, or -1 when out has no room

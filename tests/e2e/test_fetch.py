@@ -60,7 +60,26 @@ def test_another_repository_is_refused(session, forge):
     done = session.git("ls-remote", other.url, check=False)
     assert done.returncode != 0
     assert "403" in done.stderr
+    assert "remote: sallyport: path_not_allowed" in done.stderr
+    assert f"remote:   no rule allows this path: GET /{other.name}/info/" \
+        in done.stderr
     assert not forge.log_of(f"/{other.name}/")
+
+
+def test_a_host_is_refused_in_words_that_git_shows(session, forge):
+    """Other clients of the same host get JSON as ever."""
+    url = f"https://blocked.example{forge.suffix}/acme/widgets"
+    done = session.git("clone", "-q", url, "work", check=False)
+    assert done.returncode != 0
+    assert "remote: sallyport: host_not_allowed" in done.stderr
+    assert "remote: allowed: github.com" in done.stderr
+    for path, is_git in (("/info/refs?service=git-upload-pack", True),
+                         ("/info/refs?service=git-receive-pack", True),
+                         ("/info/refs", False), ("/x?service=git", False)):
+        answer = session.curl(url + path)
+        assert answer.status == 403
+        is_json = answer.text.startswith("{")
+        assert is_json != is_git, (path, answer.body)
 
 
 def test_another_repository_passes_where_the_policy_names_it(

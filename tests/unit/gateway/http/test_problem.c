@@ -72,6 +72,49 @@ static void problem_leaves_out_what_is_not_known(void **state)
 	assert_true(has(&out, "\"constraint\":\"dns_failed\"}\n"));
 }
 
+static void problem_for_git_is_a_text_in_lines(void **state)
+{
+	static const struct bytes allowed[] = {BYTES_LITERAL("a.example"),
+					       BYTES_LITERAL("b\n.example")};
+	const struct refusal refusal = {
+		.constraint = CONSTRAINT_host_not_allowed,
+		.rule = TEXT("default"),
+		.detail = TEXT("no rule allows \x1b[31mthis\r\n\xc3\xa4"),
+		.allowed = allowed,
+		.allowed_count = 2,
+		.try_instead = TEXT("use an allowed host"),
+	};
+	const struct refusal bare = {.constraint = CONSTRAINT_dns_failed};
+	struct problem problem = {
+		.refusal = &refusal,
+		.request_id = TEXT("r-2"),
+		.is_for_git = true,
+	};
+	auto_type(buf_release) struct buf out;
+
+	(void)state;
+	buf_init(&out, PROBLEM_BYTES_MAX);
+	assert_int_equal(problem_write(&out, &problem), 0);
+	assert_string_equal(buf_str(&out),
+			    "HTTP/1.1 403 egress denied: host_not_allowed\r\n"
+			    "Content-Type: text/plain; charset=utf-8\r\n"
+			    "Content-Length: 150\r\n"
+			    "Cache-Control: no-store\r\n\r\n"
+			    "sallyport: host_not_allowed\n"
+			    "  no rule allows ?[31mthis????\n"
+			    "allowed: a.example\n"
+			    "allowed: b?.example\n"
+			    "try: use an allowed host\n"
+			    "rule: default\n"
+			    "request: r-2\n");
+	buf_clear(&out);
+	problem.refusal = &bare;
+	assert_int_equal(problem_write(&out, &problem), 0);
+	assert_true(has(&out, "sallyport: dns_failed\n"
+			      "  the name did not resolve\n"
+			      "request: r-2\n"));
+}
+
 static void problem_escapes_what_came_from_outside(void **state)
 {
 	const struct refusal refusal = {
@@ -170,6 +213,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(problem_says_all_that_is_known),
 		cmocka_unit_test(problem_leaves_out_what_is_not_known),
+		cmocka_unit_test(problem_for_git_is_a_text_in_lines),
 		cmocka_unit_test(problem_escapes_what_came_from_outside),
 		cmocka_unit_test(problem_adds_what_a_status_demands),
 		cmocka_unit_test(problem_for_head_has_no_body),
