@@ -130,6 +130,43 @@ const struct command commands[] = {
 	 "Example:\n"
 	 "  sallyport sandbox create --workspace - --snapshot $(sallyport "
 	 "sandbox snapshot sb-7q3k)\n"},
+	{"sandbox", "diff", OUTPUT_VALUE, cmd_sandbox_diff,
+	 "what did an overlay workspace change?",
+	 "Usage: sallyport sandbox diff [ID] [-o json|yaml]\n"
+	 "\n"
+	 "What was added, changed and deleted by a command that ran with\n"
+	 "workspace: {mode: overlay}, with a unified diff of texts. ID is what "
+	 "`run`\n"
+	 "said when it ended. Without ID: which changes are kept.\n"},
+	{"sandbox", "commit", OUTPUT_VALUE, cmd_sandbox_commit,
+	 "write such changes into the workspace",
+	 "Usage: sallyport sandbox commit ID [PATH]... [--force] [-o "
+	 "json|yaml]\n"
+	 "\n"
+	 "Write what was changed into the workspace: all of it, or PATH "
+	 "(below the\n"
+	 "workspace) and what is below it. Protected names, git's hooks and "
+	 "settings,\n"
+	 "new repositories, pipes and sockets are refused. Changes that are "
+	 "in the\n"
+	 "workspace are no longer kept.\n"
+	 "\n"
+	 "  --force  over what changed in the workspace since the command "
+	 "started\n"
+	 "\n"
+	 "Exits 5 when something was refused, 6 when there are no such "
+	 "changes, 7 when\n"
+	 "the workspace changed meanwhile (nothing is written then) or the "
+	 "changes are in\n"
+	 "use.\n"
+	 "\n"
+	 "Example:\n"
+	 "  sallyport sandbox commit s-7q3k src\n"},
+	{"sandbox", "discard", OUTPUT_TEXT, cmd_sandbox_discard,
+	 "throw such changes away",
+	 "Usage: sallyport sandbox discard ID\n"
+	 "\n"
+	 "Exits 6 when there are no such changes, 7 when they are in use.\n"},
 	{"snapshot", "list", OUTPUT_VALUE, cmd_snapshot_list,
 	 "list the snapshots",
 	 "Usage: sallyport snapshot list [-o json|yaml]\n"},
@@ -379,43 +416,6 @@ const struct command commands[] = {
 	 "order in\n"
 	 "which they are tried. FILE may be - for stdin. Exits 3 when it has "
 	 "errors.\n"},
-	{"sandbox", "diff", OUTPUT_VALUE, cmd_sandbox_diff,
-	 "what did an overlay workspace change?",
-	 "Usage: sallyport sandbox diff [ID] [-o json|yaml]\n"
-	 "\n"
-	 "What was added, changed and deleted by a command that ran with\n"
-	 "workspace: {mode: overlay}, with a unified diff of texts. ID is what "
-	 "`run`\n"
-	 "said when it ended. Without ID: which changes are kept.\n"},
-	{"sandbox", "commit", OUTPUT_VALUE, cmd_sandbox_commit,
-	 "write such changes into the workspace",
-	 "Usage: sallyport sandbox commit ID [PATH]... [--force] [-o "
-	 "json|yaml]\n"
-	 "\n"
-	 "Write what was changed into the workspace: all of it, or PATH "
-	 "(below the\n"
-	 "workspace) and what is below it. Protected names, git's hooks and "
-	 "settings,\n"
-	 "new repositories, pipes and sockets are refused. Changes that are "
-	 "in the\n"
-	 "workspace are no longer kept.\n"
-	 "\n"
-	 "  --force  over what changed in the workspace since the command "
-	 "started\n"
-	 "\n"
-	 "Exits 5 when something was refused, 6 when there are no such "
-	 "changes, 7 when\n"
-	 "the workspace changed meanwhile (nothing is written then) or the "
-	 "changes are in\n"
-	 "use.\n"
-	 "\n"
-	 "Example:\n"
-	 "  sallyport sandbox commit s-7q3k src\n"},
-	{"sandbox", "discard", OUTPUT_TEXT, cmd_sandbox_discard,
-	 "throw such changes away",
-	 "Usage: sallyport sandbox discard ID\n"
-	 "\n"
-	 "Exits 6 when there are no such changes, 7 when they are in use.\n"},
 	{"secret", "put", OUTPUT_TEXT, cmd_secret_put,
 	 "store a secret, read from stdin",
 	 "Usage: sallyport secret put NAME < FILE\n"

@@ -24,6 +24,12 @@ static int parse(struct cli *cli, struct policy_which *which)
 	       -1)
 		if (!policy_which_take(which, option, optarg))
 			return -1;
+	/* As `policy check` and `policy show` have it. */
+	if (!which->policy && cli->argc - optind == 1)
+		return cli_wrong(cli,
+				 "'%s' is one word too many: the policy is "
+				 "given by --policy",
+				 cli->argv[optind]);
 	return arguments_count(cli, 0, 0);
 }
 

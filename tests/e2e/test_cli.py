@@ -192,6 +192,9 @@ def test_a_wrong_usage_comes_with_its_reason(tmp_path, command):
      "--policy FILE is missing"),
     (["policy", "test", "--policy", "p", "PUSH", "https://a.example/x"],
      "a word more is needed"),
+    (["policy", "explain", "p.yaml"],
+     "'p.yaml' is one word too many: the policy is given by --policy"),
+    (["policy", "explain", "p.yaml", "q.yaml"], "is one word too many"),
     (["policy", "learn", "S"], "'S' is no id of a session"),
     (["mcp", "--idle", "5"], "--token-file and --idle are for --listen")])
 def test_the_word_that_is_wrong_is_named(tmp_path, words, says):
