@@ -34,7 +34,8 @@ static int write_record(void *owner, const struct record *record)
 	full.session = bytes_str(edge->session_id);
 	if (full.time_ms == 0)
 		full.time_ms = clock_wall_ms();
-	if (record->kind == RECORD_RESPONSE)
+	/* Whoever ran the command is told of a refusal before all is over. */
+	if (record->kind == RECORD_RESPONSE && record->allowed)
 		return keeper_record_outcome(edge->keeper, &full);
 	return keeper_record(edge->keeper, &full);
 }

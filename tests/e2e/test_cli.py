@@ -621,6 +621,33 @@ def test_a_denial_is_told_once_and_says_where(gateway, policies, tmp_path):
         "(rule default)"]
 
 
+@pytest.fixture
+def bare_gateway(make_gateway):
+    """One whose vault has nothing."""
+    gateway = make_gateway("bare", secret=False)
+    yield gateway
+    gateway.stop()
+    gateway.check()
+
+
+def test_what_the_gateway_could_not_do_is_told_of_the_last_request_too(
+        bare_gateway, policies, repo, tmp_path):
+    """The command ends as soon as it has the answer."""
+    gateway = bare_gateway
+    policy = policies.make(repo=repo)
+    for _ in range(8):
+        done = gateway.run(policy, f"exec git ls-remote {repo.url}", tmp_path,
+                           repo.url, "agent/1")
+        told = [line for line in done.stderr.splitlines()
+                if line.startswith("sallyport: denied ")]
+        assert len(told) == 1 and "credential_unavailable" in told[0], \
+            done.stderr
+    gateway.put_secret("forge", repo.forge.token)
+    done = gateway.run(policy, f"exec git ls-remote {repo.url}", tmp_path,
+                       repo.url, "agent/1")
+    assert done.returncode == 0 and "denied" not in done.stderr
+
+
 # ---- remotes ----
 
 @pytest.mark.parametrize("remote", ["git@github.com:{name}",
