@@ -155,8 +155,8 @@ def test_a_sender_whose_server_stops_takes_no_more_than_its_share(session,
 
 
 # Connections to the origin that are kept after them, and all that TLS and the
-# code took for the first time.
-KEPT_MAX = 3 * MIB
+# code took for the first time: OpenSSL 3.5 takes more for each.
+KEPT_MAX = (3 if ssl.OPENSSL_VERSION_INFO < (3, 5) else 4) * MIB
 AT_ONCE = 200  # more new connections to an origin are refused
 
 
