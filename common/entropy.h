@@ -6,9 +6,7 @@
 
 #include "common/bytes.h"
 
-/* Bits of the whole text: its length times those a letter, at most 8. Without
- * libm, which a process would load for this alone. Right to 1e-12 of it; what
- * is a whole number of bits a letter is exact. */
+/* Bits of the whole text: its length times those a letter, at most 8. */
 double entropy_bits(struct bytes text);
 
 #endif

@@ -1,5 +1,7 @@
 #include "gateway/decide/name_check.h"
 
+#include <math.h>
+
 #include "common/entropy.h"
 #include "gateway/flow/limits.h"
 #include "policies/host.h"
@@ -84,12 +86,9 @@ const char *name_fault(const struct policy *policy, struct bytes name)
 unsigned name_bits(const struct policy *policy, struct bytes name)
 {
 	double bits;
-	unsigned whole;
 
 	if (is_named(policy, name))
 		return 0;
-	bits = entropy_bits(open_part(policy, name));
-	whole = (unsigned)bits;
-	whole += (double)whole < bits;
-	return whole > NAME_BITS_MIN ? whole : NAME_BITS_MIN;
+	bits = ceil(entropy_bits(open_part(policy, name)));
+	return bits > NAME_BITS_MIN ? (unsigned)bits : NAME_BITS_MIN;
 }
