@@ -66,12 +66,9 @@ int control_once(const struct client_request *request, struct reply *reply,
 		 struct err *err)
 {
 	struct client client;
-	int result;
 
 	*reply = (struct reply){0};
-	if (control_open(&client, err) < 0)
-		return -1;
-	result = client_call(&client, request, reply, err);
-	client_close(&client);
-	return result < 0 ? -1 : reply_check(reply, err);
+	return control_open(&client, err) < 0
+		       ? -1
+		       : client_end(&client, request, reply, err);
 }

@@ -290,18 +290,24 @@ int reply_check(const struct reply *reply, struct err *err)
 		       errors[0] ? "\n" : "", errors);
 }
 
+int client_end(struct client *client, const struct client_request *request,
+	       struct reply *reply, struct err *err)
+{
+	int result = client_call(client, request, reply, err);
+
+	client_close(client);
+	return result < 0 ? -1 : reply_check(reply, err);
+}
+
 int client_once(const struct client_request *request, struct reply *reply,
 		struct err *err)
 {
 	struct client client;
-	int result;
 
 	*reply = (struct reply){0};
-	if (client_open(&client, err) < 0)
-		return -1;
-	result = client_call(&client, request, reply, err);
-	client_close(&client);
-	return result < 0 ? -1 : reply_check(reply, err);
+	return client_open(&client, err) < 0
+		       ? -1
+		       : client_end(&client, request, reply, err);
 }
 
 /* ---- follow ---- */

@@ -56,7 +56,10 @@ int reply_check(const struct reply *reply, struct err *err);
 /* A string of an object, "" when absent. */
 const char *json_text(const json_t *object, const char *key);
 
-/* Open, call, check, close. */
+/* Call, check, close. 0, or -1. */
+int client_end(struct client *client, const struct client_request *request,
+	       struct reply *reply, struct err *err);
+/* The same, of one that is opened for it. */
 int client_once(const struct client_request *request, struct reply *reply,
 		struct err *err);
 
