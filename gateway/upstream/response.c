@@ -74,6 +74,8 @@ static void response_done(struct upstream *up)
 	if (buf_len(up->kind->source(up)) > 0)
 		up->response.keep_alive = false;
 	up->state = UP_DONE;
+	/* Its owner has all of it: nothing waits for the client any more. */
+	up->is_paused = false;
 	io_deadline(up->io, 0);
 	up->fn(up, UPSTREAM_END, up->owner);
 }

@@ -373,7 +373,7 @@ static bool is_fit_for_more(const struct upstream *up)
 {
 	return up->state == UP_DONE && up->response.keep_alive && !up->h2 &&
 	       !up->may_switch && !up->body_is_open && !up->has_ended &&
-	       !up->is_over && !up->is_paused && buf_len(io_in(up->io)) == 0 &&
+	       !up->is_over && buf_len(io_in(up->io)) == 0 &&
 	       buf_len(&up->raw) == 0 && io_out_len(up->io) == 0 &&
 	       up->trust == up->pool->trust;
 }

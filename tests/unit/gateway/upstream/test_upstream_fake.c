@@ -27,7 +27,7 @@ struct rig {
 	struct upstream *up;
 	unsigned events[UPSTREAM_EVENT_MAX];
 	struct upstream_fault fault; /* of FAILED */
-	bool is_stale, is_sent, dies_at_ready, waits_at_ready;
+	bool is_stale, is_sent, dies_at_ready, waits_at_ready, pauses_at_body;
 	int sent; /* what upstream_send() said */
 };
 
@@ -121,6 +121,9 @@ static void on_event(struct upstream *up, enum upstream_event event,
 			io_kill(up->io, &reset);
 		if (!rig->waits_at_ready)
 			send_request(rig);
+	} else if (event == UPSTREAM_BODY) {
+		if (rig->pauses_at_body)
+			upstream_pause(up);
 	} else if (event == UPSTREAM_FAILED) {
 		rig->fault = upstream_fault(up);
 		rig->is_stale = upstream_was_stale(up);
@@ -183,6 +186,56 @@ static void upstream_asks_a_kept_connection_again(void **state)
 	assert_true(rig.is_sent);
 	assert_true(buf_len(fake_received(far)) > 0);
 	assert_int_equal(rig.events[UPSTREAM_FAILED], 0);
+	rig_close(&rig);
+}
+
+/* Its client was full when the last of the answer came; what: the answer. */
+static int end_while_paused(struct rig *rig, const char *what)
+{
+	int far;
+
+	rig->pauses_at_body = true;
+	ask(rig);
+	far = dialled(rig);
+	fake_send(far, bytes_str(what));
+	fake_run(rig->loop);
+	assert_int_equal(rig->events[UPSTREAM_BODY], 1);
+	assert_int_equal(rig->events[UPSTREAM_END], 1);
+	upstream_put(rig->up);
+	rig->up = NULL;
+	fake_run(rig->loop);
+	return far;
+}
+
+static void upstream_that_ended_while_paused_is_kept(void **state)
+{
+	static const char *const answer =
+		"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc";
+	struct rig rig;
+	int far;
+
+	(void)state;
+	rig_open(&rig);
+	far = end_while_paused(&rig, answer);
+	assert_int_equal(rig.pool.idle_count, 1);
+	ask(&rig);
+	assert_int_equal(rig.dials, 1);
+	fake_send(far, bytes_str(answer));
+	fake_run(rig.loop);
+	assert_int_equal(rig.events[UPSTREAM_END], 2);
+	assert_int_equal(rig.events[UPSTREAM_FAILED], 0);
+	rig_close(&rig);
+}
+
+static void upstream_that_said_more_while_paused_is_not_kept(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	rig_open(&rig);
+	(void)end_while_paused(
+		&rig, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcd");
+	assert_int_equal(rig.pool.idle_count, 0);
 	rig_close(&rig);
 }
 
@@ -259,6 +312,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(upstream_asks_a_kept_connection_again),
+		cmocka_unit_test(upstream_that_ended_while_paused_is_kept),
+		cmocka_unit_test(
+			upstream_that_said_more_while_paused_is_not_kept),
 		cmocka_unit_test(
 			upstream_that_died_unheard_is_closed_and_nothing_was_sent),
 		cmocka_unit_test(
