@@ -4,6 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/quantity.h"
+
+#define SECONDS_DIGITS_MAX 12
+
 const struct command *arguments_find(int argc, char **argv, int *used)
 {
 	for (size_t i = 0; i < command_count; i++) {
@@ -100,4 +104,33 @@ int arguments_words(struct cli *cli, int min, int max)
 	if (getopt_long(cli->argc, cli->argv, "", none, NULL) != -1)
 		return -1;
 	return arguments_count(cli, min, max);
+}
+
+int arguments_seconds(const char *option, struct time_range range,
+		      uint64_t *seconds)
+{
+	struct bytes word = bytes_str(optarg);
+	char least[QUANTITY_TEXT_SIZE], most[QUANTITY_TEXT_SIZE];
+	uint64_t ms;
+
+	if (bytes_to_u64(word, SECONDS_DIGITS_MAX, seconds) < 0) {
+		if (quantity_time(word, &ms) < 0 || ms % 1000) {
+			(void)cli_fail(EXIT_USAGE,
+				       "%s: '%s' is no time: a whole number "
+				       "and s, m, h or d, like 90s, or of "
+				       "seconds alone",
+				       option, optarg);
+			optarg = NULL; /* it was told */
+			return -1;
+		}
+		*seconds = ms / 1000;
+	}
+	if (*seconds >= range.least && *seconds <= range.most)
+		return 0;
+	quantity_time_text(range.least, least);
+	quantity_time_text(range.most, most);
+	(void)cli_fail(EXIT_USAGE, "%s: '%s' is out of range: %s to %s", option,
+		       optarg, least, most);
+	optarg = NULL;
+	return -1;
 }

@@ -23,4 +23,13 @@ int arguments_count(const struct cli *cli, int min, int max);
 /* The same, and refuse every option. */
 int arguments_words(struct cli *cli, int min, int max);
 
+/* What a time may be, in seconds. */
+struct time_range {
+	uint64_t least, most;
+};
+/* The time of optarg, which is option's: as in a policy ("10m"), or a number of
+ * seconds alone. 0, or -1: it was told. */
+int arguments_seconds(const char *option, struct time_range range,
+		      uint64_t *seconds);
+
 #endif

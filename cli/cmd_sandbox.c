@@ -197,12 +197,13 @@ int cmd_sandbox_list(struct cli *cli)
 
 /* ---- renew ---- */
 
-static int parse_seconds(const char *text, uint64_t *expires_ms)
+static int parse_timeout(uint64_t *expires_ms)
 {
-	char *end;
-	unsigned long long seconds = strtoull(text, &end, 10);
+	uint64_t seconds;
 
-	if (!*text || *end || text[0] == '-' || seconds > TIMEOUT_MAX_S)
+	if (arguments_seconds("--timeout",
+			      (struct time_range){0, TIMEOUT_MAX_S},
+			      &seconds) < 0)
 		return -1;
 	*expires_ms = seconds ? clock_wall_ms() + seconds * 1000 : 0;
 	return 0;
@@ -220,13 +221,12 @@ int cmd_sandbox_renew(struct cli *cli)
 
 	while ((option = getopt_long(cli->argc, cli->argv, "", table, NULL)) !=
 	       -1) {
-		if (option != 't' ||
-		    parse_seconds(optarg, &renew.expires_ms) < 0)
+		if (option != 't' || parse_timeout(&renew.expires_ms) < 0)
 			return cli_usage(cli);
 		has_time = true;
 	}
 	if (!has_time)
-		(void)cli_wrong(cli, "--timeout SECONDS is missing");
+		(void)cli_wrong(cli, "--timeout TIME is missing");
 	if (!has_time || arguments_count(cli, 1, 1) < 0)
 		return cli_usage(cli);
 	renew.id = bytes_str(cli->argv[optind]);

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/host.h"
 #include "cli/policy_file.h"
@@ -27,8 +28,7 @@
 const char cmd_sandbox_create_help[] =
 	"Usage: sallyport sandbox create [--policy FILE] [--repo URL "
 	"--branch BRANCH]\n"
-	"                                [--workspace DIR|-] [--timeout "
-	"SECONDS]\n"
+	"                                [--workspace DIR|-] [--timeout TIME]\n"
 	"                                [--name NAME] [--metadata K=V]... "
 	"[-e NAME=VALUE]...\n"
 	"                                [--image NAME] [--snapshot ID]\n"
@@ -49,7 +49,9 @@ const char cmd_sandbox_create_help[] =
 	"  --workspace DIR      instead of the policy's, or this directory; "
 	"-: a new\n"
 	"                       one, which ends with the sandbox\n"
-	"  --timeout SECONDS    it ends by itself then (default: never)\n"
+	"  --timeout TIME       it ends by itself then: seconds, or like 10m, "
+	"2h\n"
+	"                       (default: never)\n"
 	"  --name NAME          shown by `list`\n"
 	"  --metadata K=V       kept with it\n"
 	"  -e NAME=VALUE        set a variable inside\n"
@@ -71,7 +73,7 @@ const char cmd_sandbox_create_help[] =
 	"host.yaml\n"
 	"\n"
 	"Examples:\n"
-	"  sallyport sandbox create --policy agent.yaml --timeout 3600\n"
+	"  sallyport sandbox create --policy agent.yaml --timeout 1h\n"
 	"  sallyport sandbox create --workspace - -- python3 -m http.server "
 	"8000\n";
 
@@ -145,13 +147,13 @@ static int set_count(struct wanted *wanted, const char *text)
 	return 0;
 }
 
-static int set_timeout(struct wanted *wanted, const char *text)
+static int set_timeout(struct wanted *wanted)
 {
-	char *end;
-	unsigned long long seconds = strtoull(text, &end, 10);
+	uint64_t seconds;
 
-	if (!*text || *end || text[0] == '-' || seconds == 0 ||
-	    seconds > TIMEOUT_MAX_S)
+	if (arguments_seconds("--timeout",
+			      (struct time_range){1, TIMEOUT_MAX_S},
+			      &seconds) < 0)
 		return -1;
 	wanted->request.expires_ms = clock_wall_ms() + seconds * 1000;
 	return 0;
@@ -176,7 +178,7 @@ static int set_option(struct wanted *wanted, int option)
 		wanted->request.name = bytes_str(optarg);
 		return wanted->request.name.len <= REQUEST_NAME_MAX ? 0 : -1;
 	case 't':
-		return set_timeout(wanted, optarg);
+		return set_timeout(wanted);
 	case 'm':
 		return add_metadata(wanted, optarg);
 	case 'e':

@@ -12,6 +12,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/host.h"
 #include "cli/pump.h"
@@ -51,13 +52,12 @@ struct exec {
 
 /* ---- options ---- */
 
-static int set_timeout(struct exec *exec, const char *text)
+static int set_timeout(struct exec *exec)
 {
-	char *end;
-	unsigned long long seconds = strtoull(text, &end, 10);
+	uint64_t seconds;
 
-	if (!*text || *end || text[0] == '-' || seconds == 0 ||
-	    seconds > TIMEOUT_MAX)
+	if (arguments_seconds("--timeout", (struct time_range){1, TIMEOUT_MAX},
+			      &seconds) < 0)
 		return -1;
 	exec->request.timeout_ms = seconds * 1000;
 	return 0;
@@ -82,7 +82,7 @@ static int set_option(struct exec *exec, int option)
 		exec->request.cwd = bytes_str(optarg);
 		return 0;
 	case 'T':
-		return set_timeout(exec, optarg);
+		return set_timeout(exec);
 	case 'e':
 		if (exec->request.env_count == ENV_MAX || optarg[0] == '=' ||
 		    !strchr(optarg, '='))

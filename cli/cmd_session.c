@@ -34,6 +34,9 @@ static int add_permission(struct wanted *wanted, const char *permission)
 	return 0;
 }
 
+/* Control says how much of it is too much. */
+static const struct time_range ttl_range = {1, UINT32_MAX};
+
 static int parse(struct cli *cli, struct wanted *wanted)
 {
 	struct session_request *request = &wanted->request;
@@ -48,7 +51,7 @@ static int parse(struct cli *cli, struct wanted *wanted)
 		{NULL, 0, NULL, 0},
 	};
 	int option, result = 0;
-	char *end = NULL;
+	uint64_t ttl;
 
 	while ((option = getopt_long(cli->argc, cli->argv, "", table, NULL)) !=
 	       -1) {
@@ -64,11 +67,10 @@ static int parse(struct cli *cli, struct wanted *wanted)
 			request->has_proxy = true;
 		else if (option == 'm')
 			result |= add_permission(wanted, optarg);
-		else if (option == 't')
-			request->ttl_s = (unsigned)strtoul(optarg, &end, 10);
+		else if (option == 't' &&
+			 arguments_seconds("--ttl", ttl_range, &ttl) == 0)
+			request->ttl_s = (unsigned)ttl;
 		else
-			return -1;
-		if (option == 't' && (*end || request->ttl_s == 0))
 			return -1;
 	}
 	if (!wanted->policy)
@@ -314,7 +316,7 @@ static void renewed_table(const json_t *value)
 		     json_text(value, "expires"));
 }
 
-/* --ttl SECONDS, then the id. 0, or -1. */
+/* --ttl TIME, then the id. 0, or -1. */
 static int parse_renew(struct cli *cli, char body[PATH_BYTES],
 		       char path[PATH_BYTES])
 {
@@ -322,24 +324,22 @@ static int parse_renew(struct cli *cli, char body[PATH_BYTES],
 		{"ttl", required_argument, NULL, 't'},
 		{NULL, 0, NULL, 0},
 	};
-	unsigned long ttl = 0;
-	char *end = NULL;
+	uint64_t ttl = 0; /* not given */
 	size_t len;
 	int option;
 
 	while ((option = getopt_long(cli->argc, cli->argv, "", table, NULL)) !=
 	       -1) {
-		if (option != 't')
-			return -1;
-		ttl = strtoul(optarg, &end, 10);
-		if (*end || !*optarg)
+		if (option != 't' ||
+		    arguments_seconds("--ttl", ttl_range, &ttl) < 0)
 			return -1;
 	}
-	if (!end)
-		return cli_wrong(cli, "--ttl SECONDS is missing");
+	if (ttl == 0)
+		return cli_wrong(cli, "--ttl TIME is missing");
 	if (arguments_count(cli, 1, 1) < 0 || path_of(cli, path) < 0)
 		return -1;
-	(void)snprintf(body, PATH_BYTES, "{\"ttl_s\": %lu}", ttl);
+	(void)snprintf(body, PATH_BYTES, "{\"ttl_s\": %llu}",
+		       (unsigned long long)ttl);
 	len = strlen(path);
 	return snprintf(path + len, PATH_BYTES - len, "/renew") <
 			       (int)(PATH_BYTES - len)

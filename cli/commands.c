@@ -21,7 +21,7 @@ const struct command commands[] = {
 	{"sandbox", "exec", OUTPUT_COMMANDS, cmd_sandbox_exec,
 	 "run a command in a sandbox",
 	 "Usage: sallyport sandbox exec [-i] [-t] [-e NAME=VALUE]... [-w DIR]\n"
-	 "                              [--timeout SECONDS] [--detach]\n"
+	 "                              [--timeout TIME] [--detach]\n"
 	 "                              ID [--] COMMAND [ARGUMENT]...\n"
 	 "\n"
 	 "Run COMMAND in a sandbox that runs, and exit with its code (128+n "
@@ -35,7 +35,7 @@ const struct command commands[] = {
 	 "  -e NAME=VALUE      set a variable for it\n"
 	 "  -w, --workdir DIR  where it starts, inside (default: the "
 	 "workspace)\n"
-	 "  --timeout SECONDS  it is killed then\n"
+	 "  --timeout TIME     it is killed then: seconds, or like 10m, 2h\n"
 	 "  -d, --detach       return at once; it goes on, and its output is "
 	 "lost\n"
 	 "\n"
@@ -94,11 +94,11 @@ const struct command commands[] = {
 	 "Exits 7 when it does not rest.\n"},
 	{"sandbox", "renew", OUTPUT_VALUE, cmd_sandbox_renew,
 	 "let it last longer",
-	 "Usage: sallyport sandbox renew ID --timeout SECONDS [-o json|yaml]\n"
+	 "Usage: sallyport sandbox renew ID --timeout TIME [-o json|yaml]\n"
 	 "\n"
-	 "It ends SECONDS from now, instead of when it would have; 0: only "
-	 "when it is\n"
-	 "ended. Exits 7 when it has ended.\n"},
+	 "It ends TIME (seconds, or like 10m, 2h) from now, instead of when it "
+	 "would\n"
+	 "have; 0: only when it is ended. Exits 7 when it has ended.\n"},
 	{"sandbox", "port", OUTPUT_VALUE, cmd_sandbox_port,
 	 "reach a port inside",
 	 "Usage: sallyport sandbox port ID PORT [-o json|yaml]\n"
@@ -257,7 +257,7 @@ const struct command commands[] = {
 	 "create a session",
 	 "Usage: sallyport session create --policy FILE [--repo URL] "
 	 "[--branch BRANCH]\n"
-	 "                                [--permission P]... [--ttl SECONDS] "
+	 "                                [--permission P]... [--ttl TIME] "
 	 "[--proxy]\n"
 	 "                                [--ca FILE] [-o json|yaml]\n"
 	 "\n"
@@ -272,6 +272,8 @@ const struct command commands[] = {
 	 "session\n"
 	 "             may do what both they and its policy say; without them\n"
 	 "             the policy alone bounds it\n"
+	 "  --ttl TIME it ends then: seconds, or like 90m, 2d (default: 2h,\n"
+	 "             at most 7d)\n"
 	 "  --proxy    clients outside a sandbox may use the gateway's proxy\n"
 	 "             port (listen.proxy), with the lease as password\n"
 	 "  --ca FILE  write the CA there, that such clients must trust\n"
@@ -291,11 +293,12 @@ const struct command commands[] = {
 	 "Usage: sallyport session show ID [-o json|yaml]\n"},
 	{"session", "renew", OUTPUT_VALUE, cmd_session_renew,
 	 "let a session last longer",
-	 "Usage: sallyport session renew ID --ttl SECONDS [-o json|yaml]\n"
+	 "Usage: sallyport session renew ID --ttl TIME [-o json|yaml]\n"
 	 "\n"
-	 "It ends SECONDS from now, instead of when it would have: at most "
-	 "seven\n"
-	 "days, and at most 30 days after it was created. A session that has\n"
+	 "It ends TIME (seconds, or like 90m, 2d) from now, instead of when "
+	 "it\n"
+	 "would have: at most seven days, and at most 30 days after it was "
+	 "created. A session that has\n"
 	 "ended cannot be renewed.\n"},
 	{"session", "policy", OUTPUT_VALUE, cmd_session_policy,
 	 "show or replace a session's policy",

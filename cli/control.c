@@ -14,16 +14,12 @@
 
 /* Does a daemon hold the run directory by that file of it? It does from before
  * it listens until it has stopped. One of another user can not be seen. */
-static bool is_held(const char *name)
+static bool is_held(const char *path)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-	char run[PATH_MAX - NAME_MAX], path[PATH_MAX + 1];
-	auto_fd int fd = -1;
+	auto_fd int fd =
+		open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
-	if (session_run_dir(run, sizeof(run)) < 0)
-		return false;
-	(void)snprintf(path, sizeof(path), "%s/%s", run, name);
-	fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	return fd >= 0 && fcntl(fd, F_GETLK, &lock) == 0 &&
 	       lock.l_type != F_UNLCK;
 }
@@ -54,10 +50,13 @@ bool control_wait(uint64_t *begin_ms, const char *lock, struct err *err)
 
 int control_open(struct client *client, struct err *err)
 {
+	char run[PATH_MAX - NAME_MAX], lock[PATH_MAX] = "";
 	uint64_t begin_ms = 0;
 
+	if (session_run_dir(run, sizeof(run)) == 0)
+		(void)snprintf(lock, sizeof(lock), "%s/lock", run);
 	while (client_open(client, err) < 0)
-		if (!control_wait(&begin_ms, "lock", err))
+		if (!control_wait(&begin_ms, lock, err))
 			return -1;
 	return 0;
 }

@@ -14,8 +14,8 @@
 #define CONTROL_BEGIN_MS 100
 
 /* Nobody answers (err: ERR_CLOSED). Rest for a moment, and true: look again; or
- * false, at once or after the time for it. lock: by which file of the run
- * directory the daemon holds it. *begin_ms is 0 at first. */
+ * false, at once or after the time for it. lock: the file by which the daemon
+ * holds its run directory. *begin_ms is 0 at first. */
 bool control_wait(uint64_t *begin_ms, const char *lock, struct err *err);
 
 /* Connect; to a gateway that is just starting once it listens. 0, or -1 with

@@ -1,6 +1,7 @@
 #include "cli/host.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,7 @@ static bool is_ours(char path[SOCKET_PATH_MAX], const char *dir)
 	       access(path, W_OK) == 0;
 }
 
+/* path: where it is, or would be (-1). */
 static int find_socket(char path[SOCKET_PATH_MAX], struct err *err)
 {
 	const char *given = getenv("SALLYPORT_HOST");
@@ -57,10 +59,12 @@ static int find_socket(char path[SOCKET_PATH_MAX], struct err *err)
 	/* Who connects is told why not. */
 	if (is_said && access(path, F_OK) == 0)
 		return 0;
+	if (!is_said)
+		memcpy(path, own, sizeof(own));
 	return err_set(err, ERR_CLOSED,
 		       "sallyport-host does not run: there is no %s: start it, "
 		       "or name its socket in SALLYPORT_HOST",
-		       is_said ? path : own);
+		       path);
 }
 
 static void on_closed(struct rpc *rpc, const char *why, void *owner)
@@ -72,15 +76,31 @@ static void on_closed(struct rpc *rpc, const char *why, void *owner)
 	host->rpc = NULL;
 }
 
-static int open_now(struct host *host, struct err *err)
+/* The lock of the daemon whose socket that is: beside it, wherever it was said
+ * to be. */
+static void name_lock(const char *socket, char *path, size_t size)
+{
+	const char *slash = strrchr(socket, '/');
+	int len = slash ? (int)(slash - socket + 1) : 0;
+
+	(void)snprintf(path, size, "%.*shost.lock", len, socket);
+}
+
+/* lock: see control_wait(). */
+static int open_now(struct host *host, char lock[SOCKET_PATH_MAX + NAME_MAX],
+		    struct err *err)
 {
 	const struct rpc_config config = {.owner = host,
 					  .on_closed = on_closed};
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	auto_fd int fd = -1;
 
+	int found;
+
 	*host = (struct host){0};
-	if (find_socket(address.sun_path, err) < 0)
+	found = find_socket(address.sun_path, err);
+	name_lock(address.sun_path, lock, SOCKET_PATH_MAX + NAME_MAX);
+	if (found < 0)
 		return -1;
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0 || connect(fd, (const struct sockaddr *)&address,
@@ -104,10 +124,11 @@ static int open_now(struct host *host, struct err *err)
 
 int host_open(struct host *host, struct err *err)
 {
+	char lock[SOCKET_PATH_MAX + NAME_MAX];
 	uint64_t begin_ms = 0;
 
-	while (open_now(host, err) < 0)
-		if (!control_wait(&begin_ms, "host.lock", err))
+	while (open_now(host, lock, err) < 0)
+		if (!control_wait(&begin_ms, lock, err))
 			return -1;
 	return 0;
 }

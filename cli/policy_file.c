@@ -32,7 +32,7 @@ struct policy *policy_file_try(const char *path,
 
 static bool lacks_values(struct bytes report)
 {
-	static const char words[] = "this session has no ${";
+	static const char words[] = "this session was created without a ";
 
 	return memmem(report.data, report.len, words, sizeof(words) - 1);
 }

@@ -106,12 +106,18 @@ struct bytes nearest_option(struct bytes word, const char *help)
 
 void nearest_tell_option(char *const *argv, const char *help)
 {
-	struct bytes found = {NULL, 0};
+	struct bytes word, found = {NULL, 0};
 
 	/* What getopt_long() leaves in optopt when it knows no such long
 	 * option. */
-	if (optopt == 0 && optind > 1)
-		found = nearest_option(bytes_str(argv[optind - 1]), help);
+	if (optopt == 0 && optind > 1) {
+		word = bytes_str(argv[optind - 1]);
+		found = nearest_option(word, help);
+		/* It is that one: its value was wrong. */
+		if (found.len && bytes_starts_with(word, found) &&
+		    (word.len == found.len || word.data[found.len] == '='))
+			return;
+	}
 	if (found.len)
 		(void)fprintf(stderr, "%s: did you mean '%.*s'?\n", argv[0],
 			      BYTES_ARGS(found));

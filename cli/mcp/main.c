@@ -20,12 +20,11 @@
 #define FILE_SIZE_MAX (2 * TOOL_CONTENT_MAX)
 #define LIFE_MAX_S    (365ull * 24 * 3600)
 
-static int parse_seconds(const char *text, uint64_t max, unsigned *seconds)
+static int parse_seconds(const char *option, uint64_t most, unsigned *seconds)
 {
 	uint64_t value;
 
-	if (bytes_to_u64(bytes_str(text), 9, &value) < 0 || value == 0 ||
-	    value > max)
+	if (arguments_seconds(option, (struct time_range){1, most}, &value) < 0)
 		return -1;
 	*seconds = (unsigned)value;
 	return 0;
@@ -51,7 +50,7 @@ static int take_session(int option, struct server_config *config)
 		config->image = optarg;
 		return 0;
 	case 't':
-		return parse_seconds(optarg, LIFE_MAX_S, &config->life_s);
+		return parse_seconds("--timeout", LIFE_MAX_S, &config->life_s);
 	case 'k':
 		config->keeps = true;
 		return 0;
@@ -71,7 +70,7 @@ static int take(int option, struct server_config *config,
 		web->token_file = optarg;
 		return 0;
 	case 'I':
-		return parse_seconds(optarg, WEB_IDLE_MAX_S, &web->idle_s);
+		return parse_seconds("--idle", WEB_IDLE_MAX_S, &web->idle_s);
 	default:
 		return take_session(option, config);
 	}

@@ -108,9 +108,17 @@ def test_what_can_not_be_written_is_no_success(tmp_path, words):
 
 @pytest.mark.parametrize("words, says", [
     (["audit", "tail", "-n", "many"], "audit tail: 'many' is no value for -n\n"),
-    (["session", "create", "--ttl=1h"], "create: '1h' is no value for --ttl\n"),
-    (["sandbox", "renew", "sb-x", "--timeout", "-5"], "renew: '-5' is no value"),
-    (["session", "create", "--ttl", "x"], "create: 'x' is no value for --ttl\n"),
+    (["session", "create", "--ttl=1w"], "--ttl: '1w' is no time: a whole "
+     "number and s, m, h or d, like 90s, or of seconds alone\n"),
+    (["session", "renew", "s-x", "--ttl", "1h30m"], "'1h30m' is no time"),
+    (["session", "create", "--ttl", "500ms"], "'500ms' is no time"),
+    (["session", "create", "--ttl", "0"], "--ttl: '0' is out of range: 1s to"),
+    (["sandbox", "renew", "sb-x", "--timeout", "-5"],
+     "--timeout: '-5' is no time"),
+    (["sandbox", "exec", "--timeout", "2y", "sb-x", "true"], "is no time"),
+    (["sandbox", "exec", "--timeout", "366d", "sb-x", "true"],
+     "'366d' is out of range: 1s to 365d\n"),
+    (["sandbox", "create", "--timeout", "0"], "'0' is out of range: 1s to"),
     (["sandbox", "create", "--name", "n" * 64], "nnn' is no value"),
     (["run", "-e", "NAME", "true"], "run: -e NAME: NAME=VALUE\nUsage"),
     (["run", "--policy", "p", "--settings", "s", "true"],
@@ -178,10 +186,10 @@ def test_a_wrong_usage_comes_with_its_reason(tmp_path, command):
     (["approval", "watch", "--state", "x"], "there is no --state here"),
     (["audit", "export", "-n", "5"], "there is no --count"),
     (["session", "create"], "--policy FILE is missing"),
-    (["session", "renew", "s-1"], "--ttl SECONDS is missing"),
+    (["session", "renew", "s-1"], "--ttl TIME is missing"),
     (["session", "show", "S"], "'S' is no id of a session"),
     (["session", "policy", "s-1", "--expect", "x"], "a word more is needed"),
-    (["sandbox", "renew", "sb-1"], "--timeout SECONDS is missing"),
+    (["sandbox", "renew", "sb-1"], "--timeout TIME is missing"),
     (["sandbox", "port", "sb-1", "0"], "'0' is no port"),
     (["sandbox", "cp", "a", "b"], "one must be ID:PATH"),
     (["sandbox", "exec", "sb-1"], "there is no command to run"),
@@ -196,7 +204,9 @@ def test_a_wrong_usage_comes_with_its_reason(tmp_path, command):
      "'p.yaml' is one word too many: the policy is given by --policy"),
     (["policy", "explain", "p.yaml", "q.yaml"], "is one word too many"),
     (["policy", "learn", "S"], "'S' is no id of a session"),
-    (["mcp", "--idle", "5"], "--token-file and --idle are for --listen")])
+    (["mcp", "--idle", "1.5h"], "sallyport: --idle: '1.5h' is no time"),
+    (["mcp", "--timeout", "0"], "--timeout: '0' is out of range: 1s to 365d"),
+    (["mcp", "--idle", "5m"], "--token-file and --idle are for --listen")])
 def test_the_word_that_is_wrong_is_named(tmp_path, words, says):
     done = plain(tmp_path, *words)
     assert done.returncode == 2
@@ -220,6 +230,27 @@ def test_without_the_service_it_is_said_what_to_start(tmp_path, words, env):
                  XDG_RUNTIME_DIR=str(tmp_path / "none"))
     assert done.returncode == 4
     assert "sallyport-host" in done.stderr and "start it" in done.stderr
+
+
+@pytest.mark.parametrize("noun", ["sandbox", "image"])
+def test_a_socket_that_is_dead_is_not_waited_for(tmp_path, noun):
+    """Whatever one's own daemon does, which is another one."""
+    dead = tmp_path / "dead"
+    dead.mkdir()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as other:
+        other.bind(str(dead / "host.sock"))
+    with starting_gateway(tmp_path / "none"):
+        done = plain(tmp_path, noun, "list",
+                     SALLYPORT_HOST=str(dead / "host.sock"))
+    assert done.returncode == 4
+    assert f"answers at {dead}/host.sock" in done.stderr
+    assert "did not listen" not in done.stderr
+    # Its twin: that one is just starting.
+    with starting_gateway(tmp_path / "starting"):
+        done = plain(tmp_path, noun, "list",
+                     SALLYPORT_HOST=str(tmp_path / "starting/host.sock"))
+    assert done.returncode == 4
+    assert "did not listen within 3 s" in done.stderr
 
 
 def test_the_service_is_missed_where_it_was_said_to_be(tmp_path):
