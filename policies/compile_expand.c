@@ -7,18 +7,24 @@
 
 struct variable {
 	const char *name;
-	bool is_github; /* a member of struct compile_github */
-	size_t offset;	/* there, or in struct policy_variables */
+	bool is_github;	   /* a member of struct compile_github */
+	size_t offset;	   /* there, or in struct policy_variables */
+	const char *empty; /* why it has no value; is_github: see why_empty() */
 };
 
 static const struct variable variables[] = {
-	{"session.branch", false, offsetof(struct policy_variables, branch)},
-	{"session.id", false, offsetof(struct policy_variables, session_id)},
-	{"session.repo", false, offsetof(struct policy_variables, repo)},
-	{"github.owner", true, offsetof(struct compile_github, owner)},
-	{"github.repo", true, offsetof(struct compile_github, repo)},
-	{"github.credential", true,
-	 offsetof(struct compile_github, credential)},
+	{"session.branch", false, offsetof(struct policy_variables, branch),
+	 "this session was created without a branch, which the "
+	 "policy needs for"},
+	{"session.id", false, offsetof(struct policy_variables, session_id),
+	 "this session has no id for"},
+	{"session.repo", false, offsetof(struct policy_variables, repo),
+	 "this session was created without a repository, which the "
+	 "policy needs for"},
+	{"github.owner", true, offsetof(struct compile_github, owner), NULL},
+	{"github.repo", true, offsetof(struct compile_github, repo), NULL},
+	{"github.credential", true, offsetof(struct compile_github, credential),
+	 NULL},
 };
 
 static struct bytes value_in(const struct compile *compile,
@@ -37,7 +43,7 @@ static const char *why_empty(const struct compile *compile,
 			     const struct variable *variable)
 {
 	if (!variable->is_github)
-		return "this session has no";
+		return variable->empty;
 	if (compile->github.owner.len)
 		return "the first repository of github.com in \"git\" has no";
 	return "no repository of github.com stands in \"git\" for";

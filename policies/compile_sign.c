@@ -54,7 +54,7 @@ static void default_author(struct compile *compile,
 
 	if (!email || id.len == 0)
 		text_error(&compile->reader.source, node->at,
-			   "this session has no ${session.id}: say an "
+			   "this session has no id: say an "
 			   "\"author\"");
 	sign->name = bytes_str(DEFAULT_NAME);
 	sign->email = bytes_str(email);

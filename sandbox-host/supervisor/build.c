@@ -51,6 +51,22 @@ static int find_policy(struct supervisor *supervisor, struct bytes *out,
 	return out->len == buf_len(&text) ? 0 : no_memory(err);
 }
 
+#define LACKING_TEXT                                                           \
+	"what a session has is said by --repo and --branch, or in a "          \
+	"request's "                                                           \
+	"extensions by sallyport.repo and sallyport.branch\n"
+
+/* Whoever asked may never have seen the policy, which may be host.yaml's. */
+static bool lacks_values(const struct policy_variables *variables,
+			 struct bytes report)
+{
+	return (variables->branch.len == 0 &&
+		bytes_find_bytes(report, bytes_str("${session.branch}"), 0) >=
+			0) ||
+	       (variables->repo.len == 0 &&
+		bytes_find_bytes(report, bytes_str("${session.repo}"), 0) >= 0);
+}
+
 static int load_policy(struct supervisor *supervisor, struct bytes *text,
 		       struct err *err)
 {
@@ -76,7 +92,10 @@ static int load_policy(struct supervisor *supervisor, struct bytes *text,
 					 supervisor->policy) < 0
 			       ? no_memory(err)
 			       : 0;
-	return err_set(err, ERR_INVALID, "%.*s", BYTES_ARGS(buf_view(&report)));
+	return err_set(
+		err, ERR_INVALID, "%.*s%s", BYTES_ARGS(buf_view(&report)),
+		lacks_values(&variables, buf_view(&report)) ? LACKING_TEXT
+							    : "");
 }
 
 /* ---- workspace ---- */

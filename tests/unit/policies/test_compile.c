@@ -471,7 +471,9 @@ static void policy_compile_takes_variables_literally(void **state)
 		const char *text, *branch, *repo, *told;
 	} variable_rows[] = {
 		{branch, "agent/42", "", NULL},
-		{branch, "", "", "this session has no ${session.branch}"},
+		{branch, "", "",
+		 "created without a branch, which the policy "
+		 "needs for ${session.branch}"},
 		{branch, "agent/*", "", "cannot be taken literally"},
 		{branch, "**", "", "cannot be taken literally"},
 		{branch, "a..b", "", "is not a branch"},
@@ -481,7 +483,9 @@ static void policy_compile_takes_variables_literally(void **state)
 		{branch, "ma\xc3\xafn", "", "cannot be taken literally"},
 		{branch, "${session.id}", "", NULL}, /* not expanded again */
 		{repo, "", "https://a.example/o/r", NULL},
-		{repo, "", "", "this session has no ${session.repo}"},
+		{repo, "", "",
+		 "created without a repository, which the policy "
+		 "needs for ${session.repo}"},
 		{repo, "", "https://a.example/*", "taken literally"},
 		{repo, "", "http://a.example/o/r", "by its https:// URL"},
 	};
