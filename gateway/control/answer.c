@@ -11,20 +11,28 @@
 
 /* ---- whole answers ---- */
 
-static struct fields fields_of(struct field items[2], const char *type)
+/* Room is made within a moment: what is too much is counted by the second, and
+ * what is open ends. */
+#define RETRY_AFTER_S "1"
+#define FIELDS_MAX    3
+
+static struct fields fields_of(struct field items[FIELDS_MAX], unsigned status,
+			       const char *type)
 {
 	items[0] = (struct field){bytes_str("Content-Type"), bytes_str(type)};
 	items[1] = (struct field){bytes_str("Cache-Control"),
 				  bytes_str("no-store")};
-	return (struct fields){items, 2, 2};
+	items[2] = (struct field){bytes_str("Retry-After"),
+				  bytes_str(RETRY_AFTER_S)};
+	return (struct fields){items, status == 429 ? 3 : 2, FIELDS_MAX};
 }
 
 static void answer_json(struct conn *conn, unsigned status, const char *type,
 			json_t *object)
 {
 	auto_free char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
-	struct field items[2];
-	struct fields fields = fields_of(items, type);
+	struct field items[FIELDS_MAX];
+	struct fields fields = fields_of(items, status, type);
 
 	json_decref(object);
 	if (text)
@@ -124,6 +132,11 @@ void conn_refuse_outcome(struct conn *conn, const struct rpc_outcome *outcome)
 	if (outcome->err->code == ERR_DENIED && outcome->refusal)
 		(void)snprintf(detail, sizeof(detail), "%.*s",
 			       BYTES_ARGS(outcome->refusal->detail));
+	else if (outcome->err->code == ERR_CLOSED)
+		(void)snprintf(detail, sizeof(detail),
+			       "a part of the gateway is away, and its log "
+			       "says why: %.400s",
+			       outcome->err->text);
 	else
 		(void)snprintf(detail, sizeof(detail), "%s",
 			       outcome->err->text);
@@ -166,8 +179,8 @@ void conn_ask(struct conn *conn, struct question *question, conn_answer_fn *fn)
 
 int conn_stream_begin(struct conn *conn, void (*on_room)(struct conn *conn))
 {
-	struct field items[2];
-	struct fields fields = fields_of(items, "application/x-ndjson");
+	struct field items[FIELDS_MAX];
+	struct fields fields = fields_of(items, 200, "application/x-ndjson");
 
 	conn->on_room = on_room;
 	return http_conn_stream_begin(&conn->http, 200, &fields, UINT64_MAX);

@@ -9,6 +9,9 @@
 #include "sandbox-host/api/parts.h"
 
 #define TYPE_JSON "application/json"
+/* Rates are counted by the second, and what is full has room once something
+ * ends. */
+#define RETRY_AFTER_S "1"
 
 /* ---- the head ---- */
 
@@ -102,6 +105,9 @@ void exchange_fail(struct exchange *exchange, unsigned status, const char *code,
 			  utf8_valid_len(bytes_str(text)));
 	body = value ? json_dumps(value, JSON_COMPACT) : NULL;
 	json_decref(value);
+	if (status == 429)
+		exchange_add_field(exchange, "Retry-After",
+				   bytes_str(RETRY_AFTER_S));
 	reply(exchange, status, TYPE_JSON,
 	      bytes_str(body ? body
 			     : "{\"code\":\"INTERNAL\",\"message\":\"no "

@@ -68,7 +68,6 @@ static bool is_admitted(struct exchange *exchange,
 	if ((match->route && match->route->may == ROUTE_OPEN) ||
 	    pace_take(&api->pace, exchange->client, clock_monotonic_ms()))
 		return true;
-	exchange_add_field(exchange, "Retry-After", bytes_str("1"));
 	exchange_fail(exchange, 429, "LIMIT_REACHED",
 		      "this client asks more often in a second than is left "
 		      "for others");

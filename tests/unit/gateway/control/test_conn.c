@@ -247,6 +247,10 @@ static void conn_tells_what_another_process_refused(void **state)
 				       "Content-Length: 1\r\n\r\nx");
 		assert_status(answer, rows[i].status);
 		assert_contains(answer, "refused by the rig");
+		/* When to come again, and to nobody else. */
+		assert_int_equal(strstr(answer, "\r\nRetry-After: 1\r\n") !=
+					 NULL,
+				 rows[i].status == 429);
 		rig_release(&rig);
 	}
 }
