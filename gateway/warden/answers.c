@@ -9,6 +9,7 @@
 #include "gateway/warden/configure.h"
 #include "gateway/warden/export.h"
 #include "gateway/warden/packchecks.h"
+#include "gateway/warden/source.h"
 
 /* In every answer channel_owner is the child that asks: which requests it
  * may make is decided by its role first. */
@@ -51,6 +52,7 @@ static void answer_ready(struct rpc_ticket ticket, const void *message, int *fd,
 	(void)message;
 	(void)fd;
 	child->is_ready = true;
+	child->has_served = true;
 }
 
 /* ---- of an edge ---- */

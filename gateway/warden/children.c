@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <utlist.h>
@@ -13,6 +14,7 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "gateway/warden/packchecks.h"
+#include "gateway/warden/source.h"
 #include "gateway/warden/warden.h"
 
 /* Descriptors are first moved out of the way of ROLE_FD_*. */
@@ -310,6 +312,36 @@ static bool should_live(const struct child *child)
 	return child->session && !child->session->is_revoked;
 }
 
+/* Did it say by its exit code, again and again, that it can not do what it is
+ * for? Without it the gateway would refuse everything, for as long as nobody
+ * reads its log. An edge is one session's. */
+static bool cannot_start(const struct child *child, int status)
+{
+	return should_live(child) && child->role != ROLE_EDGE &&
+	       !child->has_served && WIFEXITED(status) &&
+	       child->restarts + 1 >= START_TRIES_MAX;
+}
+
+/* End, as one that was never ready. */
+static void give_up(const struct child *child)
+{
+	struct warden *warden = child->warden;
+	struct statvfs disk;
+	uint64_t room = UINT64_MAX;
+
+	if (fstatvfs(warden->state_dir, &disk) == 0)
+		room = (uint64_t)disk.f_bavail * disk.f_frsize;
+	if (room < STATE_ROOM_BYTES)
+		log_error("the disk of %s is full: it has %llu KiB left",
+			  warden->config.state,
+			  (unsigned long long)room / 1024);
+	log_error("the gateway ends: its %s can not start, and says above "
+		  "why not",
+		  role_name(child->role));
+	warden->has_failed = true;
+	io_loop_stop(warden->loop);
+}
+
 /* What ends with its channel may end a session, and with it any child that
  * does not run: close it last, and touch nothing after. */
 static void child_exited(struct child *child, int status)
@@ -326,7 +358,10 @@ static void child_exited(struct child *child, int status)
 	child->pid = 0;
 	child->rpc = NULL;
 	packchecks_gone(child);
-	if (should_live(child)) {
+	if (cannot_start(child, status)) {
+		log_error("%s %s", role_name(child->role), detail);
+		give_up(child);
+	} else if (should_live(child)) {
 		log_error("%s %s", role_name(child->role), detail);
 		io_timer_set(child->restart_timer, restart_delay(child));
 		child->is_ready = false;

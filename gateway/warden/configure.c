@@ -9,6 +9,7 @@
 #include "gateway/warden/config_dump.h"
 #include "gateway/warden/leave.h"
 #include "gateway/warden/reload.h"
+#include "gateway/warden/source.h"
 
 #define IDLE_MS 2000
 
@@ -47,6 +48,31 @@ int configure_load(struct config_options *options, struct warden_config *config,
 	return 0;
 }
 
+void configure_missing(const struct warden_config *config,
+		       void (*tell)(const char *text))
+{
+	const struct gateway_config *gateway = &config->gateway;
+
+	for (size_t i = 0; i < gateway->sources_count; i++) {
+		const struct config_source *source = &gateway->sources[i];
+		char text[ERR_TEXT_MAX + 256];
+		struct err err;
+
+		if (warden_source_check(source, &err) == 0)
+			continue;
+		(void)snprintf(text, sizeof(text),
+			       "secrets.%.*s: %s: requests with it are refused "
+			       "until this is mended",
+			       BYTES_ARGS(source->name), err.text);
+		tell(text);
+	}
+}
+
+static void log_missing(const char *text)
+{
+	log_warn("%s", text);
+}
+
 /* ---- again ---- */
 
 /* NULL: it does not hold. */
@@ -79,6 +105,7 @@ void configure_again(struct warden *warden, struct configured *configured)
 	configured->holds = try_again(warden, configured) != NULL;
 	if (configured->holds) {
 		log_info("the configuration was read again, and holds");
+		configure_missing(&warden->config, log_missing);
 		warden_record(warden, RECORD_PROCESS, NULL,
 			      "configuration reloaded");
 		return;

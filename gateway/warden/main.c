@@ -487,14 +487,26 @@ static int load(struct warden *warden)
 	return 3;
 }
 
+static void tell_missing(const char *text)
+{
+	(void)fprintf(stderr, "sallyport-gateway: warning: %s\n", text);
+}
+
+static void log_missing(const char *text)
+{
+	log_warn("%s", text);
+}
+
 /* -t and --dump. The exit code. */
 static int show(const struct warden_config *config)
 {
 	auto_type(buf_release) struct buf text = {0};
 
-	if (!only_dump)
+	if (!only_dump) {
+		configure_missing(config, tell_missing);
 		return puts("sallyport-gateway: the configuration is valid") <
 		       0;
+	}
 	buf_init(&text, CONFIG_DUMP_MAX);
 	return config_dump(config, &text) < 0 ||
 	       fputs(buf_str(&text), stdout) < 0;
@@ -519,6 +531,7 @@ int main(int argc, char **argv)
 	if (only_test || only_dump)
 		return show(&warden.config);
 	(void)signal(SIGPIPE, SIG_IGN);
+	configure_missing(&warden.config, log_missing);
 	secret_protect_process();
 	raise_descriptor_limit();
 	cgroup_settle(&cgroup_host);
@@ -532,6 +545,8 @@ int main(int argc, char **argv)
 	} else {
 		result = EXIT_SUCCESS;
 	}
+	if (warden.has_failed)
+		result = EXIT_FAILURE;
 	if (warden.loop)
 		end_children(&warden);
 	if (warden.queue)

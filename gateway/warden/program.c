@@ -18,6 +18,7 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "gateway/warden/program_exec.h"
+#include "gateway/warden/source.h"
 #include "gateway/warden/warden.h"
 
 #define PROGRAMS_MAX 8 /* at one time */
@@ -93,13 +94,14 @@ bool warden_program_ended(struct warden *warden, pid_t pid, int status)
 /* ---- its start ---- */
 
 /* Who could change it could have the secrets of all sessions. */
-static int check(const char *path, struct err *err)
+int warden_program_check(const char *path, struct err *err)
 {
 	struct stat status;
 
 	if (stat(path, &status) < 0)
 		return err_system(err, "look at %s", path);
-	if (!S_ISREG(status.st_mode))
+	if (!S_ISREG(status.st_mode) ||
+	    !(status.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)))
 		return err_set(err, ERR_INVALID, "%s is no program", path);
 	if ((status.st_uid != 0 && status.st_uid != geteuid()) ||
 	    (status.st_mode & (S_IWGRP | S_IWOTH)))
@@ -146,7 +148,7 @@ static int start(struct program *program, const struct config_source *source,
 
 	for (size_t i = 0; i < source->words_count; i++)
 		argv[i] = (const char *)source->words[i].text.data;
-	if (check(argv[0], err) < 0)
+	if (warden_program_check(argv[0], err) < 0)
 		return -1;
 	program->timer = io_timer_new(program->warden->loop, on_late, program);
 	if (!program->timer)

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "gateway/warden/warden.h"
+#include "gateway/warden/source.h"
 
 /* systemd gives a credential to its user by an ACL, which shows as a mode
  * that the group may read. */
@@ -74,6 +74,21 @@ static int open_file(const struct config_source *source, struct err *err)
 	if (check(fd, path, forbidden, err) < 0)
 		return -1;
 	return take_fd(&fd);
+}
+
+int warden_source_check(const struct config_source *source, struct err *err)
+{
+	auto_fd int fd = -1;
+
+	if (source->kind == SOURCE_EXEC)
+		return warden_program_check(
+			(const char *)source->words[0].text.data, err);
+	/* A unit's credentials are there only while it runs. */
+	if (source_is_bought(source) || (source->kind == SOURCE_CREDENTIAL &&
+					 !getenv("CREDENTIALS_DIRECTORY")))
+		return 0;
+	fd = open_file(source, err);
+	return fd < 0 ? -1 : 0;
 }
 
 void warden_source_open(struct warden *warden, struct bytes name,

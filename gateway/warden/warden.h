@@ -29,7 +29,12 @@
 #define RESTART_DELAY_MAX_MS	   5000
 #define RESTART_READY_DELAY_MAX_MS 100
 #define RESTART_FORGIVEN_MS	   1000
-#define REVOKED_EDGE_LINGER_MS	   300000
+/* One that never came to serve, and says so by its exit code, will not: it is
+ * tried for more than a second, since what another gateway held may be free by
+ * then. */
+#define START_TRIES_MAX	       7
+#define STATE_ROOM_BYTES       (1024 * 1024) /* less is worth a word */
+#define REVOKED_EDGE_LINGER_MS 300000
 /* How long a process has to say that it closed a session; in a second all
  * access must have ended. */
 #define SESSION_EDGE_CLOSE_MS 500
@@ -49,6 +54,7 @@ struct child {
 	pid_t pid;	 /* 0: not running */
 	struct rpc *rpc; /* NULL: not running */
 	bool is_ready;
+	bool has_served; /* it, or one before it, was ready */
 	unsigned restarts;
 	unsigned quick_ends; /* one after the other */
 	uint64_t started_ms; /* monotonic */
@@ -99,6 +105,7 @@ struct warden {
 	struct rpc *ledger;	  /* the warden's own records */
 	struct io_timer *idle_timer;
 	bool is_draining;
+	bool has_failed; /* what it can not be without does not start */
 	uint64_t revoke_until_ms; /* the vault's last work; 0: none */
 };
 
@@ -167,20 +174,6 @@ void warden_session_end(struct warden_session *session, struct bytes reason,
 /* Forget it: kill the edge, close what is held. */
 void warden_session_forget(struct warden_session *session);
 void warden_idle_check(struct warden *warden);
-
-/* ---- source.c, program.c: secrets that the vault does not keep ---- */
-
-/* Answer with a descriptor that the value of a source is read from: its file,
- * if it is as a secret's must be, or what its program wrote; or refuse, with
- * why. */
-void warden_source_open(struct warden *warden, struct bytes name,
-			struct rpc_ticket ticket);
-/* Start the program of a source; the ticket is answered when it ended. */
-void warden_program_start(struct warden *warden,
-			  const struct config_source *source,
-			  struct rpc_ticket ticket);
-/* A process ended: was it a program? */
-bool warden_program_ended(struct warden *warden, pid_t pid, int status);
 
 /* ---- answers.c: the permit table ---- */
 

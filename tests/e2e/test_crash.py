@@ -1,6 +1,7 @@
 """kill -9 of every process, idle and in the middle of a push: it comes back,
 it is recorded, and nothing is lost or let through."""
 import contextlib
+import json
 import os
 import pathlib
 import signal
@@ -9,7 +10,7 @@ import time
 
 import gitwire
 import pytest
-from gateway import PROGRAM, wait_until
+from gateway import CLI, PROGRAM, wait_until
 from gitwire import ZERO, Report
 
 OWN = "refs/heads/agent/1"
@@ -299,3 +300,46 @@ def _asks_for_group(gateway):
                 "sallyport-contr") and _children(pid):
             return [pid, *_children(pid)]
     return None
+
+
+# In a mount namespace of its own. $1: what is mounted, $2...: the gateway.
+ON_A_SMALL_DISK = """
+set -e
+mount -t tmpfs -o size=2m,mode=0700 none "$1"
+[ -z "$FILL" ] || dd if=/dev/zero of="$1/filler" bs=4096 2>/dev/null || true
+shift
+exec "$@"
+"""
+
+
+@pytest.mark.parametrize("fill", ["yes", ""])
+def test_a_gateway_whose_disk_is_full_says_so_and_ends(tmp_path, fill):
+    state, run = tmp_path / "state", tmp_path / "run"
+    state.mkdir()
+    with subprocess.Popen(
+            ["unshare", "-m", "bash", "-c", ON_A_SMALL_DISK, "-", state,
+             PROGRAM, "--state", state, "--run", run],
+            env={"PATH": os.environ["PATH"], "FILL": fill}, text=True,
+            stderr=subprocess.PIPE) as gateway:
+        if fill:
+            log = gateway.communicate(timeout=20)[1]
+            assert gateway.returncode == 1
+            assert "No space left on device" in log \
+                or "database or disk is full" in log
+            assert f"the disk of {state} is full: it has 0 KiB left" in log
+            assert "the gateway ends: its " in log
+            assert not (run / "control.sock").exists()
+            return
+        # Its twin: there is room.
+        try:
+            wait_until(lambda: (run / "control.sock").exists())
+            wait_until(lambda: all(
+                p["ready"] for p in json.loads(subprocess.run(
+                    [CLI, "status", "-o", "json"], text=True,
+                    capture_output=True,
+                    env={"SALLYPORT_RUN": str(run)}).stdout)["processes"]))
+            assert gateway.poll() is None
+        finally:
+            gateway.terminate()
+        assert "the gateway ends" not in gateway.communicate(timeout=20)[1]
+        assert gateway.returncode == 0
