@@ -47,6 +47,21 @@ int configure_load(struct host_options *options, struct host_config *config,
 	return serve_tls_check(&config->api, err);
 }
 
+int configure_missing(const struct host_config *config, struct err *err)
+{
+	const struct text_place *place = &config->from[HOST_KEY_DEFAULT_POLICY];
+	auto_type(buf_release) struct buf text;
+
+	buf_init(&text, POLICY_TEXT_MAX);
+	if (!config->default_policy ||
+	    file_read_path(config->default_policy, &text, err) == 0)
+		return 0;
+	return err_prefix(err,
+			  "%s:%u: default_policy: no sandbox without a policy "
+			  "of its own begins until this is mended",
+			  place->where, place->line);
+}
+
 /* ---- again ---- */
 
 /* From here on nothing can fail. next is what was before, then. */
@@ -101,6 +116,10 @@ void configure_again(struct daemon *daemon, struct configured *configured)
 	configured->holds = try_again(daemon, &next, configured) == 0;
 	host_config_release(&next);
 	if (configured->holds) {
+		struct err err;
+
+		if (configure_missing(&daemon->config, &err) < 0)
+			log_warn("%s", err.text);
 		log_info("the configuration was read again, and holds%s%s",
 			 configured->taken[0] ? "; changed: " : "",
 			 configured->taken);

@@ -137,9 +137,14 @@ static int load_config(struct daemon *daemon, struct err *err)
 static int show(const struct host_config *config)
 {
 	auto_type(buf_release) struct buf text = {0};
+	struct err err;
 
-	if (!only_dump)
+	if (!only_dump) {
+		if (configure_missing(config, &err) < 0)
+			(void)fprintf(stderr, "sallyport-host: warning: %s\n",
+				      err.text);
 		return puts("sallyport-host: the configuration is valid") < 0;
+	}
 	buf_init(&text, CONFIG_DUMP_MAX);
 	return config_dump(config, &text) < 0 ||
 	       fputs(buf_str(&text), stdout) < 0;
@@ -350,6 +355,8 @@ int main(int argc, char **argv)
 	}
 	if (only_test || only_dump)
 		return show(&daemon.config);
+	if (configure_missing(&daemon.config, &err) < 0)
+		log_warn("%s", err.text);
 	/* Nobody waits for a supervisor: its channel says that it ended. */
 	(void)signal(SIGCHLD, SIG_IGN);
 	raise_descriptor_limit(&daemon);

@@ -84,6 +84,63 @@ def test_a_reload_that_changes_nothing_says_why(own_gateway):
     assert own_gateway.cli("config", "reload").returncode == 0
 
 
+# What is there only when it is wanted: no error, since it may come until then,
+# and the daemon starts without it.
+@pytest.mark.parametrize("option, text, says", [
+    ("--gateway", "secrets: {npm: {file: FILE}}",
+     "secrets.npm: open FILE: No such file"),
+    ("--gateway", "secrets: {npm: {exec: [FILE, x]}}",
+     "secrets.npm: look at FILE: No such file"),
+    ("--host", "\ndefault_policy: FILE",
+     "c.yaml:2: default_policy: no sandbox without a policy of its own "
+     "begins until this is mended: open FILE: No such file"),
+])
+def test_a_check_says_what_would_be_missed(tmp_path, option, text, says):
+    path, file = tmp_path / "c.yaml", tmp_path / "file"
+    path.write_text(text.replace("FILE", str(file)))
+    command = [CLI, "config", "check", option, path]
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+
+    def check():
+        return subprocess.run(command, text=True, capture_output=True, env=env)
+    done = check()
+    assert done.returncode == 0 and "is valid" in done.stdout
+    assert "warning: " in done.stderr
+    assert says.replace("FILE", str(file)) in done.stderr, done.stderr
+    value = json.loads(subprocess.run(
+        [*command, "-o", "json"], text=True, capture_output=True,
+        env=env).stdout)
+    assert value["valid"] and str(file) in value["report"]
+    file.write_text("version: 1\n")
+    file.chmod(0o700)
+    done = check()
+    assert done.returncode == 0 and not done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("mode, says", [
+    (0o644, "others may use"), (0o600, "")])
+def test_a_check_looks_at_a_secret_as_the_gateway_will(tmp_path, mode, says):
+    path, file = tmp_path / "c.yaml", tmp_path / "file"
+    path.write_text(f"secrets: {{npm: {{file: {file}}}}}")
+    file.write_text("token")
+    file.chmod(mode)
+    done = subprocess.run([PROGRAM, "-t", "-c", path], text=True,
+                          capture_output=True)
+    assert done.returncode == 0 and says in done.stderr
+    assert bool(done.stderr) == bool(says), done.stderr
+    assert "token" not in done.stdout + done.stderr
+
+
+def test_a_gateway_begins_without_a_secret_and_says_so(own_gateway, tmp_path):
+    change(own_gateway, secrets={"npm": {"file": str(tmp_path / "none")}})
+    assert own_gateway.cli("config", "reload").returncode == 0
+    assert 'level=warn process=warden msg="secrets.npm: open ' \
+        in own_gateway.log()
+    own_gateway.stop()
+    own_gateway.start()
+    assert own_gateway.log().count("secrets.npm: open ") == 2
+
+
 @pytest.mark.parametrize("text, option, code, words", [
     ("limits: {sessions: 3}\n", None, 0, "valid"),
     ("limits: {sessions: 0}\n", None, 3, "c.yaml:1:20"),
