@@ -1,6 +1,7 @@
 #include "policies/reader.h"
 
 #include "common/cleanup.h"
+#include "common/quantity.h"
 
 #define KNOWN_MAX     32 /* keys of one table, words of one choice */
 #define NAME_MAX_LEN  64
@@ -198,74 +199,29 @@ bool reader_number(struct reader *reader, const struct text_node *node,
 	return true;
 }
 
-struct unit {
-	const char *name;
-	uint64_t factor;
-};
-
-/* A number, without leading zeros, and right behind it one of the units. */
-static bool read_unit(struct bytes word, const struct unit *units, size_t count,
-		      uint64_t *value)
-{
-	size_t digits = 0;
-	struct bytes unit;
-	uint64_t number;
-
-	while (digits < word.len && word.data[digits] >= '0' &&
-	       word.data[digits] <= '9')
-		digits++;
-	unit = bytes_slice(word, digits, word.len);
-	if (bytes_to_u64(bytes_slice(word, 0, digits), NUMBER_DIGITS,
-			 &number) ||
-	    word.data[0] == '0')
-		return false;
-	for (size_t i = 0; i < count; i++)
-		if (bytes_is(unit, units[i].name))
-			return !__builtin_mul_overflow(number, units[i].factor,
-						       value);
-	return false;
-}
-
 bool reader_size(struct reader *reader, const struct text_node *node,
 		 uint64_t *bytes)
 {
-	static const struct unit units[] = {
-		{"B", 1},
-		{"KiB", UINT64_C(1) << 10},
-		{"MiB", UINT64_C(1) << 20},
-		{"GiB", UINT64_C(1) << 30},
-		{"TiB", UINT64_C(1) << 40},
-	};
 	struct bytes word;
-	uint64_t value;
 
 	if (!reader_scalar(reader, node, &word))
 		return false;
-	if (!read_unit(word, units, ARRAY_SIZE(units), &value))
-		return reader_error(reader, node,
-				    "this must be a size: a whole number and "
-				    "B, KiB, MiB, GiB or TiB, like 64KiB");
-	*bytes = value;
+	if (quantity_size(word, bytes) < 0)
+		return reader_error(reader, node, "this must be a size: %s",
+				    QUANTITY_SIZE_WORDS);
 	return true;
 }
 
 bool reader_duration(struct reader *reader, const struct text_node *node,
 		     uint64_t *ms)
 {
-	static const struct unit units[] = {
-		{"ms", 1},	    {"s", 1000},     {"m", 60 * 1000},
-		{"h", 3600 * 1000}, {"d", 86400000},
-	};
 	struct bytes word;
-	uint64_t value;
 
 	if (!reader_scalar(reader, node, &word))
 		return false;
-	if (!read_unit(word, units, ARRAY_SIZE(units), &value))
-		return reader_error(reader, node,
-				    "this must be a time: a whole number and "
-				    "ms, s, m, h or d, like 90s");
-	*ms = value;
+	if (quantity_time(word, ms) < 0)
+		return reader_error(reader, node, "this must be a time: %s",
+				    QUANTITY_TIME_WORDS);
 	return true;
 }
 
