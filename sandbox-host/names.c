@@ -1,3 +1,6 @@
+/* What found no room has no hh.tbl then. */
+#define HASH_NONFATAL_OOM 1
+
 #include "sandbox-host/names.h"
 
 #include <assert.h>
@@ -5,73 +8,52 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <uthash.h>
 
+/* FNV-1a from a seed: the hash of a path grows out of that of what is above
+ * it, so that one pass over the path asks for each of its beginnings. */
 #define FNV_PRIME   16777619u
-#define SIZE_FIRST  64
-#define ENTRIES_MAX (1u << 20)
+#define ENTRIES_MAX (1u << 19)
 
-static_assert(PATH_MAX <= UINT16_MAX,
-	      "the length of a name is kept in 16 bits");
+struct names_entry {
+	const char *text; /* borrowed, with more after it perhaps */
+	bool is_name;	  /* else only above one */
+	UT_hash_handle hh;
+};
 
 static uint32_t mix(uint32_t hash, char byte)
 {
 	return (hash ^ (uint8_t)byte) * FNV_PRIME;
 }
 
-/* Its place: the entry itself, or where it would be. There is a free one. */
-static struct names_entry *place_of(const struct names *names, const char *text,
-				    size_t len, uint32_t hash)
+static struct names_entry *find(const struct names *names, const char *text,
+				size_t len, uint32_t hash)
 {
-	size_t mask = names->size - 1;
-	size_t at = hash & mask;
+	struct names_entry *entry = NULL;
 
-	for (;; at = (at + 1) & mask) {
-		struct names_entry *entry = &names->entries[at];
-
-		if (!entry->text || (entry->hash == hash && entry->len == len &&
-				     !memcmp(entry->text, text, len)))
-			return entry;
-	}
-}
-
-/* At most half of the places are taken. */
-static int grow(struct names *names, struct err *err)
-{
-	struct names larger = {.seed = names->seed,
-			       .size = names->size ? 2 * names->size
-						   : SIZE_FIRST,
-			       .count = names->count};
-
-	if (2 * (names->count + 1) <= names->size)
-		return 0;
-	if (larger.size <= ENTRIES_MAX)
-		larger.entries = calloc(larger.size, sizeof(*larger.entries));
-	if (!larger.entries)
-		return err_set(err, ERR_TOO_LARGE, "names: no memory");
-	for (size_t i = 0; i < names->size; i++) {
-		const struct names_entry *entry = &names->entries[i];
-
-		if (entry->text)
-			*place_of(&larger, entry->text, entry->len,
-				  entry->hash) = *entry;
-	}
-	free(names->entries);
-	*names = larger;
-	return 0;
+	HASH_FIND_BYHASHVALUE(hh, names->entries, text, len, hash, entry);
+	return entry;
 }
 
 static int add(struct names *names, const char *text, size_t len, uint32_t hash,
 	       struct err *err)
 {
-	struct names_entry *entry;
+	struct names_entry *entry = find(names, text, len, hash);
 
-	if (grow(names, err) < 0)
-		return -1;
-	entry = place_of(names, text, len, hash);
-	if (!entry->text) {
-		*entry = (struct names_entry){text, (uint16_t)len, false, hash};
-		names->count++;
+	if (!entry && HASH_COUNT(names->entries) < ENTRIES_MAX) {
+		entry = calloc(1, sizeof(*entry));
+		if (entry) {
+			entry->text = text;
+			HASH_ADD_KEYPTR_BYHASHVALUE(hh, names->entries, text,
+						    len, hash, entry);
+		}
+		if (entry && !entry->hh.tbl) {
+			free(entry);
+			entry = NULL;
+		}
 	}
+	if (!entry)
+		return err_set(err, ERR_TOO_LARGE, "names: no memory");
 	entry->is_name |= text[len] == '\0';
 	return 0;
 }
@@ -82,7 +64,7 @@ int names_add(struct names *names, const char *name, struct err *err)
 	size_t len = 0;
 
 	assert(name[0] == '/');
-	if (names->count == 0 &&
+	if (!names->entries &&
 	    getrandom(&names->seed, sizeof(names->seed), 0) < 0)
 		return err_system(err, "names: a seed");
 	hash = names->seed;
@@ -103,7 +85,15 @@ int names_add(struct names *names, const char *name, struct err *err)
 
 void names_release(struct names *names)
 {
-	free(names->entries);
+	struct names_entry *entry = names->entries;
+
+	HASH_CLEAR(hh, names->entries);
+	while (entry) {
+		struct names_entry *next = entry->hh.next;
+
+		free(entry);
+		entry = next;
+	}
 	*names = (struct names){0};
 }
 
@@ -111,20 +101,19 @@ bool names_cover(const struct names *names, const char *path)
 {
 	uint32_t hash = names->seed;
 
-	if (names->count == 0)
-		return false;
-	for (size_t len = 0;; len++) {
+	for (size_t len = 0; names->entries; len++) {
 		const struct names_entry *entry;
 
 		if (path[len] == '/' || path[len] == '\0') {
-			entry = place_of(names, path, len, hash);
-			if (entry->text && entry->is_name)
+			entry = find(names, path, len, hash);
+			if (entry && entry->is_name)
 				return true;
 		}
 		if (path[len] == '\0')
 			return false;
 		hash = mix(hash, path[len]);
 	}
+	return false;
 }
 
 bool names_are_below(const struct names *names, const char *path)
@@ -132,9 +121,9 @@ bool names_are_below(const struct names *names, const char *path)
 	uint32_t hash = names->seed;
 	size_t len = strcmp(path, "/") ? strlen(path) : 0;
 
-	if (names->count == 0)
+	if (!names->entries)
 		return false;
 	for (size_t i = 0; i < len; i++)
 		hash = mix(hash, path[i]);
-	return place_of(names, path, len, hash)->text != NULL;
+	return find(names, path, len, hash) != NULL;
 }

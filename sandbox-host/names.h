@@ -6,23 +6,14 @@
 #define SANDBOX_HOST_NAMES_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "common/err.h"
 
-struct names_entry {
-	const char *text; /* borrowed; NULL: a free place */
-	uint16_t len;	  /* of it, without what follows */
-	bool is_name;	  /* else only above one */
-	uint32_t hash;
-};
-
 /* Zeroed: none. */
 struct names {
-	struct names_entry *entries;
-	size_t size, count; /* places, a power of two; taken */
-	uint32_t seed;	    /* nobody can choose names that meet */
+	struct names_entry *entries; /* of uthash */
+	uint32_t seed;		     /* nobody can choose names that meet */
 };
 
 /* Add a name (absolute, without a '/' at its end, below PATH_MAX), which
