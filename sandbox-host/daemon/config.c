@@ -103,6 +103,7 @@ int host_config_defaults(struct host_config *config, struct err *err)
 		.snapshots_max = HOST_SNAPSHOTS_DEFAULT,
 		.snapshot_bytes = HOST_SNAPSHOT_BYTES_DEFAULT,
 		.image_bytes = HOST_IMAGE_BYTES_DEFAULT,
+		.image_time_ms = HOST_IMAGE_TIME_DEFAULT_MS,
 	};
 	return config->run && config->workspaces && config->store.path
 		       ? 0
@@ -193,6 +194,8 @@ static void read_limits(struct reader *reader, const struct text_node *node,
 		 offsetof(struct host_config, store)},
 		{"image_bytes", config_read_image_bytes,
 		 offsetof(struct host_config, store)},
+		{"image_time", config_read_image_time,
+		 offsetof(struct host_config, store)},
 	};
 
 	(void)offset;
@@ -225,6 +228,7 @@ static void note_keys(struct host_config *config,
 		[HOST_KEY_SNAPSHOTS] = {"limits", "snapshots"},
 		[HOST_KEY_SNAPSHOT_BYTES] = {"limits", "snapshot_bytes"},
 		[HOST_KEY_IMAGE_BYTES] = {"limits", "image_bytes"},
+		[HOST_KEY_IMAGE_TIME] = {"limits", "image_time"},
 	};
 
 	text_find_keys(source, root, keys, HOST_KEY_MAX, config->from);

@@ -170,6 +170,21 @@ static void add_size(struct dump *dump, const char *name, uint64_t bytes,
 	add_from(dump, key);
 }
 
+static void add_time(struct dump *dump, const char *name, uint64_t ms,
+		     enum host_key key)
+{
+	static const struct {
+		const char *name;
+		uint64_t ms;
+	} units[] = {{"h", 3600000}, {"m", 60000}, {"s", 1000}, {"ms", 1}};
+	size_t i = 0;
+
+	while (ms % units[i].ms != 0)
+		i++;
+	add(dump, "  %s: %" PRIu64 "%s", name, ms / units[i].ms, units[i].name);
+	add_from(dump, key);
+}
+
 static void add_number(struct dump *dump, const char *name, size_t number,
 		       enum host_key key)
 {
@@ -189,6 +204,7 @@ static void add_limits(struct dump *dump, const struct host_config *config)
 	add_size(dump, "snapshot_bytes", store->snapshot_bytes,
 		 HOST_KEY_SNAPSHOT_BYTES);
 	add_size(dump, "image_bytes", store->image_bytes, HOST_KEY_IMAGE_BYTES);
+	add_time(dump, "image_time", store->image_time_ms, HOST_KEY_IMAGE_TIME);
 }
 
 /* ---- all ---- */

@@ -294,3 +294,16 @@ void config_read_image_bytes(struct reader *reader,
 	if (reader_size(reader, node, &value))
 		store_of(target, offset)->image_bytes = value;
 }
+
+void config_read_image_time(struct reader *reader, const struct text_node *node,
+			    void *target, size_t offset)
+{
+	uint64_t value;
+
+	if (!reader_duration(reader, node, &value))
+		return;
+	if (value < HOST_IMAGE_TIME_MIN_MS || value > HOST_IMAGE_TIME_MAX_MS)
+		(void)reader_error(reader, node, "this must be 1s to 24h");
+	else
+		store_of(target, offset)->image_time_ms = value;
+}

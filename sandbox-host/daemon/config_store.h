@@ -15,6 +15,10 @@
 #define HOST_SNAPSHOTS_MAX	    1000
 #define HOST_SNAPSHOT_BYTES_DEFAULT (10ull << 30)
 #define HOST_IMAGE_BYTES_DEFAULT    (16ull << 30)
+/* What a slow registry may take for a large image. */
+#define HOST_IMAGE_TIME_DEFAULT_MS (60ull * 60 * 1000)
+#define HOST_IMAGE_TIME_MIN_MS	   1000ull
+#define HOST_IMAGE_TIME_MAX_MS	   (24ull * 60 * 60 * 1000)
 
 /* Where an image comes from, by what its source looks like. */
 enum image_kind {
@@ -50,6 +54,7 @@ struct host_store_config {
 	size_t snapshots_max;
 	uint64_t snapshot_bytes; /* of all of them */
 	uint64_t image_bytes;	 /* of each one: packed, and unpacked */
+	uint64_t image_time_ms;	 /* of each one, until it is in the store */
 };
 
 /* Read functions (policies/reader.h); offset leads to the store's. */
@@ -67,6 +72,8 @@ void config_read_snapshot_bytes(struct reader *reader,
 void config_read_image_bytes(struct reader *reader,
 			     const struct text_node *node, void *target,
 			     size_t offset);
+void config_read_image_time(struct reader *reader, const struct text_node *node,
+			    void *target, size_t offset);
 /* Does every pool name an image that there is? */
 void config_check_pools(struct reader *reader, const struct text_node *root,
 			const struct host_store_config *store);

@@ -159,6 +159,7 @@ void configure_taken(const struct host_config *old,
 		{"limits.snapshot_bytes",
 		 a->snapshot_bytes == b->snapshot_bytes},
 		{"limits.image_bytes", a->image_bytes == b->image_bytes},
+		{"limits.image_time", a->image_time_ms == b->image_time_ms},
 	};
 
 	list_names(rows, ARRAY_SIZE(rows), names);

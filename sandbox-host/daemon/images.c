@@ -276,13 +276,17 @@ static int start(struct pull *pull, struct err *err)
 {
 	const struct host_image_config *image = &pull->image;
 	bool is_tar = image->kind == IMAGE_PATH;
-	struct job job = {.what = is_tar ? "unpack" : "pull",
-			  .bytes_max = pull->daemon->config.store.image_bytes,
-			  .words = {image->source},
-			  .word_count = is_tar ? 0 : 1,
-			  .fd_count = 2,
-			  .on_end = on_pulled,
-			  .owner = pull};
+	struct job job = {
+		.what = is_tar ? "unpack" : "pull",
+		.bytes_max = pull->daemon->config.store.image_bytes,
+		.time_max_ms =
+			(unsigned)pull->daemon->config.store.image_time_ms,
+		.time_name = "limits.image_time of host.yaml",
+		.words = {image->source},
+		.word_count = is_tar ? 0 : 1,
+		.fd_count = 2,
+		.on_end = on_pulled,
+		.owner = pull};
 	auto_fd int source = open(is_tar ? image->source : "/dev/null",
 				  O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	auto_fd int place = -1;

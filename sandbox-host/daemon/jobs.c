@@ -18,6 +18,10 @@ struct running {
 	pid_t pid;
 	int answer;
 	struct io_watch *watch;
+	struct io_timer *timer;
+	unsigned time_max_ms;
+	const char *time_name;
+	bool is_late;
 	char text[ANSWER_MAX + 1];
 	size_t len;
 	void (*on_end)(const struct job_result *result, void *owner);
@@ -97,9 +101,30 @@ static void release(struct running *running)
 {
 	DL_DELETE(all, running);
 	count--;
-	io_watch_free(running->watch);
+	if (running->watch)
+		io_watch_free(running->watch);
+	if (running->timer)
+		io_timer_free(running->timer);
 	(void)close(running->answer);
 	free(running);
+}
+
+static void say_late(const struct running *running, struct job_result *result)
+{
+	(void)snprintf(result->message, sizeof(result->message),
+		       "it took longer than %s: %u s", running->time_name,
+		       running->time_max_ms / 1000);
+}
+
+/* Its programs have a group of their own, and end when it does. They hold the
+ * pipe of its answer: once that is closed nobody writes any more, and only
+ * then its end is told. */
+static void on_late(void *owner)
+{
+	struct running *running = owner;
+
+	running->is_late = true;
+	(void)kill(-running->pid, SIGKILL);
 }
 
 static void on_answer(int fd, bool readable, bool writable, void *owner)
@@ -119,7 +144,10 @@ static void on_answer(int fd, bool readable, bool writable, void *owner)
 			return;
 	}
 	running->text[running->len] = '\0';
-	read_answer(running->text, &result);
+	if (running->is_late)
+		say_late(running, &result);
+	else
+		read_answer(running->text, &result);
 	release(running);
 	on_end(&result, whose);
 }
@@ -138,23 +166,25 @@ int job_start(struct io_loop *loop, const struct job *job, struct err *err)
 		free(running);
 		return err_system(err, "start the store's process");
 	}
-	*running = (struct running){
-		.answer = ends[0], .on_end = job->on_end, .owner = job->owner};
-	running->pid = fork();
+	*running = (struct running){.answer = ends[0],
+				    .time_max_ms = job->time_max_ms,
+				    .time_name = job->time_name,
+				    .on_end = job->on_end,
+				    .owner = job->owner};
+	DL_APPEND(all, running);
+	count++;
+	running->watch = io_watch_new(loop, ends[0], on_answer, running);
+	running->timer = io_timer_new(loop, on_late, running);
+	running->pid = running->watch && running->timer ? fork() : -1;
 	if (running->pid == 0)
 		become_store(job, ends[1]);
 	(void)close(ends[1]);
-	if (running->pid > 0)
-		running->watch =
-			io_watch_new(loop, ends[0], on_answer, running);
-	if (!running->watch) {
-		(void)close(ends[0]);
-		free(running);
+	if (running->pid < 0) {
+		release(running);
 		return err_system(err, "start the store's process");
 	}
 	io_watch_set(running->watch, true, false);
-	DL_APPEND(all, running);
-	count++;
+	io_timer_set(running->timer, job->time_max_ms);
 	return 0;
 }
 

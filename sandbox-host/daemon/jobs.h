@@ -24,6 +24,8 @@ struct job_result {
 struct job {
 	const char *what; /* sandbox-host/store/main.c */
 	uint64_t bytes_max;
+	unsigned time_max_ms;  /* it is ended then; 0: never */
+	const char *time_name; /* what says so, for the words */
 	const char *words[JOB_WORDS_MAX];
 	size_t word_count;
 	int fds[STORE_TREES_MAX]; /* stay the caller's */

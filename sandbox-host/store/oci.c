@@ -18,12 +18,15 @@
 #include "sandbox-host/store/settings.h"
 #include "sandbox-host/store/store.h"
 
-#define PACKED	      "oci"
-#define UNPACKED      "bundle"
-#define LOOK_MS	      100
-#define SAID_MAX      2048
-#define SHOWN_MAX     300
-#define PULL_MAX_S    "1800"
+#define PACKED	  "oci"
+#define UNPACKED  "bundle"
+#define LOOK_MS	  100
+#define SAID_MAX  2048
+#define SHOWN_MAX 300
+/* The daemon ends all of it by limits.image_time, which is at most that. */
+#define PULL_MAX_S    "86400"
+#define KILL_AFTER_S  "5"
+#define PROGRAM_AT    4 /* of the words, after those of `timeout` */
 #define MANIFEST_MAX  (4 << 20)
 #define PULL_DATA_MAX (2ull << 30) /* memory of each program */
 
@@ -125,7 +128,7 @@ static int follow(const struct work *work, int output, char last[SAID_MAX + 1],
 static int judge(const struct work *work, int status, const char *last,
 		 struct err *err)
 {
-	const char *name = work->words[2];
+	const char *name = work->words[PROGRAM_AT];
 	size_t len = strlen(last);
 
 	if (look(work, err) < 0)
@@ -159,14 +162,14 @@ static int run(const struct work *work, struct err *err)
 		become(work, ends[1]);
 	(void)close(ends[1]);
 	if (pid < 0)
-		return err_system(err, "run %s", work->words[2]);
+		return err_system(err, "run %s", work->words[PROGRAM_AT]);
 	result = follow(work, mine, last, err);
 	if (result < 0) {
 		(void)kill(-pid, SIGKILL);
 		(void)kill(pid, SIGKILL);
 	}
 	if (waitpid(pid, &status, 0) < 0)
-		return err_system(err, "run %s", work->words[2]);
+		return err_system(err, "run %s", work->words[PROGRAM_AT]);
 	return result < 0 ? -1 : judge(work, status, last, err);
 }
 
@@ -212,6 +215,8 @@ int oci_pull(const char *source, const struct store_budget *budget,
 	     char digest[80], struct err *err)
 {
 	const char *const copy[] = {"timeout",
+				    "-k",
+				    KILL_AFTER_S,
 				    PULL_MAX_S,
 				    "skopeo",
 				    "--insecure-policy",
@@ -221,9 +226,10 @@ int oci_pull(const char *source, const struct store_budget *budget,
 				    source,
 				    "oci:" PACKED ":image",
 				    NULL};
-	const char *const unpack[] = {"timeout",       PULL_MAX_S,   "umoci",
-				      "unpack",	       "--rootless", "--image",
-				      PACKED ":image", UNPACKED,     NULL};
+	const char *const unpack[] = {"timeout",    "-k",      KILL_AFTER_S,
+				      PULL_MAX_S,   "umoci",   "unpack",
+				      "--rootless", "--image", PACKED ":image",
+				      UNPACKED,	    NULL};
 	const struct work copying = {copy, PACKED, "packed", budget};
 	const struct work unpacking = {unpack, UNPACKED, "unpacked", budget};
 	auto_fd int root = -1;

@@ -10,6 +10,7 @@ import os
 import pathlib
 import shutil
 import signal
+import socket
 import subprocess
 import tarfile
 import tempfile
@@ -375,6 +376,29 @@ def test_an_image_that_is_too_large_is_refused(host, name, words):
     assert done.returncode == 1 and words in done.stderr, done.stderr
     assert not (host.dir / "store/images" / name).exists()
     wait_until(lambda: not list((host.dir / "store/tmp").iterdir()))
+
+
+def test_a_pull_that_takes_too_long_is_ended(gateway, layout, tmp_path):
+    """The image "oci" is its twin: the same limit, and all that skopeo asks
+    for is there."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        where = "127.0.0.1:%d" % silent.getsockname()[1]
+        host = Host(gateway, tmp_path,
+                    images={"silent": f"docker://{where}/image",
+                            "oci": layout[0]},
+                    limits={"image_time": "5s"}).start()
+        try:
+            start = time.monotonic()
+            done = pull(host, "silent")
+            assert done.returncode == 1 and (
+                "image silent: it took longer than limits.image_time of "
+                "host.yaml: 5 s") in done.stderr, done.stderr
+            assert time.monotonic() - start >= 5
+            wait_until(lambda: not list((host.dir / "store/tmp").iterdir()))
+            assert pull(host, "oci").returncode == 0
+        finally:
+            host.stop()
+    host.check()
 
 
 def test_what_is_odd_in_a_tar_does_no_harm(host):

@@ -52,6 +52,7 @@ static const struct row rows[] = {
 	{"policies: {x: /y}\n", "", "policies", false},
 	{"limits: {sandboxes: 2}\n", "", "limits.sandboxes", false},
 	{"limits: {ready: 1}\n", "", "limits.ready", true},
+	{"limits: {image_time: 61m}\n", "", "limits.image_time", false},
 	{"limits: {snapshots: 1, snapshot_bytes: 1B, image_bytes: 1B}\n", "",
 	 "limits.snapshots, limits.snapshot_bytes, limits.image_bytes", false},
 };
@@ -126,7 +127,8 @@ static void what_is_shown_is_what_was_read(void **state)
 		"pool: {small: {image: t, policy: /k, size: 3}}\n"
 		"policies: {n: /l}\ninsecure_listen: true\n"
 		"limits: {sandboxes: 7, ready: 0, snapshots: 2, "
-		"snapshot_bytes: 1536KiB, image_bytes: 1025B}\n";
+		"snapshot_bytes: 1536KiB, image_bytes: 1025B, image_time: "
+		"90s}\n";
 	auto_type(host_config_release) struct host_config config, again;
 	auto_type(buf_release) struct buf shown;
 	char names[CONFIGURE_NAMES_MAX];
