@@ -342,6 +342,7 @@ static void pass_signal(struct exec *exec)
 		.is_for_group = info.ssi_signo != SIGTERM &&
 				info.ssi_signo != SIGUSR1 &&
 				info.ssi_signo != SIGUSR2,
+		.answers_soon = true,
 	};
 	if (exec->rpc && !exec->has_ended)
 		(void)host_ask_on(&exec->host, exec->rpc, &call);

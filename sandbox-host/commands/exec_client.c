@@ -10,9 +10,11 @@
 
 #include "common/cleanup.h"
 
-#define STREAMS	  3
-#define READ_MAX  (16 * 1024)
-#define SIGNAL_MS 10000
+#define STREAMS	 3
+#define READ_MAX (16 * 1024)
+/* A sandbox that is paused sends it when it goes on, and no input may come
+ * before it: an interrupt would meet what was said next. */
+#define SIGNAL_MS (7u * 24 * 60 * 60 * 1000)
 /* More than a pty holds of what was written: 64 KiB, and a line's. */
 #define PTY_LAST_MAX (128 * 1024)
 

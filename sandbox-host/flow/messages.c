@@ -229,6 +229,7 @@ const struct wire_schema exec_started_schema =
 static const struct wire_field exec_signal_fields[] = {
 	WIRE_ENUM(struct exec_signal, number, 65),
 	WIRE_BOOL(struct exec_signal, is_for_group),
+	WIRE_BOOL(struct exec_signal, answers_soon),
 };
 const struct wire_schema exec_signal_schema =
 	WIRE_SCHEMA("exec-signal", struct exec_signal, exec_signal_fields);

@@ -49,6 +49,9 @@ extern const struct wire_schema exec_started_schema;
 struct exec_signal {
 	uint8_t number;
 	bool is_for_group; /* the whole process group of the command */
+	/* Do not wait for a sandbox that rests: the refusal says that it does,
+	 * and the signal still comes when it goes on. */
+	bool answers_soon;
 };
 extern const struct wire_schema exec_signal_schema;
 

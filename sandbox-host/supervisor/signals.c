@@ -26,6 +26,24 @@ static void on_word(struct service_word *word, void *owner)
 	free_signalling(signalling);
 }
 
+/* Process 1 rests with all others, and reads it when it goes on. */
+static void leave_pending(struct supervisor *supervisor, pid_t pid,
+			  const struct exec_signal *wanted,
+			  struct rpc_ticket ticket)
+{
+	const struct service_signal signal = {
+		.pid = pid,
+		.number = wanted->number,
+		.is_for_group = wanted->is_for_group,
+	};
+	int rc = service_signal(supervisor->sandbox, &signal, NULL);
+
+	rpc_refuse(ticket, HOST_REFUSED_STATE, "the sandbox is %s: %s",
+		   host_state_name(supervisor->state),
+		   rc == 0 ? "the signal comes when it goes on"
+			   : "no more signals can wait");
+}
+
 /* 0, or -1: no word will come. */
 static int begin(struct signalling *signalling, pid_t pid,
 		 const struct exec_signal *wanted, struct err *err)
@@ -47,9 +65,14 @@ static int begin(struct signalling *signalling, pid_t pid,
 void signals_send(struct supervisor *supervisor, pid_t pid,
 		  const struct exec_signal *wanted, struct rpc_ticket ticket)
 {
-	struct signalling *signalling = calloc(1, sizeof(*signalling));
+	struct signalling *signalling;
 	struct err err;
 
+	if (wanted->answers_soon && supervisor->state != HOST_RUNNING) {
+		leave_pending(supervisor, pid, wanted, ticket);
+		return;
+	}
+	signalling = calloc(1, sizeof(*signalling));
 	if (!signalling) {
 		rpc_refuse(ticket, HOST_REFUSED_FULL, "no memory");
 		return;

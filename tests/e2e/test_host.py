@@ -123,6 +123,24 @@ def test_signals_reach_the_command(host, box):
     assert child.returncode == 3
 
 
+def test_a_signal_for_a_paused_sandbox_is_answered_at_once(host):
+    """Its twin is test_signals_reach_the_command()."""
+    box = host.create("--workspace", "-")
+    child = host.popen("exec", box, "--", "sh", "-c",
+                       "trap 'echo got; exit 3' TERM; echo ready; "
+                       "while :; do sleep 0.05; done")
+    assert child.stdout.readline() == "ready\n"
+    host.ok("pause", box)
+    child.send_signal(signal.SIGTERM)
+    assert ("the sandbox is Paused: the signal comes when it goes on"
+            in child.stderr.readline())
+    assert host.state(box) == "Paused"
+    host.ok("resume", box)
+    assert child.communicate(timeout=60)[0] == "got\n"
+    assert child.returncode == 3
+    host.ok("kill", box)
+
+
 def test_a_command_ends_with_whoever_asked_for_it(host, box):
     name = "ends-with-its-asker"
     child = host.popen("exec", box, "--", "bash", "-c",

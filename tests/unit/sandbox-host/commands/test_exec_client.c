@@ -70,6 +70,7 @@ static void answer_signal(struct rpc_ticket ticket, const void *message,
 	rig->signals++;
 	rig->last_signal = wanted->number;
 	assert_true(wanted->is_for_group);
+	assert_false(wanted->answers_soon);
 	rig->has_signal = rig->holds_signal;
 	rig->signal = ticket;
 	if (!rig->holds_signal)
