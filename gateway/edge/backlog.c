@@ -3,6 +3,7 @@
 #include <utlist.h>
 
 #include "gateway/edge/conn.h"
+#include "gateway/keeper/records.h"
 
 static void set_timer(struct backlog *backlog)
 {
@@ -23,7 +24,7 @@ static void on_look(void *owner)
 	{
 		if (edge->backlog.is_timed)
 			return;
-		if (conn->state == AT_ROUTE)
+		if (conn->state == AT_ROUTE || conn->state == AT_PERMIT)
 			lane_deliver(conn, EV_WAKE);
 	}
 }
@@ -46,18 +47,35 @@ static bool is_worth_waiting(struct backlog *backlog, uint64_t now_ms)
 	return now_ms - backlog->since_ms < BACKLOG_MS;
 }
 
-bool backlog_holds(struct conn *conn, enum lane_event event)
+static enum step refuse(struct conn *conn)
+{
+	conn_refuse(conn, CONSTRAINT_audit_unavailable, "%s",
+		    constraint_text(CONSTRAINT_audit_unavailable));
+	return STEP_DENY;
+}
+
+/* Do records wait that no socket takes? Those of this turn were not offered
+ * to it yet. */
+static bool is_behind(struct keeper *keeper)
+{
+	if (!keeper_records_are_many(keeper))
+		return false;
+	keeper_records_flush(keeper);
+	return keeper_records_are_many(keeper);
+}
+
+enum step backlog_step(struct conn *conn, enum lane_event event)
 {
 	struct edge *edge = conn->edge;
 	struct backlog *backlog = &edge->backlog;
 
-	if (!keeper_records_are_many(edge->keeper)) {
+	if (!is_behind(edge->keeper)) {
 		backlog->is_long = false;
 		if (event == EV_WAKE || !backlog->is_timed)
-			return false;
+			return STEP_NEXT;
 	} else if (!is_worth_waiting(backlog,
 				     io_loop_now_ms(edge->keeper->loop))) {
-		return false;
+		return refuse(conn);
 	}
 	/* The list of connections has those that wait in their order. */
 	if (event == EV_ENTER) {
@@ -65,5 +83,5 @@ bool backlog_holds(struct conn *conn, enum lane_event event)
 		DL_APPEND(edge->conns, conn);
 	}
 	set_timer(backlog);
-	return true;
+	return STEP_STAY;
 }

@@ -1,8 +1,9 @@
 /*
  * A ledger that is slower than the session: what is recorded before it is done
- * waits in the edge, and when that is much, the next requests wait as well,
- * in their order, for BACKLOG_MS at most. Who still finds no room then is
- * refused (audit_unavailable), and so is who comes later, without a wait.
+ * waits in the edge, and would be lost with it. When that is much, the next
+ * requests wait as well, in their order, for BACKLOG_MS at most. Who waited
+ * that long is refused (audit_unavailable), and so is who comes later, without
+ * a wait, until the ledger has taken some.
  */
 #ifndef GATEWAY_EDGE_BACKLOG_H
 #define GATEWAY_EDGE_BACKLOG_H
@@ -14,7 +15,7 @@
 #include "gateway/edge/lane.h"
 
 #define BACKLOG_MS	5000
-#define BACKLOG_LOOK_MS 5
+#define BACKLOG_LOOK_MS 1
 
 struct conn;
 struct edge;
@@ -29,7 +30,9 @@ struct backlog {
 
 /* 0, or -1. */
 int backlog_init(struct edge *edge, struct err *err);
-/* Does a request wait here? Then EV_WAKE asks for another look. */
-bool backlog_holds(struct conn *conn, enum lane_event event);
+/* Where a request is about to be decided, and again where it is about to
+ * leave. NEXT: it may go on; STAY: it waits here, and EV_WAKE asks for another
+ * look; DENY: it waited long enough, and is refused. */
+enum step backlog_step(struct conn *conn, enum lane_event event);
 
 #endif

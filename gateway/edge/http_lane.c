@@ -361,9 +361,10 @@ static bool is_refused_already(struct conn *conn)
 static enum step step_route(struct conn *conn, enum lane_event event)
 {
 	const struct target *target = &conn->errand->target;
+	enum step step = backlog_step(conn, event);
 
-	if (backlog_holds(conn, event))
-		return STEP_STAY;
+	if (step != STEP_NEXT)
+		return step;
 	if (find_target(conn) < 0 || is_refused_already(conn))
 		return STEP_DENY;
 	if (target->scheme == SCHEME_HTTP &&
@@ -390,7 +391,10 @@ static enum step step_decide(struct conn *conn, enum lane_event event)
  * request; OTHER: a WebSocket. */
 static enum step step_permit(struct conn *conn, enum lane_event event)
 {
-	(void)event;
+	enum step step = backlog_step(conn, event);
+
+	if (step != STEP_NEXT)
+		return step;
 	if (conn->verdict.kind != VERDICT_ALLOW) {
 		conn_refuse_request(conn);
 		return STEP_DENY;
@@ -486,7 +490,7 @@ const struct lane_state http_states[] = {
 			ON_CLIENT | EV_BIT(EV_ANSWER) | EV_BIT(EV_WAKE),
 			DEADLINE_APPROVAL_MS, DEADLINE_FIXED, AT_PERMIT,
 			AT_NONE, AT_DENY},
-	[AT_PERMIT] = {"permit", step_permit, 0, DEADLINE_HEAD_MS,
+	[AT_PERMIT] = {"permit", step_permit, EV_BIT(EV_WAKE), DEADLINE_HEAD_MS,
 		       DEADLINE_FIXED, AT_EXCHANGE, AT_WEBSOCKET_OPEN, AT_DENY},
 	[AT_EXCHANGE] = {"exchange", exchange_step,
 			 ON_CLIENT | EV_BIT(EV_DRAINED) | EV_BIT(EV_UP_READY) |

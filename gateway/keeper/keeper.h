@@ -137,8 +137,10 @@ void keeper_drop_peer(struct keeper_peer *peer, const char *why);
  * is recorded must then not happen: audit_unavailable). */
 #define KEEPER_RECORDS_MAX (1 << 20)
 int keeper_record(struct keeper *keeper, const struct record *record);
-/* Do so many wait that there is soon no room? The ledger is away, or slow:
- * whoever can wait with what is to be recorded does. */
+/* Do so many wait, here and for room in the ledger's socket, that whoever can
+ * wait with what is to be recorded does? They would be lost with this process;
+ * what the socket has is not. */
+#define KEEPER_RECORDS_MANY (64 * 1024)
 bool keeper_records_are_many(const struct keeper *keeper);
 
 /* The same for how something ended whose decision was told before: it may

@@ -52,6 +52,15 @@ static void batch_free(struct batch *batch)
 	free(batch);
 }
 
+/* What would be lost with this process: it is kept here, or its channel had
+ * no room for it. */
+static size_t bytes_ahead(const struct keeper *keeper)
+{
+	const struct keeper_peer *ledger = keeper_peer_of(keeper, ROLE_LEDGER);
+
+	return keeper->records.bytes + (ledger ? rpc_queued(ledger->rpc) : 0);
+}
+
 static struct batch *batch_with_room(struct keeper *keeper)
 {
 	struct batch *batch = keeper->records.last;
@@ -116,10 +125,7 @@ void keeper_records_flush(struct keeper *keeper)
 
 bool keeper_records_are_left(const struct keeper *keeper)
 {
-	const struct keeper_peer *ledger = keeper_peer_of(keeper, ROLE_LEDGER);
-
-	return keeper->records.bytes > 0 ||
-	       (ledger && rpc_queued(ledger->rpc) > 0);
+	return bytes_ahead(keeper) > 0;
 }
 
 void keeper_records_release(struct keeper *keeper)
@@ -198,7 +204,7 @@ static int keep(struct keeper *keeper, const struct record *record)
 
 bool keeper_records_are_many(const struct keeper *keeper)
 {
-	return keeper->records.bytes >= KEEPER_RECORDS_MAX / 2;
+	return bytes_ahead(keeper) >= KEEPER_RECORDS_MANY;
 }
 
 int keeper_record(struct keeper *keeper, const struct record *record)

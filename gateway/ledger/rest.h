@@ -3,8 +3,8 @@
  * wait BATCH_WAIT_MS for company anyway: a channel that brings many is let
  * rest, and what came on it is read and stored every REST_MS. What was told
  * waits in the socket meanwhile: it is out of the edge's hands. A socket holds
- * some 200 KiB, less than what an edge tells in REST_MS of 40,000 requests a
- * second, and what does not fit waits in the edge: where more than REST_FEW
+ * 200 to 500 KiB, less than what an edge can tell in REST_MS, and what does not
+ * fit waits in the edge: where more than REST_FEW
  * records come in REST_READ_MS, it is read that often.
  *
  * The order of things stays: before anybody else's message is read, what

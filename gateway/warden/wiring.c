@@ -1,9 +1,13 @@
 #include <stdbool.h>
+#include <sys/socket.h>
 #include <utlist.h>
 
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "gateway/warden/warden.h"
+
+/* The kernel doubles it, for what it takes itself. */
+#define LEDGER_SOCKET_BYTES (512 * 1024)
 
 /* Which two kinds of process get a channel. Everything else cannot talk. */
 static const struct {
@@ -73,6 +77,21 @@ static int tell_peer(struct child *to, const struct child *peer, int fd,
 	return rpc_tell(to->rpc, MSG_PEER, &msg_peer_schema, &message, fd, err);
 }
 
+/* What an edge told is safe from its end once the socket has it: so that it
+ * rarely keeps any, there is room for what comes while the ledger commits. Who
+ * may not have as much gets what the host allows everybody. */
+static void widen(int end, const struct child *from, const struct child *to)
+{
+	const int bytes = LEDGER_SOCKET_BYTES;
+
+	if (from->role != ROLE_EDGE || to->role != ROLE_LEDGER)
+		return;
+	if (setsockopt(end, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes)) <
+	    0)
+		(void)setsockopt(end, SOL_SOCKET, SO_SNDBUF, &bytes,
+				 sizeof(bytes));
+}
+
 static int wire_pair(struct child *a, struct child *b, struct err *err)
 {
 	auto_fd int end_a = -1, end_b = -1;
@@ -82,6 +101,8 @@ static int wire_pair(struct child *a, struct child *b, struct err *err)
 		return -1;
 	end_a = fds[0];
 	end_b = fds[1];
+	widen(end_a, a, b);
+	widen(end_b, b, a);
 	if (tell_peer(a, b, end_a, err) < 0)
 		return -1;
 	return tell_peer(b, a, end_b, err);

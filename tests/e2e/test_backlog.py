@@ -14,6 +14,8 @@ from gateway import wait_until
 # socket, in a channel and in the edge, and more.
 LONG = "/echo/" + "a" * 2000
 MANY = 1800
+# KEEPER_RECORDS_MANY, in requests: what an edge may take along.
+LOST_MAX = 64 * 1024 // 2000
 
 
 class Asker:
@@ -31,7 +33,9 @@ class Asker:
     def _ask(self):
         connection = http.client.HTTPConnection("127.0.0.1", self._port,
                                                 timeout=60)
-        with contextlib.closing(connection):
+        # Whose edge is killed has what was answered until then.
+        with (contextlib.closing(connection),
+              contextlib.suppress(http.client.HTTPException, OSError)):
             for path in self._paths:
                 connection.request("GET", self._url + path)
                 answer = connection.getresponse()
@@ -70,7 +74,20 @@ def test_a_ledger_that_stands_still_for_a_moment_costs_no_request(slow):
     go_on()
     asker.thread.join(60)
     assert asker.answers == [200] * MANY
-    wait_until(lambda: session.audit("request"))
+    # And one that asked for the first time, in the fixture.
+    wait_until(lambda: len(session.audit("request")) == MANY + 1)
+
+
+def test_an_edge_that_is_killed_takes_few_records_along(slow, own_gateway):
+    """Twin of the one above, in which nothing is killed or lost."""
+    session, asker, go_on = slow
+    os.kill(session.edge(), signal.SIGKILL)
+    asker.thread.join(60)
+    answered = len(asker.answers)
+    assert LOST_MAX < answered < MANY
+    go_on()
+    wait_until(lambda: len(session.audit("request")) > answered - LOST_MAX)
+    assert own_gateway.cli("audit", "verify").returncode == 0
 
 
 def test_a_policy_that_changes_meanwhile_holds_for_what_waits(

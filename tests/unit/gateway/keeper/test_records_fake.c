@@ -124,6 +124,43 @@ static void records_wait_within_a_bound(void **state)
 	tear_down(&rig);
 }
 
+/* What the ledger's socket has is not lost with this process; what waits for
+ * room in it is. */
+static void records_that_found_no_room_in_the_socket_are_many(void **state)
+{
+	static char path[2048];
+	const struct record large = {
+		.kind = RECORD_REQUEST,
+		.path = bytes_from(path, sizeof(path)),
+	};
+	const size_t waiting = KEEPER_RECORDS_MANY / sizeof(path);
+	size_t kept = 0;
+	struct rig rig;
+
+	(void)state;
+	memset(path, 'p', sizeof(path));
+	rig_set_up(&rig);
+	rig.ledger = rig_peer(&rig, ROLE_LEDGER);
+	rpc_rest(rig.ledger, true);
+	for (; kept < 256; kept++) {
+		assert_int_equal(keeper_record(&rig.keeper, &large), 0);
+		keeper_records_flush(&rig.keeper);
+		assert_false(keeper_records_are_many(&rig.keeper));
+	}
+	assert_false(keeper_records_are_left(&rig.keeper));
+	while (!keeper_records_are_many(&rig.keeper)) {
+		assert_int_equal(keeper_record(&rig.keeper, &large), 0);
+		keeper_records_flush(&rig.keeper);
+		kept++;
+	}
+	assert_in_range(kept, 256 + waiting / 2, 256 + waiting);
+	rpc_rest(rig.ledger, false);
+	fake_run(rig.keeper.loop);
+	assert_false(keeper_records_are_many(&rig.keeper));
+	assert_int_equal(rig.records, kept);
+	tear_down(&rig);
+}
+
 static void records_are_cut_and_cleaned_for_the_wire(void **state)
 {
 	static char path[5000];
@@ -312,6 +349,8 @@ int main(void)
 		cmocka_unit_test(records_are_split_into_messages_that_fit),
 		cmocka_unit_test(records_wait_for_a_ledger_that_is_away),
 		cmocka_unit_test(records_wait_within_a_bound),
+		cmocka_unit_test(
+			records_that_found_no_room_in_the_socket_are_many),
 		cmocka_unit_test(records_are_cut_and_cleaned_for_the_wire),
 		cmocka_unit_test(durable_record_is_told_when_it_is_on_disk),
 		cmocka_unit_test(durable_record_follows_what_waits),
