@@ -526,7 +526,7 @@ static void io_on_deadline(void *owner)
 	struct io *io = owner;
 
 	if (io->is_lingering)
-		io_close(io);
+		io_linger_late(io);
 	else if (!io->is_dead)
 		io_deliver(io, IO_TIMEOUT);
 }

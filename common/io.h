@@ -139,6 +139,10 @@ void io_close(struct io *io);
  * the last answer. All this takes at most linger_ms; 0: what does not go now
  * is lost. No event but IO_RELEASED is delivered any more. */
 void io_close_flushed(struct io *io, unsigned linger_ms);
+/* The same, but what is queued goes for as long as the peer reads it: until
+ * nothing of it went for stalled_ms to twice that. linger_ms is for what comes
+ * after it; io_close_flushed() makes that be all. */
+void io_close_read(struct io *io, unsigned stalled_ms, unsigned linger_ms);
 
 /* Why IO_FAILED came. Valid until IO_RELEASED. */
 const struct err *io_error(const struct io *io);

@@ -115,6 +115,10 @@ struct io {
 	int fd;		    /* -1: none, nothing is polled */
 	uint32_t unsent_in; /* loop->callbacks when it became unsent */
 	uint32_t out_high;
+	/* Lingering, while what is queued may take as long as it is read: */
+	uint32_t stalled_ms; /* 0: it may not */
+	uint32_t linger_ms;
+	size_t linger_left; /* that was queued when that was looked at */
 	/* IO_READABLE and IO_WRITABLE: what poll was told to want, ... */
 	uint8_t armed : 2;
 	uint8_t read_needs : 2;
@@ -165,6 +169,8 @@ void io_resume_stalled(struct io_loop *loop);
 void io_release(struct io *io);
 /* Go on with io_close_flushed(). */
 void io_linger(struct io *io);
+/* Its time is over: has its peer another? */
+void io_linger_late(struct io *io);
 
 /* io_sys_read() and _write() for layers: bytes, IO_ENDED, IO_AGAIN, or
  * IO_DEAD with errno and no io_kill() yet. */

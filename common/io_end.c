@@ -112,14 +112,42 @@ static bool io_discard(struct io *io)
  * bytes are thrown away until it ends or the deadline passes. */
 void io_linger(struct io *io)
 {
-	if (io->is_dead || (io->is_ended && io_discard(io)))
+	if (io->is_dead || (io->is_ended && io_discard(io))) {
 		io_close(io);
+	} else if (io->stalled_ms && buf_len(&io->out) == 0) {
+		io->stalled_ms = 0;
+		io_timer_set(&io->deadline, io->linger_ms);
+	}
+}
+
+void io_linger_late(struct io *io)
+{
+	size_t left = buf_len(&io->out);
+
+	if (io->stalled_ms == 0 || left >= io->linger_left) {
+		io_close(io);
+		return;
+	}
+	io->linger_left = left;
+	io_timer_set(&io->deadline, io->stalled_ms);
+}
+
+static void io_hurry(struct io *io, unsigned linger_ms)
+{
+	if (io->stalled_ms == 0)
+		return;
+	io->stalled_ms = 0;
+	io_timer_set(&io->deadline, linger_ms);
 }
 
 void io_close_flushed(struct io *io, unsigned linger_ms)
 {
-	if (io->is_closed || io->is_lingering)
+	if (io->is_closed)
 		return;
+	if (io->is_lingering) {
+		io_hurry(io, linger_ms);
+		return;
+	}
 	if (io->is_dead || io->is_shaking) {
 		io_close(io);
 		return;
@@ -131,6 +159,19 @@ void io_close_flushed(struct io *io, unsigned linger_ms)
 	io_flush(io);
 	if (linger_ms == 0)
 		io_close(io);
+}
+
+void io_close_read(struct io *io, unsigned stalled_ms, unsigned linger_ms)
+{
+	bool was_lingering = io->is_lingering;
+
+	io_close_flushed(io, linger_ms);
+	if (was_lingering || io->is_closed || buf_len(&io->out) == 0)
+		return;
+	io->stalled_ms = stalled_ms;
+	io->linger_ms = linger_ms;
+	io->linger_left = buf_len(&io->out);
+	io_timer_set(&io->deadline, stalled_ms);
 }
 
 /* ---- what stands ---- */

@@ -48,6 +48,12 @@ void http_conn_close(struct http_conn *conn)
 	io_close(conn->io);
 }
 
+/* What is queued goes for as long as it is read. */
+static void linger(struct http_conn *conn)
+{
+	io_close_read(conn->io, HTTP_STALLED_MS, HTTP_LINGER_MS);
+}
+
 static void release(struct http_conn *conn)
 {
 	forget(conn);
@@ -79,8 +85,10 @@ static void next_request(struct http_conn *conn)
 	conn->has_begun = false;
 	conn->is_body_over = false;
 	conn->is_paused = false;
-	conn->is_stalled = false;
-	conn->out_bytes = conn->sent_bytes = 0;
+	/* Some of the last answer may still wait to be sent. */
+	conn->out_bytes = io_out_len(conn->io);
+	conn->sent_bytes = 0;
+	conn->is_stalled = conn->out_bytes > 0;
 	io_deadline(conn->io, HTTP_IDLE_MS);
 }
 
@@ -309,7 +317,7 @@ void http_conn_done(struct http_conn *conn)
 	if (!conn->request.keep_alive || !conn->is_body_over) {
 		leave(conn);
 		forget(conn);
-		io_close_flushed(conn->io, HTTP_LINGER_MS);
+		linger(conn);
 		return;
 	}
 	wipe_input(conn);
@@ -337,6 +345,8 @@ static void on_drained(struct http_conn *conn)
 	const struct http_service *service = conn->server->service;
 
 	if (conn->state == HTTP_CONN_HEAD) {
+		if (!conn->has_begun)
+			io_deadline(conn->io, HTTP_IDLE_MS);
 		turn(conn);
 		return;
 	}
@@ -348,6 +358,12 @@ static void on_drained(struct http_conn *conn)
 		service->on_room(conn->owner);
 }
 
+/* Its last answer was read, long ago. */
+static bool is_idle(const struct http_conn *conn)
+{
+	return conn->state == HTTP_CONN_HEAD && !conn->is_stalled;
+}
+
 static void on_timeout(struct http_conn *conn)
 {
 	bool is_reading = conn->state == HTTP_CONN_BODY ||
@@ -356,7 +372,7 @@ static void on_timeout(struct http_conn *conn)
 
 	if (is_reading)
 		refuse_last(conn, 408, "the request took too long");
-	else if (!http_conn_is_read(conn))
+	else if (!http_conn_is_read(conn) || is_idle(conn))
 		http_conn_close(conn);
 }
 
@@ -366,7 +382,7 @@ static void on_eof(struct http_conn *conn)
 {
 	if (conn->state == HTTP_CONN_HEAD) {
 		leave(conn);
-		io_close_flushed(conn->io, HTTP_LINGER_MS);
+		linger(conn);
 	} else if (conn->state == HTTP_CONN_RAW) {
 		/* What is still held back comes before it. */
 		conn->has_ended = true;

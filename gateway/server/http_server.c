@@ -37,7 +37,11 @@ void http_server_close(struct http_server *server)
 	struct http_conn *conn, *next;
 
 	DL_FOREACH_SAFE(server->conns, conn, next)
-	http_conn_close(conn);
+	{
+		http_conn_close(conn);
+		/* One that had ended is not waited for any longer. */
+		io_close_flushed(conn->io, HTTP_LINGER_MS);
+	}
 }
 
 /* ---- room ---- */
@@ -55,10 +59,16 @@ static void make_room(struct http_server *server)
 
 	if (server->service->makes_room)
 		DL_SEARCH_SCALAR(server->conns, conn, state, HTTP_CONN_HEAD);
-	if (conn)
+	if (conn) {
 		http_conn_close(conn);
-	else
-		pause_listeners(server, true);
+		return;
+	}
+	pause_listeners(server, true);
+	/* Who takes long to read a last answer makes room as well. */
+	if (server->service->makes_room)
+		DL_SEARCH_SCALAR(server->conns, conn, state, HTTP_CONN_CLOSED);
+	if (conn)
+		io_close(conn->io);
 }
 
 void http_server_add(struct http_server *server, struct http_conn *conn)

@@ -208,11 +208,135 @@ static void to_head_and_without_content_nothing_follows(void **state)
 	assert_false(rig_is_closed());
 }
 
+/* ---- whole answers ---- */
+
+#define WHOLE (10 * WINDOW)
+
+static void reply_whole(void *owner)
+{
+	static const uint8_t zeros[WHOLE];
+
+	http_conn_reply(owner, 200, &no_fields,
+			bytes_from(zeros, sizeof(zeros)));
+}
+
+/* A whole answer begins to go to a client that takes WINDOW bytes. */
+static void ask_for_whole(const char *fields)
+{
+	char request[128];
+
+	(void)snprintf(request, sizeof(request),
+		       "GET / HTTP/1.1\r\n" H "%s\r\n", fields);
+	service = rig_service;
+	service.on_head = reply_whole;
+	rig->server.service = &service;
+	fake_set_window(rig->client, WINDOW);
+	rig_send(request);
+}
+
+#define CLOSE "Connection: close\r\n"
+
+/* So many bytes that it got, a part each time just before it is cut off. */
+static size_t read_slowly(void)
+{
+	size_t got = 0, part;
+
+	do {
+		part = buf_len(fake_received(rig->client));
+		got += part;
+		fake_advance(rig->loop, part ? HTTP_STALLED_MS - 1 : 0);
+		read_all();
+	} while (part > 0);
+	return got;
+}
+
+static void who_reads_a_whole_answer_gets_it_however_slowly(void **state)
+{
+	static const char *const rows[] = {"", CLOSE};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		ask_for_whole(rows[i]);
+		assert_true(read_slowly() > WHOLE);
+		fake_advance(rig->loop, HTTP_IDLE_MS);
+		assert_int_equal(rig->released, 1);
+		tear_down(state);
+		set_up(state);
+	}
+}
+
+static void who_reads_no_whole_answer_is_cut_off(void **state)
+{
+	static const char *const rows[] = {"", CLOSE};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		ask_for_whole(rows[i]);
+		fake_advance(rig->loop, HTTP_STALLED_MS - 1);
+		assert_int_equal(rig->released, 0);
+		fake_advance(rig->loop, 1);
+		/* What went before the first look counts as read. */
+		fake_advance(rig->loop, HTTP_STALLED_MS);
+		assert_int_equal(rig->released, 1);
+		tear_down(state);
+		set_up(state);
+	}
+}
+
+static void a_client_that_ends_its_side_gets_its_whole_answer(void **state)
+{
+	(void)state;
+	ask_for_whole("");
+	fake_end(rig->client);
+	fake_run(rig->loop);
+	assert_true(read_slowly() > WHOLE);
+	fake_advance(rig->loop, HTTP_LINGER_MS);
+	assert_int_equal(rig->released, 1);
+}
+
+static void a_last_answer_that_is_read_ends_at_once(void **state)
+{
+	(void)state;
+	ask_for_whole(CLOSE);
+	fake_set_window(rig->client, 2 * WHOLE);
+	fake_run(rig->loop);
+	assert_true(buf_len(fake_received(rig->client)) > WHOLE);
+	assert_int_equal(rig->released, 1);
+}
+
+static void a_server_that_closes_waits_for_no_slow_reader(void **state)
+{
+	(void)state;
+	ask_for_whole(CLOSE);
+	http_server_close(&rig->server);
+	fake_advance(rig->loop, HTTP_LINGER_MS);
+	assert_int_equal(rig->released, 1);
+}
+
+static void slow_readers_of_last_answers_make_room(void **state)
+{
+	(void)state;
+	for (size_t i = 1; i < rig->server.conns_max; i++) {
+		ask_for_whole(CLOSE);
+		assert_int_equal(rig->released, 0);
+		rig->client = rig_connect();
+	}
+	fake_run(rig->loop);
+	assert_int_equal(rig->released, 1);
+	assert_false(rig->server.is_full);
+	http_server_close(&rig->server);
+	fake_advance(rig->loop, HTTP_LINGER_MS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		rig_test(pings_keep_nobody_who_does_not_read),
 		rig_test(who_reads_is_kept_however_slowly),
+		rig_test(who_reads_a_whole_answer_gets_it_however_slowly),
+		rig_test(who_reads_no_whole_answer_is_cut_off),
+		rig_test(a_client_that_ends_its_side_gets_its_whole_answer),
+		rig_test(a_last_answer_that_is_read_ends_at_once),
+		rig_test(a_server_that_closes_waits_for_no_slow_reader),
+		rig_test(slow_readers_of_last_answers_make_room),
 		rig_test(who_reads_a_little_is_kept),
 		rig_test(who_has_read_everything_may_wait_for_more),
 		rig_test(who_has_read_what_a_callback_wrote_may_wait_too),
