@@ -127,8 +127,8 @@ int arguments_seconds(const char *option, struct time_range range,
 	}
 	if (*seconds >= range.least && *seconds <= range.most)
 		return 0;
-	quantity_time_text(range.least, least);
-	quantity_time_text(range.most, most);
+	quantity_time_text(range.least * 1000, least);
+	quantity_time_text(range.most * 1000, most);
 	(void)cli_fail(EXIT_USAGE, "%s: '%s' is out of range: %s to %s", option,
 		       optarg, least, most);
 	optarg = NULL;

@@ -56,18 +56,17 @@ int quantity_size(struct bytes word, uint64_t *bytes)
 	return read_unit(word, sizes, ARRAY_SIZE(sizes), bytes);
 }
 
-void quantity_time_text(uint64_t seconds, char text[QUANTITY_TEXT_SIZE])
+void quantity_time_text(uint64_t ms, char text[QUANTITY_TEXT_SIZE])
 {
 	size_t i = ARRAY_SIZE(times) - 1;
 
-	if (seconds == 0) {
+	if (ms == 0) {
 		(void)snprintf(text, QUANTITY_TEXT_SIZE, "0");
 		return;
 	}
-	/* Seconds always leave no rest. */
-	while (seconds % (times[i].factor / 1000))
+	while (ms % times[i].factor)
 		i--;
 	(void)snprintf(text, QUANTITY_TEXT_SIZE, "%llu%s",
-		       (unsigned long long)(seconds / (times[i].factor / 1000)),
+		       (unsigned long long)(ms / times[i].factor),
 		       times[i].name);
 }

@@ -21,6 +21,6 @@ int quantity_size(struct bytes word, uint64_t *bytes);
 
 /* As quantity_time() reads it, in the largest unit that leaves no rest: "7d".
  * 0 is "0". */
-void quantity_time_text(uint64_t seconds, char text[QUANTITY_TEXT_SIZE]);
+void quantity_time_text(uint64_t ms, char text[QUANTITY_TEXT_SIZE]);
 
 #endif

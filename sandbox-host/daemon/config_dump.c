@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "common/cleanup.h"
+#include "common/quantity.h"
 #include "policies/dump_text.h"
 
 struct dump {
@@ -173,15 +174,10 @@ static void add_size(struct dump *dump, const char *name, uint64_t bytes,
 static void add_time(struct dump *dump, const char *name, uint64_t ms,
 		     enum host_key key)
 {
-	static const struct {
-		const char *name;
-		uint64_t ms;
-	} units[] = {{"h", 3600000}, {"m", 60000}, {"s", 1000}, {"ms", 1}};
-	size_t i = 0;
+	char text[QUANTITY_TEXT_SIZE];
 
-	while (ms % units[i].ms != 0)
-		i++;
-	add(dump, "  %s: %" PRIu64 "%s", name, ms / units[i].ms, units[i].name);
+	quantity_time_text(ms, text);
+	add(dump, "  %s: %s", name, text);
 	add_from(dump, key);
 }
 

@@ -66,25 +66,33 @@ static void quantity_of_bytes_has_units_of_1024(void **state)
 static void quantity_is_told_in_the_largest_unit(void **state)
 {
 	static const struct {
-		uint64_t seconds;
+		uint64_t ms;
 		const char *text;
 	} rows[] = {
-		{0, "0"},      {1, "1s"},      {60, "1m"},
-		{90, "90s"},   {3600, "1h"},   {5400, "90m"},
-		{86400, "1d"}, {604800, "7d"}, {604801, "604801s"},
+		{0, "0"},
+		{1, "1ms"},
+		{1000, "1s"},
+		{1500, "1500ms"},
+		{60000, "1m"},
+		{90000, "90s"},
+		{3600000, "1h"},
+		{5400000, "90m"},
+		{86400000, "1d"},
+		{604800000, "7d"},
+		{604801000, "604801s"},
 	};
 	char text[QUANTITY_TEXT_SIZE];
 	uint64_t ms;
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		quantity_time_text(rows[i].seconds, text);
+		quantity_time_text(rows[i].ms, text);
 		assert_string_equal(text, rows[i].text);
 		/* What is told can be said. */
-		if (rows[i].seconds) {
+		if (rows[i].ms) {
 			assert_int_equal(quantity_time(bytes_str(text), &ms),
 					 0);
-			assert_int_equal(ms, rows[i].seconds * 1000);
+			assert_int_equal(ms, rows[i].ms);
 		}
 	}
 }
