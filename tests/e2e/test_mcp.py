@@ -448,7 +448,7 @@ def test_wrong_options_are_told(host, options):
 
 
 @pytest.mark.parametrize("words, code, says", [
-    (["--timeout", "long"], 2, "'long' is no value for that option"),
+    (["--timeout", "long"], 2, "--timeout: 'long' is no time: "),
     (["more"], 2, "what is 'more'?"),
     (["--policy", "nowhere.yaml"], 3, "--policy nowhere.yaml: No such file"),
     (["--workspace", "/nowhere"], 3, "--workspace /nowhere: No such file"),
