@@ -150,6 +150,23 @@ static int take_descriptors(struct msghdr *message, int *fd)
 	return -1;
 }
 
+/* The kernel tells first, and once, that the peer ended with some of ours
+ * unread: what it had said before comes after that. */
+static ssize_t receive(int socket, struct msghdr *message)
+{
+	bool was_told = false;
+
+	for (;;) {
+		ssize_t n = recvmsg(socket, message,
+				    MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+
+		if (n >= 0 ||
+		    (errno != EINTR && (errno != ECONNRESET || was_told)))
+			return n;
+		was_told |= errno == ECONNRESET;
+	}
+}
+
 ssize_t io_message_receive(int socket, uint8_t *out, size_t size, int *fd,
 			   struct err *err)
 {
@@ -167,9 +184,7 @@ ssize_t io_message_receive(int socket, uint8_t *out, size_t size, int *fd,
 	ssize_t n;
 
 	*fd = -1;
-	do {
-		n = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-	} while (n < 0 && errno == EINTR);
+	n = receive(socket, &message);
 	if (n < 0)
 		return err_system(err, "receive a message");
 	if (take_descriptors(&message, fd) < 0)

@@ -324,7 +324,8 @@ static int answer(struct rpc_ticket ticket, enum rpc_kind kind,
 		return 0;
 	if (encode(&header, schema, message, err) < 0)
 		return -1;
-	if (transmit(ticket.rpc, fd, err) < 0)
+	/* Whoever is gone may have said more before: that is read first. */
+	if (transmit(ticket.rpc, fd, err) < 0 && err->code != ERR_CLOSED)
 		rpc_break(ticket.rpc, err->text);
 	return 0;
 }

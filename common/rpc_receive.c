@@ -214,20 +214,30 @@ bool rpc_receive(struct rpc *rpc)
 	return true;
 }
 
+/* 0, or -1. */
+static int send_waiting(struct rpc *rpc, struct err *err)
+{
+	if (rpc_queue_flush(&rpc->queue, rpc->socket, TURN_MESSAGES_MAX, err) <
+	    0) {
+		if (err->code != ERR_CLOSED)
+			return -1;
+		/* Nobody will read it; what the peer said before is read. */
+		rpc_queue_release(&rpc->queue);
+	}
+	if (!rpc->queue.first)
+		io_watch_set(rpc->watch, !rpc->is_resting, false);
+	return 0;
+}
+
 void rpc_on_ready(int fd, bool readable, bool writable, void *owner)
 {
 	struct rpc *rpc = owner;
 	struct err err;
 
 	(void)fd;
-	if (writable && rpc->queue.first) {
-		if (rpc_queue_flush(&rpc->queue, rpc->socket, TURN_MESSAGES_MAX,
-				    &err) < 0) {
-			rpc_fail(rpc, err.text);
-			return;
-		}
-		if (!rpc->queue.first)
-			io_watch_set(rpc->watch, !rpc->is_resting, false);
+	if (writable && rpc->queue.first && send_waiting(rpc, &err) < 0) {
+		rpc_fail(rpc, err.text);
+		return;
 	}
 	if (!readable)
 		return;

@@ -86,6 +86,62 @@ static void rpc_sees_the_end_when_it_receives_again(void **state)
 	assert_int_equal(fixture->keeper_closed, 1);
 }
 
+/* ---- what a peer said before it died ---- */
+
+/* The kernel tells of its end first. */
+static void rpc_hears_who_died_with_our_words_unread(void **state)
+{
+	struct fixture *fixture = *state;
+
+	rpc_rest(fixture->keeper, true);
+	say(fixture, 1);
+	assert_int_equal(
+		tell(fixture, fixture->keeper, ECHO, bytes_str("unread"), -1),
+		0);
+	rpc_close(fixture->asker);
+	fixture->asker = NULL;
+	rpc_rest(fixture->keeper, false);
+	settle(fixture);
+	assert_int_equal(fixture->notes, 1);
+	assert_int_equal(fixture->keeper_closed, 1);
+}
+
+/* More than is received in one turn. */
+static void rpc_hears_who_died_before_its_answer(void **state)
+{
+	struct fixture *fixture = *state;
+
+	rpc_rest(fixture->keeper, true);
+	assert_int_equal(ask(fixture, ECHO, "x", NULL), 0);
+	for (uint32_t i = 0; i < 100; i++)
+		say(fixture, i);
+	rpc_close(fixture->asker);
+	fixture->asker = NULL;
+	rpc_rest(fixture->keeper, false);
+	settle(fixture);
+	assert_int_equal(fixture->requests, 1);
+	assert_int_equal(fixture->notes, 100);
+	assert_int_equal(fixture->keeper_closed, 1);
+}
+
+static void rpc_hears_who_died_while_much_waited_for_it(void **state)
+{
+	static uint8_t text[50000];
+	struct fixture *fixture = *state;
+
+	memset(text, 't', sizeof(text));
+	say(fixture, 1);
+	while (rpc_queued(fixture->keeper) == 0)
+		assert_int_equal(tell(fixture, fixture->keeper, ECHO,
+				      bytes_from(text, sizeof(text)), -1),
+				 0);
+	rpc_close(fixture->asker);
+	fixture->asker = NULL;
+	settle(fixture);
+	assert_int_equal(fixture->notes, 1);
+	assert_int_equal(fixture->keeper_closed, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -94,6 +150,9 @@ int main(void)
 		TEST(rpc_receives_a_bounded_number_at_once),
 		TEST(rpc_sends_while_it_rests),
 		TEST(rpc_sees_the_end_when_it_receives_again),
+		TEST(rpc_hears_who_died_with_our_words_unread),
+		TEST(rpc_hears_who_died_before_its_answer),
+		TEST(rpc_hears_who_died_while_much_waited_for_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
