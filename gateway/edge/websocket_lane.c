@@ -77,6 +77,12 @@ int websocket_permit(struct conn *conn)
 {
 	struct websocket_work *work = conn->websocket;
 
+	/* It waited, and would live on by rules that are gone. */
+	if (conn->law != conn->edge->law) {
+		conn_refuse(conn, CONSTRAINT_policy_changed, "%s",
+			    constraint_text(CONSTRAINT_policy_changed));
+		return -1;
+	}
 	if (!add_rule(work, conn->verdict.by) ||
 	    (conn->verdict.guard && !add_rule(work, conn->verdict.guard))) {
 		conn_refuse(conn, CONSTRAINT_websocket_not_allowed, "%s",

@@ -324,6 +324,39 @@ def test_websockets_go_over_to_the_new_rules_or_end(make_session, policies,
                 pass
 
 
+@pytest.mark.parametrize("is_changed", [True, False])
+def test_a_websocket_that_a_person_lets_pass_later_follows_it(
+        make_session, policies, gateway, origin, is_changed):
+    """It waits for that person while the policy becomes another; its twin:
+    while it stays."""
+    def policy(**websocket_rule):
+        return policies.make([policies.rule(
+            GOOD, name="talk", methods=["GET"], paths=["/**"], action="ask",
+            hold="30s", websocket=websocket_rule)])
+
+    def waits():
+        return gateway.get(
+            f"/v1/approvals?session={session.id}&state=pending")["approvals"]
+    session = make_session(policy())
+    clients = []
+    with session.connect_tls(GOOD, origin.port) as stream:
+        stream.settimeout(30)
+        dials = threading.Thread(target=lambda: clients.append(
+            websocket.Client(stream, GOOD + origin.suffix, "/ws/echo")))
+        dials.start()
+        wanted = wait_until(waits)[0]
+        if is_changed:
+            change(session, policy(text="^ok.*$"))
+        assert gateway.cli("approval", "approve", wanted["id"]).returncode == 0
+        dials.join(30)
+        if is_changed:
+            assert "policy_changed" in clients[0].head
+            return
+        assert clients[0].status == 101
+        clients[0].send(TEXT, "no")
+        assert clients[0].receive() == (TEXT, b"no")
+
+
 # ---- in the middle ----
 
 def test_a_download_is_cut_when_its_path_is_denied(make_session, policies,
