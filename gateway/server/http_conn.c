@@ -48,10 +48,14 @@ void http_conn_close(struct http_conn *conn)
 	io_close(conn->io);
 }
 
-/* What is queued goes for as long as it is read. */
+/* What is queued goes for as long as it is read, unless others wait for its
+ * place. */
 static void linger(struct http_conn *conn)
 {
-	io_close_read(conn->io, HTTP_STALLED_MS, HTTP_LINGER_MS);
+	if (conn->server->is_full)
+		io_close_flushed(conn->io, HTTP_LINGER_MS);
+	else
+		io_close_read(conn->io, HTTP_STALLED_MS, HTTP_LINGER_MS);
 }
 
 static void release(struct http_conn *conn)

@@ -64,9 +64,8 @@ static void make_room(struct http_server *server)
 		return;
 	}
 	pause_listeners(server, true);
-	/* Who takes long to read a last answer makes room as well. */
-	if (server->service->makes_room)
-		DL_SEARCH_SCALAR(server->conns, conn, state, HTTP_CONN_CLOSED);
+	/* Who takes long to read a last answer holds nothing else. */
+	DL_SEARCH_SCALAR(server->conns, conn, state, HTTP_CONN_CLOSED);
 	if (conn)
 		io_close(conn->io);
 }

@@ -1,5 +1,7 @@
 #include "tests/unit/gateway/server/rig.h"
 
+#include <utlist.h>
+
 #define WINDOW 4096
 #define PINGS  100
 
@@ -313,17 +315,45 @@ static void a_server_that_closes_waits_for_no_slow_reader(void **state)
 
 static void slow_readers_of_last_answers_make_room(void **state)
 {
+	static const bool rows[] = {true, false};
+
+	for (size_t row = 0; row < ARRAY_SIZE(rows); row++) {
+		for (size_t i = 1; i < rig->server.conns_max; i++) {
+			ask_for_whole(CLOSE);
+			service.makes_room = rows[row];
+			assert_int_equal(rig->released, 0);
+			rig->client = rig_connect();
+		}
+		fake_run(rig->loop);
+		assert_int_equal(rig->released, 1);
+		assert_false(rig->server.is_full);
+		http_server_close(&rig->server);
+		fake_advance(rig->loop, HTTP_LINGER_MS);
+		tear_down(state);
+		set_up(state);
+	}
+}
+
+/* All were served while it became full: nobody could make room then. */
+static void last_answers_keep_no_server_full(void **state)
+{
+	struct http_conn *conn, *next;
+
 	(void)state;
-	for (size_t i = 1; i < rig->server.conns_max; i++) {
-		ask_for_whole(CLOSE);
-		assert_int_equal(rig->released, 0);
+	rig->keeps_silent = true;
+	while (!rig->server.is_full) {
+		fake_set_window(rig->client, WINDOW);
+		rig_send("GET /all HTTP/1.1\r\n" H CLOSE "\r\n");
 		rig->client = rig_connect();
 	}
+	DL_FOREACH_SAFE(rig->server.conns, conn, next)
+	if (conn->state == HTTP_CONN_SERVED)
+		reply_whole(conn);
 	fake_run(rig->loop);
-	assert_int_equal(rig->released, 1);
-	assert_false(rig->server.is_full);
-	http_server_close(&rig->server);
+	assert_int_equal(rig->released, 0);
+	assert_true(rig->server.is_full);
 	fake_advance(rig->loop, HTTP_LINGER_MS);
+	assert_false(rig->server.is_full);
 }
 
 int main(void)
@@ -337,6 +367,7 @@ int main(void)
 		rig_test(a_last_answer_that_is_read_ends_at_once),
 		rig_test(a_server_that_closes_waits_for_no_slow_reader),
 		rig_test(slow_readers_of_last_answers_make_room),
+		rig_test(last_answers_keep_no_server_full),
 		rig_test(who_reads_a_little_is_kept),
 		rig_test(who_has_read_everything_may_wait_for_more),
 		rig_test(who_has_read_what_a_callback_wrote_may_wait_too),
