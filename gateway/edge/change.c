@@ -81,13 +81,25 @@ void conn_renew_law(struct conn *conn)
 	take_law(conn);
 }
 
+/* The word that a person is to say is for that rule. */
+static bool is_asked_still(const struct conn *conn,
+			   const struct verdict *verdict)
+{
+	return conn->state == AT_TUNNEL_APPROVE &&
+	       verdict->kind == VERDICT_ASK &&
+	       bytes_equal(verdict->rule, conn->errand->target_verdict.rule);
+}
+
 static void review_tunnel(struct conn *conn)
 {
 	struct target target = conn_target(conn);
 	struct verdict verdict = target_check(conn->edge->law->policy, &target);
 
-	if (conn->state == AT_TUNNEL_APPROVE && verdict.kind == VERDICT_ASK)
+	if (is_asked_still(conn, &verdict)) {
+		conn->errand->target_verdict = verdict;
+		take_law(conn);
 		return;
+	}
 	if (conn->state == AT_TUNNEL_APPROVE || verdict.kind != VERDICT_ALLOW ||
 	    verdict.inspect) {
 		conn_close(conn);

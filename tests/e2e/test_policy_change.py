@@ -357,6 +357,48 @@ def test_a_websocket_that_a_person_lets_pass_later_follows_it(
         assert clients[0].receive() == (TEXT, b"no")
 
 
+@pytest.mark.parametrize("is_changed", [True, False])
+def test_a_tunnel_that_a_person_lets_pass_later_follows_it(
+        make_session, policies, gateway, origin, is_changed):
+    def policy(**rate):
+        policy = policies.make([policies.rule(GOOD, action="ask",
+                                              hold="30s")])
+        policy["network"]["tls"] = {"tunnel": [GOOD]}
+        if rate:
+            policy["network"]["rate"] = rate
+        return policy
+
+    def waits():
+        return gateway.get(
+            f"/v1/approvals?session={session.id}&state=pending")["approvals"]
+
+    def fetch():
+        with contextlib.suppress(OSError), session.connect() as plain:
+            plain.settimeout(30)
+            plain.sendall(f"CONNECT {GOOD}:{origin.port} HTTP/1.1\r\n"
+                          f"Host: {GOOD}\r\n\r\n".encode())
+            read_head(plain)
+            context = ssl.create_default_context()
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+            stream = context.wrap_socket(plain, server_hostname=GOOD)
+            stream.sendall(f"GET /big/1000000 HTTP/1.1\r\nHost: {GOOD}\r\n"
+                           "Connection: close\r\n\r\n".encode())
+            while piece := stream.recv(65536):
+                got.append(len(piece))
+    got = []
+    session = make_session(policy())
+    fetches = threading.Thread(target=fetch)
+    fetches.start()
+    wanted = wait_until(waits)[0]
+    if is_changed:
+        change(session, policy(download="100KiB/1h"))
+    assert gateway.cli("approval", "approve", wanted["id"]).returncode == 0
+    fetches.join(30)
+    assert (sum(got) < 102400) == is_changed
+    assert session.row("connection")["approval"] == wanted["id"]
+
+
 # ---- in the middle ----
 
 def test_a_download_is_cut_when_its_path_is_denied(make_session, policies,
