@@ -46,6 +46,13 @@ void http_conn_reply(struct http_conn *conn, unsigned status,
 
 /* ---- streams ---- */
 
+/* What waits of the answer before has its time, which what follows it makes no
+ * longer. */
+static void watch_stall(struct http_conn *conn)
+{
+	io_deadline(conn->io, conn->is_stalled ? HTTP_STALLED_MS : 0);
+}
+
 int http_conn_stream_begin(struct http_conn *conn, unsigned status,
 			   const struct fields *fields, uint64_t len)
 {
@@ -75,7 +82,7 @@ int http_conn_stream_begin(struct http_conn *conn, unsigned status,
 		return -1;
 	}
 	conn->state = HTTP_CONN_STREAM;
-	io_deadline(conn->io, 0);
+	watch_stall(conn);
 	return 0;
 }
 
@@ -187,6 +194,6 @@ int http_conn_switch(struct http_conn *conn, struct bytes head)
 	}
 	conn->state = HTTP_CONN_RAW;
 	conn->is_paused = true;
-	io_deadline(conn->io, 0);
+	watch_stall(conn);
 	return 0;
 }

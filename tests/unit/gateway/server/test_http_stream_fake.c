@@ -334,6 +334,38 @@ static void slow_readers_of_last_answers_make_room(void **state)
 	}
 }
 
+static void reply_or_stream(void *owner)
+{
+	struct http_conn *conn = owner;
+
+	if (bytes_is(conn->request.path, "/"))
+		reply_whole(owner);
+	else
+		http_conn_pass(conn, RIG_BODY);
+}
+
+/* The first answer waits while the next one begins to stream: who reads
+ * neither is not kept, and who reads both is. */
+static void a_stream_behind_an_answer_that_waits_has_its_time(void **state)
+{
+	static const bool rows[] = {false, true};
+
+	for (size_t row = 0; row < ARRAY_SIZE(rows); row++) {
+		rig->keeps_silent = true;
+		ask_for_whole("");
+		service.on_head = reply_or_stream;
+		begin("GET /all HTTP/1.1\r\n" H "\r\n", UINT64_MAX);
+		write_piece(2 * WINDOW);
+		if (rows[row])
+			assert_true(read_slowly() > WHOLE + WINDOW);
+		fake_advance(rig->loop, HTTP_STALLED_MS);
+		fake_advance(rig->loop, HTTP_STALLED_MS);
+		assert_int_equal(rig->released, !rows[row]);
+		tear_down(state);
+		set_up(state);
+	}
+}
+
 /* All were served while it became full: nobody could make room then. */
 static void last_answers_keep_no_server_full(void **state)
 {
@@ -367,6 +399,7 @@ int main(void)
 		rig_test(a_last_answer_that_is_read_ends_at_once),
 		rig_test(a_server_that_closes_waits_for_no_slow_reader),
 		rig_test(slow_readers_of_last_answers_make_room),
+		rig_test(a_stream_behind_an_answer_that_waits_has_its_time),
 		rig_test(last_answers_keep_no_server_full),
 		rig_test(who_reads_a_little_is_kept),
 		rig_test(who_has_read_everything_may_wait_for_more),
