@@ -895,6 +895,8 @@ def test_who_asks_all_the_time_waits_and_others_do_not(own_api):
     told = re.findall(rb"HTTP/1\.1 (\d+)", said)
     assert len(told) == 8000
     assert set(told) == {b"404", b"429"}
+    # When to come again: to whom it was too often, and to nobody else.
+    assert said.count(b"\r\nRetry-After: 1\r\n") == told.count(b"429")
     assert set(others) == {200}
     wait_until(lambda: own_api.call(
         "GET", f"{path}/none", headers=token, key=None).status == 404)
