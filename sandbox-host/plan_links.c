@@ -81,11 +81,14 @@ static const struct linked *find(const struct links *links,
 	return NULL;
 }
 
-static bool is_covered(const struct plan *plan, const char *path)
+/* What is only protected can be read. */
+static bool is_covered(const struct plan *plan, const char *path,
+		       enum plan_kind kind)
 {
-	for (size_t i = 0; i < plan->step_count; i++)
-		if ((plan->steps[i].kind == PLAN_HIDE ||
-		     plan->steps[i].kind == PLAN_PROTECT) &&
+	if (plan_is_hidden(plan, path))
+		return true;
+	for (size_t i = 0; kind == PLAN_PROTECT && i < plan->step_count; i++)
+		if (plan->steps[i].kind == PLAN_PROTECT &&
 		    plan_is_within(path, plan->steps[i].target))
 			return true;
 	return false;
@@ -105,7 +108,7 @@ static enum walk_answer on_entry(void *owner, const struct walk_entry *entry,
 	    st.st_nlink < 2)
 		return WALK_SKIP;
 	file = find(links, &st);
-	if (!file || is_covered(links->plan, entry->path))
+	if (!file || is_covered(links->plan, entry->path, file->kind))
 		return WALK_SKIP;
 	path = plan_format(links->plan, err, "%s", entry->path);
 	if (!path ||
@@ -153,6 +156,18 @@ static bool is_looked_through(const struct plan *plan,
 		!strcmp(step->target, plan->workspace));
 }
 
+static int collect_all(struct links *links, enum plan_kind kind, size_t count,
+		       struct err *err)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct plan_step step = links->plan->steps[i];
+
+		if (step.kind == kind && collect(links, &step, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 int plan_links(struct plan *plan, struct err *err)
 {
 	size_t count = plan->step_count;
@@ -161,13 +176,11 @@ int plan_links(struct plan *plan, struct err *err)
 
 	if (!files)
 		return err_set(err, ERR_TOO_LARGE, "plan: no memory");
-	for (size_t i = 0; i < count; i++) {
-		const struct plan_step step = plan->steps[i];
-
-		if ((step.kind == PLAN_HIDE || step.kind == PLAN_PROTECT) &&
-		    collect(&links, &step, err) < 0)
-			return -1;
-	}
+	/* A file may be in both: what is found first holds for it, however the
+	 * steps are ordered. */
+	if (collect_all(&links, PLAN_HIDE, count, err) < 0 ||
+	    collect_all(&links, PLAN_PROTECT, count, err) < 0)
+		return -1;
 	for (size_t i = 0; links.count && i < count; i++) {
 		const struct plan_step step = plan->steps[i];
 

@@ -232,6 +232,19 @@ def test_another_name_of_a_hidden_file_is_hidden(box):
     assert result.stdout == "fine", result.stderr
 
 
+def test_a_hidden_file_is_hidden_where_others_are_protected(box):
+    """To protect is to let it be read."""
+    box.write("d/key", "SECRET")
+    box.write(".vscode/f", "fine")
+    box.write(".envrc", "SECRET")
+    os.link(box.workspace / "d/key", box.workspace / ".vscode/same")
+    os.link(box.workspace / ".envrc", box.workspace / "d/same")
+    read = "cat .vscode/same d/same .vscode/f"
+    result = box.sh(read, options=["--hide", "./d/key", "--hide", "./.envrc"])
+    assert result.stdout == "fine", result.stderr
+    assert box.sh(read).stdout == "SECRETSECRETfine"
+
+
 def test_other_hard_links_are_left_alone(box):
     box.write("f", "fine")
     os.link(box.workspace / "f", box.workspace / "g")
