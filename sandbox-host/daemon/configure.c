@@ -1,6 +1,8 @@
 #include "sandbox-host/daemon/configure.h"
 
+#include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -47,14 +49,28 @@ int configure_load(struct host_options *options, struct host_config *config,
 	return serve_tls_check(&config->api, err);
 }
 
+/* Nobody waits for who may write to a pipe of that name. */
+static int look_at_policy(const char *path, struct err *err)
+{
+	auto_type(buf_release) struct buf text;
+	auto_fd int fd =
+		open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	struct stat st;
+
+	buf_init(&text, POLICY_TEXT_MAX);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_system(err, "open %s", path);
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, ERR_INVALID, "%s is no file", path);
+	return file_read(fd, &text, err) < 0 ? err_prefix(err, "%s", path) : 0;
+}
+
 int configure_missing(const struct host_config *config, struct err *err)
 {
 	const struct text_place *place = &config->from[HOST_KEY_DEFAULT_POLICY];
-	auto_type(buf_release) struct buf text;
 
-	buf_init(&text, POLICY_TEXT_MAX);
 	if (!config->default_policy ||
-	    file_read_path(config->default_policy, &text, err) == 0)
+	    look_at_policy(config->default_policy, err) == 0)
 		return 0;
 	return err_prefix(err,
 			  "%s:%u: default_policy: no sandbox without a policy "

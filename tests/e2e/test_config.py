@@ -117,6 +117,18 @@ def test_a_check_says_what_would_be_missed(tmp_path, option, text, says):
     assert done.returncode == 0 and not done.stderr, done.stderr
 
 
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_a_check_waits_for_no_policy_that_is_no_file(tmp_path, make):
+    """Its twin is above."""
+    path = tmp_path / "c.yaml"
+    path.write_text(f"default_policy: {tmp_path / 'file'}\n")
+    make(tmp_path / "file")
+    done = subprocess.run([CLI, "config", "check", "--host", path], text=True,
+                          capture_output=True, timeout=20)
+    assert done.returncode == 0 and "is valid" in done.stdout
+    assert f"mended: {tmp_path / 'file'} is no file" in done.stderr
+
+
 @pytest.mark.parametrize("mode, says", [
     (0o644, "others may use"), (0o600, "")])
 def test_a_check_looks_at_a_secret_as_the_gateway_will(tmp_path, mode, says):
