@@ -24,7 +24,8 @@ static bool is_held(const char *path)
 	       lock.l_type != F_UNLCK;
 }
 
-bool control_wait(uint64_t *begin_ms, const char *lock, struct err *err)
+bool control_wait(struct control_patience *patience, const char *lock,
+		  struct err *err)
 {
 	const struct timespec pause = {.tv_nsec = TRY_MS * 1000000L};
 	uint64_t now_ms = clock_monotonic_ms();
@@ -32,11 +33,13 @@ bool control_wait(uint64_t *begin_ms, const char *lock, struct err *err)
 
 	if (err->code != ERR_CLOSED)
 		return false;
-	if (*begin_ms == 0)
-		*begin_ms = now_ms;
+	if (patience->begin_ms == 0)
+		*patience = (struct control_patience){now_ms, now_ms};
 	holds = is_held(lock);
-	if (now_ms - *begin_ms <
-	    (holds ? CONTROL_START_MAX_MS : CONTROL_BEGIN_MS)) {
+	if (holds)
+		patience->held_ms = now_ms;
+	if (now_ms - patience->begin_ms < CONTROL_START_MAX_MS &&
+	    now_ms - patience->held_ms < CONTROL_BEGIN_MS) {
 		(void)nanosleep(&pause, NULL);
 		return true;
 	}
@@ -51,12 +54,12 @@ bool control_wait(uint64_t *begin_ms, const char *lock, struct err *err)
 int control_open(struct client *client, struct err *err)
 {
 	char run[PATH_MAX - NAME_MAX], lock[PATH_MAX] = "";
-	uint64_t begin_ms = 0;
+	struct control_patience patience = {0};
 
 	if (session_run_dir(run, sizeof(run)) == 0)
 		(void)snprintf(lock, sizeof(lock), "%s/lock", run);
 	while (client_open(client, err) < 0)
-		if (!control_wait(&begin_ms, lock, err))
+		if (!control_wait(&patience, lock, err))
 			return -1;
 	return 0;
 }

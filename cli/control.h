@@ -13,10 +13,18 @@
  */
 #define CONTROL_BEGIN_MS 100
 
+/* Who waits, in monotonic milliseconds; all of it 0 at first. */
+struct control_patience {
+	uint64_t begin_ms;
+	uint64_t held_ms; /* when a daemon was last seen to hold the lock */
+};
+
 /* Nobody answers (err: ERR_CLOSED). Rest for a moment, and true: look again; or
  * false, at once or after the time for it. lock: the file by which the daemon
- * holds its run directory. *begin_ms is 0 at first. */
-bool control_wait(uint64_t *begin_ms, const char *lock, struct err *err);
+ * holds its run directory. Between one that stops and the next, which waited
+ * for that, nobody holds it. */
+bool control_wait(struct control_patience *patience, const char *lock,
+		  struct err *err);
 
 /* Connect; to a gateway that is just starting once it listens. 0, or -1 with
  * ERR_CLOSED: none answers, and how to start one. */

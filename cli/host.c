@@ -125,10 +125,10 @@ static int open_now(struct host *host, char lock[SOCKET_PATH_MAX + NAME_MAX],
 int host_open(struct host *host, struct err *err)
 {
 	char lock[SOCKET_PATH_MAX + NAME_MAX];
-	uint64_t begin_ms = 0;
+	struct control_patience patience = {0};
 
 	while (open_now(host, lock, err) < 0)
-		if (!control_wait(&begin_ms, lock, err))
+		if (!control_wait(&patience, lock, err))
 			return -1;
 	return 0;
 }
