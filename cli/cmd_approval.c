@@ -6,10 +6,14 @@
 #include "cli/commands.h"
 #include "cli/control.h"
 #include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/quantity.h"
 #include "sandbox-host/session/client.h"
 
 #define PATH_BYTES 256
 #define ROW_BYTES  2048
+/* No session lasts longer. */
+#define UNTIL_MAX_MS (UINT64_C(30) * 24 * 60 * 60 * 1000)
 
 /* Ids and states go into a path as they are. */
 static bool is_plain(const char *text)
@@ -232,12 +236,29 @@ static int parse_approve(struct cli *cli, struct approve_options *options)
 	return arguments_count(cli, 1, 1);
 }
 
+/* A time from now is taken as well: who approves seldom knows the date in UTC.
+ * Any other is control's to read. */
+static void make_until(struct approve_options *options,
+		       char text[CLOCK_TEXT_SIZE])
+{
+	uint64_t ms;
+
+	if (!options->until ||
+	    quantity_time(bytes_str(options->until), &ms) < 0 ||
+	    ms > UNTIL_MAX_MS)
+		return;
+	clock_format(clock_wall_ms() + ms, text);
+	options->until = text;
+}
+
 int cmd_approval_approve(struct cli *cli)
 {
 	struct approve_options options = {.scope = "session"};
+	char until[CLOCK_TEXT_SIZE];
 
 	if (parse_approve(cli, &options) < 0)
 		return cli_usage(cli);
+	make_until(&options, until);
 	return decide(cli, cli->argv[optind],
 		      json_pack("{s:s, s:s, s:s*}", "decision", "approve",
 				"scope", options.scope, "until",

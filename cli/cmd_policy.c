@@ -25,7 +25,8 @@ static json_t *check_one(const char *path, bool tells)
 	if (policy)
 		rules = policy->rule_count;
 	if (policy && tells)
-		(void)printf("%s: ok, %zu rules\n", path, rules);
+		(void)printf("%s: ok, %zu rule%s\n", path, rules,
+			     rules == 1 ? "" : "s");
 	else if (tells)
 		(void)fprintf(stderr, "%.*s%s: %zu error%s\n",
 			      BYTES_ARGS(buf_view(&report)), path, count,

@@ -34,8 +34,8 @@ static int add_permission(struct wanted *wanted, const char *permission)
 	return 0;
 }
 
-/* Control says how much of it is too much. */
-static const struct time_range ttl_range = {1, UINT32_MAX};
+/* As control has it. */
+static const struct time_range ttl_range = {1, 7 * 24 * 60 * 60};
 
 static int parse(struct cli *cli, struct wanted *wanted)
 {

@@ -296,10 +296,10 @@ const struct command commands[] = {
 	 "Usage: sallyport session renew ID --ttl TIME [-o json|yaml]\n"
 	 "\n"
 	 "It ends TIME (seconds, or like 90m, 2d) from now, instead of when "
-	 "it\n"
-	 "would have: at most seven days, and at most 30 days after it was "
-	 "created. A session that has\n"
-	 "ended cannot be renewed.\n"},
+	 "it would\n"
+	 "have: at most seven days, and at most 30 days after it was "
+	 "created. A\n"
+	 "session that has ended cannot be renewed.\n"},
 	{"session", "policy", OUTPUT_VALUE, cmd_session_policy,
 	 "show or replace a session's policy",
 	 "Usage: sallyport session policy ID [-o json|yaml]\n"
@@ -469,7 +469,8 @@ const struct command commands[] = {
 	 "\n"
 	 "  --once         one request\n"
 	 "  --session      until the session ends (the default)\n"
-	 "  --until TIME   until then, as 2026-11-21T19:00:00Z\n"
+	 "  --until TIME   for so long, as 10m or 2h, or until\n"
+	 "                 2026-11-21T19:00:00Z\n"
 	 "\n"
 	 "Exits 6 when there is no such proposal, 7 when it was decided "
 	 "before.\n"},

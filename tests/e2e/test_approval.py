@@ -177,6 +177,19 @@ def test_a_grant_until_a_time_ends_then(gateway, make_session, origin,
                        "--until", until).returncode == 3
 
 
+def test_a_grant_may_last_for_a_time_from_now(gateway, make_session, origin,
+                                              asking):
+    session = make_session(asking(hold="100ms"))
+    wanted = post(session, origin).json["proposal"]
+    # What is no such time is control's to read, and to refuse.
+    for until in ("10", "10x", "31d"):
+        assert gateway.cli("approval", "approve", wanted, "--until",
+                           until).returncode == 3
+    assert gateway.cli("approval", "approve", wanted, "--until",
+                       "10m").returncode == 0
+    assert post(session, origin).status == 200
+
+
 def test_a_grant_answers_one_question_of_one_session(
         gateway, make_session, origin, asking):
     session, other = (make_session(asking("200ms")) for _ in range(2))
