@@ -287,8 +287,9 @@ static int start(struct pull *pull, struct err *err)
 		.fd_count = 2,
 		.on_end = on_pulled,
 		.owner = pull};
+	/* Whatever is there by now: a pipe would wait for somebody. */
 	auto_fd int source = open(is_tar ? image->source : "/dev/null",
-				  O_RDONLY | O_CLOEXEC | O_NOCTTY);
+				  O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
 	auto_fd int place = -1;
 	auto_fd int root = -1;
 	struct stat info;

@@ -401,6 +401,20 @@ def test_a_pull_that_takes_too_long_is_ended(gateway, layout, tmp_path):
     host.check()
 
 
+def test_a_pipe_that_is_named_as_an_image_keeps_nobody_waiting(gateway,
+                                                              tmp_path):
+    os.mkfifo(tmp_path / "pipe.tar")
+    host = Host(gateway, tmp_path,
+                images={"pipe": str(tmp_path / "pipe.tar")}).start()
+    try:
+        done = pull(host, "pipe")
+        assert done.returncode == 1 and (
+            "pipe.tar is neither a directory nor a tar") in done.stderr
+    finally:
+        host.stop()
+    host.check()
+
+
 def test_what_is_odd_in_a_tar_does_no_harm(host):
     assert pull(host, "odd").returncode == 0
     root = host.dir / "store/images/odd/root"
