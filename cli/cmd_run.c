@@ -376,36 +376,51 @@ static int run_sandbox(struct run *run, int *exit_code, struct err *err)
 
 /* ---- the session ---- */
 
-/* Where the gateway is busy, wait for a turn. */
+static int ask_session(struct run *run, const struct session_request *request,
+		       struct err *err)
+{
+	if (gateway_ask_create(&run->client, request, err) < 0)
+		return -1;
+	sandbox_prepare(run->policy->filesystem.hide.count ||
+			run->policy->filesystem.ignore_files.count);
+	outside_prepare();
+	return gateway_take_created(&run->client, &run->session, err);
+}
+
+static int open_client(struct run *run, struct err *err)
+{
+	if (run->has_client)
+		client_close(&run->client);
+	run->has_client = gateway_open(&run->client, err) == 0;
+	return run->has_client ? 0 : -1;
+}
+
+/* Where the gateway is busy, wait for a turn. One that a command before had
+ * started may end just when it is asked: then ask the next one. */
 static int create_session(struct run *run,
 			  const struct session_request *request,
 			  struct err *err)
 {
 	uint64_t until_ms = clock_monotonic_ms() + GATEWAY_BUSY_MS;
-	bool is_told = false;
+	bool is_told = false, was_gone = false;
 
-	for (;;) {
-		if (gateway_ask_create(&run->client, request, err) < 0)
+	while (ask_session(run, request, err) < 0) {
+		bool is_gone = gateway_has_gone(err) && !was_gone;
+
+		if (caught ||
+		    (!is_gone && !gateway_wait_turn(&run->session, until_ms)))
 			return -1;
-		sandbox_prepare(run->policy->filesystem.hide.count ||
-				run->policy->filesystem.ignore_files.count);
-		outside_prepare();
-		if (gateway_take_created(&run->client, &run->session, err) == 0)
-			return 0;
-		if (caught || !gateway_wait_turn(&run->session, until_ms))
-			return -1;
-		if (!is_told)
+		if (!is_gone && !is_told)
 			(void)fprintf(stderr,
 				      "sallyport: %s: waiting for a turn, at "
 				      "most %d s\n",
 				      err->text, GATEWAY_BUSY_MS / 1000);
-		is_told = true;
-		client_close(&run->client);
-		run->has_client = false;
-		if (gateway_open(&run->client, err) < 0)
+		is_told |= !is_gone;
+		was_gone |= is_gone;
+		if (open_client(run, err) < 0)
 			return -1;
-		run->has_client = true;
 	}
+	return 0;
 }
 
 /* ---- in order ---- */
@@ -419,9 +434,8 @@ static int run_all(struct run *run, int *exit_code, struct err *err)
 	};
 
 	if (load_policy(run, err) < 0 || find_workspace(run, err) < 0 ||
-	    open_events(run, err) < 0 || gateway_open(&run->client, err) < 0)
+	    open_events(run, err) < 0 || open_client(run, err) < 0)
 		return -1;
-	run->has_client = true;
 	catch_signals();
 	request.policy = buf_view(&run->policy_text);
 	if (create_session(run, &request, err) < 0)

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from gateway import CLI, PROGRAM
@@ -65,6 +66,13 @@ def told(gateway):
 def nobody_listens(gateway):
     with socket.socket(socket.AF_UNIX) as client:
         return client.connect_ex(str(gateway.run_dir / "control.sock")) != 0
+
+
+def waits_for_control(gateway):
+    """Somebody has connected to it, and it has not looked yet."""
+    return f"{gateway.run_dir}/control.sock" in "".join(
+        line for line in Path("/proc/net/unix").read_text().splitlines(True)
+        if line.split()[5] == "02")
 
 
 def fetched(gateway, web, origin, workspace):
@@ -355,6 +363,31 @@ def test_one_that_stops_is_waited_for(make, workspace):
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(ledger, signal.SIGKILL)
         os.close(ledger)
+
+
+def test_one_that_ends_as_it_is_asked_is_not_the_last(make, workspace):
+    """It took the connection, and never answers."""
+    gateway = make()
+    control = os.pidfd_open(gateway.pid("control"))
+    signal.pidfd_send_signal(control, signal.SIGSTOP)
+    policy = gateway.dir / "policy.yaml"
+    policy.write_text("version: 1\nname: p\n")
+    try:
+        with subprocess.Popen(
+                [CLI, "run", "--policy", policy, "--workspace", workspace,
+                 "--", "echo", "hello"], env=gateway.env(), text=True,
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE) as command:
+            wait_until(lambda: waits_for_control(gateway))
+            gateway.process.kill()
+            gateway.process.wait()
+            gateway.process = None
+            signal.pidfd_send_signal(control, signal.SIGKILL)
+            out, errors = command.communicate(timeout=60)
+        assert (command.returncode, out) == (0, "hello\n"), errors
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(control, signal.SIGKILL)
+        os.close(control)
 
 
 def test_one_that_runs_is_not(make):
