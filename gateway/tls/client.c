@@ -1,5 +1,6 @@
 #include "gateway/tls/client.h"
 
+#include <openssl/err.h>
 #include <openssl/x509_vfy.h>
 #include <openssl/x509v3.h>
 #include <stdlib.h>
@@ -10,8 +11,12 @@
 #define SUITES_13                                                              \
 	"TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:"                       \
 	"TLS_CHACHA20_POLY1305_SHA256"
-#define SUITES_12      "ECDHE+AESGCM:ECDHE+CHACHA20"
-#define GROUPS	       "X25519:P-256:P-384:P-521"
+#define SUITES_12 "ECDHE+AESGCM:ECDHE+CHACHA20"
+#define GROUPS	  "X25519:P-256:P-384:P-521"
+/* OpenSSL 3.5 and later: keys that a quantum computer will not find either in
+ * what is recorded today. A key for each of the first two is sent, so that
+ * neither kind of server asks for another hello. */
+#define GROUPS_HYBRID  "*X25519MLKEM768:*X25519:P-256:P-384:P-521"
 #define SECURITY_LEVEL 2
 #define CHAIN_MAX      8
 
@@ -48,10 +53,22 @@ static bool set_up_roots(SSL_CTX *ctx, struct bytes ca_bundle)
 	return tls_roots_add(store, ca_bundle, NULL) == 0;
 }
 
+/* Older ones do not know the word, nor how it is written. */
+static bool set_up_groups(SSL_CTX *ctx)
+{
+	/* OpenSSL's macros cast const away. */
+	char hybrid[] = GROUPS_HYBRID, groups[] = GROUPS;
+	bool is_set;
+
+	ERR_set_mark();
+	is_set = SSL_CTX_set1_groups_list(ctx, hybrid) ||
+		 SSL_CTX_set1_groups_list(ctx, groups);
+	ERR_pop_to_mark();
+	return is_set;
+}
+
 static bool set_up(SSL_CTX *ctx, struct bytes ca_bundle, bool tls13_only)
 {
-	char groups[] = GROUPS; /* OpenSSL's macro casts const away */
-
 	SSL_CTX_set_security_level(ctx, SECURITY_LEVEL);
 	SSL_CTX_set_options(ctx,
 			    SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);
@@ -61,8 +78,7 @@ static bool set_up(SSL_CTX *ctx, struct bytes ca_bundle, bool tls13_only)
 	return SSL_CTX_set_min_proto_version(
 		       ctx, tls13_only ? TLS1_3_VERSION : TLS1_2_VERSION) &&
 	       SSL_CTX_set_ciphersuites(ctx, SUITES_13) &&
-	       SSL_CTX_set_cipher_list(ctx, SUITES_12) &&
-	       SSL_CTX_set1_groups_list(ctx, groups) &&
+	       SSL_CTX_set_cipher_list(ctx, SUITES_12) && set_up_groups(ctx) &&
 	       SSL_CTX_set_alpn_protos(ctx, http11, sizeof(http11)) == 0 &&
 	       set_up_roots(ctx, ca_bundle);
 }

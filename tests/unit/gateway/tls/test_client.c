@@ -241,6 +241,55 @@ static void client_makes_its_context_when_it_is_asked_for_one(void **state)
 	forged_release(&leaf);
 }
 
+static void count_hellos(int is_out, int version, int type, const void *data,
+			 size_t len, SSL *ssl, void *count)
+{
+	(void)version;
+	(void)ssl;
+	if (!is_out && type == SSL3_RT_HANDSHAKE && len > 0 &&
+	    *(const uint8_t *)data == SSL3_MT_CLIENT_HELLO)
+		++*(unsigned *)count;
+}
+
+static bool openssl_knows(const char *name)
+{
+	EVP_KEYMGMT *known = EVP_KEYMGMT_fetch(NULL, name, NULL);
+
+	EVP_KEYMGMT_free(known);
+	return known != NULL;
+}
+
+static void client_sends_the_keys_that_servers_want(void **state)
+{
+	static const char *const names[] = {"X25519MLKEM768", "X25519"};
+	struct bench *bench = *state;
+	struct recipe recipe = recipe_good();
+	struct forged leaf = forge(&recipe, &bench->trusted);
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		struct bench own = *bench;
+		struct rig rig = {0};
+		char name[32];
+		unsigned hellos = 0;
+
+		/* Before 3.5 there is no such server either. */
+		if (!openssl_knows(names[i]))
+			continue;
+		(void)snprintf(name, sizeof(name), "%s", names[i]);
+		own.server = SSL_CTX_new(TLS_server_method());
+		assert_true(SSL_CTX_set1_groups_list(own.server, name));
+		SSL_CTX_set_msg_callback(own.server, count_hellos);
+		SSL_CTX_set_msg_callback_arg(own.server, &hellos);
+		shake(&own, &rig, FORGE_HOST, &leaf, NULL);
+		if (!rig.client.is_ready)
+			fail_msg("%s: %s", names[i], rig.client.why);
+		assert_int_equal(hellos, 1);
+		rig_stop(&rig);
+		SSL_CTX_free(own.server);
+	}
+	forged_release(&leaf);
+}
+
 /* Handshake, and keep the session. Whether it was a resumed one. */
 static bool shake_and_keep(struct bench *bench, const struct forged *leaf)
 {
@@ -340,6 +389,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			client_makes_its_context_when_it_is_asked_for_one,
 			set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			client_sends_the_keys_that_servers_want, set_up,
+			tear_down),
 		cmocka_unit_test_setup_teardown(
 			client_keeps_sessions_by_key_for_an_hour, set_up,
 			tear_down),
