@@ -7,10 +7,9 @@
 #include "gateway/ledger/retain.h"
 #include "gateway/sqlite/open.h"
 
-#define STORE_FILE	"ledger.db"
-#define APPLICATION_ID	0x5350414c /* "SPAL" */
-#define SCHEMA_VERSION	2
-#define BUSY_TIMEOUT_MS 2000
+#define STORE_FILE     "ledger.db"
+#define APPLICATION_ID 0x5350414c /* "SPAL" */
+#define SCHEMA_VERSION 2
 
 static const char settings[] = "PRAGMA locking_mode = EXCLUSIVE;"
 			       "PRAGMA page_size = 4096;"
@@ -190,14 +189,13 @@ static int on_progress(void *owner)
 
 static int set_up(struct store *store, struct err *err)
 {
-	if (sqlite3_busy_timeout(store->db, BUSY_TIMEOUT_MS) ||
-	    sqlite3_exec(store->db, settings, NULL, NULL, NULL) ||
+	if (sqlite3_exec(store->db, settings, NULL, NULL, NULL) ||
 	    sqlite_harden(store->db) < 0)
 		return store_fail(store, err, "open " STORE_FILE);
 	if (check_mode(store, err) < 0 || check_schema(store, err) < 0 ||
 	    prepare_all(store, err) < 0)
 		return -1;
-	if (sqlite_open_all_now(store->db) < 0)
+	if (sqlite_open_all_now(store->db, SCHEMA_VERSION) < 0)
 		return store_fail(store, err, "write " STORE_FILE);
 	sqlite3_progress_handler(store->db, 1000, on_progress, store);
 	if (retain_open(store, err) < 0)

@@ -57,7 +57,10 @@ int sqlite_open(int directory, const char *name, uid_t uid, sqlite3 **db,
 	if (make_file(directory, name, uid, err) < 0)
 		return -1;
 	if (sqlite3_open_v2(path, db, flags, NULL) == SQLITE_OK)
-		return 0;
+		return sqlite3_busy_timeout(*db, SQLITE_OPEN_WAIT_MS) ==
+				       SQLITE_OK
+			       ? 0
+			       : -1;
 	return *db ? -1 : err_set(err, ERR_LIBRARY, "open %s: no memory", name);
 }
 
@@ -84,13 +87,12 @@ int sqlite_harden(sqlite3 *db)
 	return 0;
 }
 
-int sqlite_open_all_now(sqlite3 *db)
+int sqlite_open_all_now(sqlite3 *db, int version)
 {
+	char sql[64];
 	uint8_t byte;
 
+	(void)snprintf(sql, sizeof(sql), "PRAGMA user_version = %d", version);
 	sqlite3_randomness(sizeof(byte), &byte);
-	return sqlite3_exec(db, "PRAGMA user_version = 1", NULL, NULL, NULL) ==
-			       SQLITE_OK
-		       ? 0
-		       : -1;
+	return sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : -1;
 }

@@ -11,6 +11,10 @@
 
 #include "common/err.h"
 
+/* The processes of a gateway that was killed end a moment after it; until then
+ * they hold their files. */
+#define SQLITE_OPEN_WAIT_MS 2000
+
 /* Open name in directory, made when it is missing (mode 0600, of uid unless
  * that is -1), for this process alone. 0; -1 with *db NULL or for
  * sqlite3_errmsg() and sqlite3_close(); *err is set when *db is NULL. */
@@ -21,7 +25,7 @@ int sqlite_open(int directory, const char *name, uid_t uid, sqlite3 **db,
 int sqlite_harden(sqlite3 *db);
 /* Open what SQLite would open later: the directory of its log, which the
  * first write syncs, and the source of its random numbers, which a restart
- * of the log needs. The schema's version stays 1. 0, or -1. */
-int sqlite_open_all_now(sqlite3 *db);
+ * of the log needs. version: of the schema, which it has. 0, or -1. */
+int sqlite_open_all_now(sqlite3 *db, int version);
 
 #endif

@@ -85,7 +85,9 @@ static int set_up(sqlite3 *db, struct err *err)
 		return fail(db, err, "harden");
 	if (check_schema(db, err) < 0)
 		return -1;
-	return sqlite_open_all_now(db) < 0 ? fail(db, err, "write") : 0;
+	return sqlite_open_all_now(db, SCHEMA_VERSION) < 0
+		       ? fail(db, err, "write")
+		       : 0;
 }
 
 sqlite3 *database_open(int directory, uid_t uid, struct err *err)

@@ -154,13 +154,31 @@ static void store_refuses_a_version_that_it_does_not_know(void **state)
 	assert_int_equal(fixture->err.code, ERR_UNSUPPORTED);
 }
 
+static int version_of(struct fixture *fixture)
+{
+	sqlite3_stmt *statement = NULL;
+	int version;
+
+	assert_int_equal(sqlite3_prepare_v2(fixture->store.db,
+					    "PRAGMA user_version", -1,
+					    &statement, NULL),
+			 SQLITE_OK);
+	assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+	version = sqlite3_column_int(statement, 0);
+	(void)sqlite3_finalize(statement);
+	return version;
+}
+
+/* What knows nothing but that version refuses it from here on. */
 static void store_goes_on_with_the_version_before(void **state)
 {
 	struct fixture *fixture = *state;
 
+	assert_int_equal(version_of(fixture), 2);
 	add_rows(fixture, 5);
 	fixture_sql(fixture, "PRAGMA user_version = 1");
 	fixture_reopen(fixture);
+	assert_int_equal(version_of(fixture), 2);
 	assert_false(fixture->store.has_gap);
 	assert_int_equal(store_begin(&fixture->store, &fixture->err), 0);
 	assert_int_equal(add_ended(fixture, RECORD_REQUEST), 0);

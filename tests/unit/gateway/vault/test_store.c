@@ -1,5 +1,9 @@
 #include "tests/unit/gateway/vault/fixture.h"
 
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
 #include "gateway/vault/store.h"
 
 #define CANARY "ghp_CanaryCanaryCanaryCanaryCanary123456"
@@ -63,6 +67,37 @@ static void store_keeps_replaces_and_removes(void **state)
 		-1);
 	assert_int_equal(fixture->err.code, ERR_MISSING);
 	vault_store_close(&store);
+}
+
+/* A vault whose warden was killed ends a moment after it. */
+static void store_waits_for_who_has_it_and_ends(void **state)
+{
+	const struct timespec moment = {.tv_nsec = 300000000};
+	struct fixture *fixture = *state;
+	struct vault_store store;
+	int ends[2], status;
+	char opened;
+	pid_t pid;
+
+	assert_int_equal(pipe(ends), 0);
+	/* POSIX locks know a process. */
+	pid = fork();
+	if (pid == 0) {
+		open_store(fixture, &store);
+		put(fixture, &store, "github", "one", 1);
+		(void)!write(ends[1], "x", 1);
+		(void)nanosleep(&moment, NULL);
+		_exit(0);
+	}
+	assert_true(pid > 0);
+	assert_int_equal(read(ends[0], &opened, 1), 1);
+	open_store(fixture, &store);
+	assert_value(fixture, &store, "github", "one");
+	vault_store_close(&store);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	(void)close(ends[0]);
+	(void)close(ends[1]);
 }
 
 static void store_lists_names_and_times(void **state)
@@ -310,6 +345,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		STORE_TEST(store_keeps_replaces_and_removes),
+		STORE_TEST(store_waits_for_who_has_it_and_ends),
 		STORE_TEST(store_lists_names_and_times),
 		STORE_TEST(store_takes_no_more_than_it_can_list),
 		cmocka_unit_test(store_knows_its_names),
