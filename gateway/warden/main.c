@@ -242,6 +242,27 @@ static int lock_run(const struct warden_config *config, struct err *err)
 	return 0;
 }
 
+/* Of the ledger and the vault there is one: whoever shares them by mistake is
+ * told so at once. Held as long as we live. */
+static int lock_state(const struct warden *warden, struct err *err)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	int fd = openat(warden->state_dir, "lock",
+			O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd < 0)
+		return err_system(err, "open the lock of %s",
+				  warden->config.state);
+	if (fcntl(fd, F_SETLK, &lock) == 0)
+		return 0;
+	(void)close(fd);
+	return err_set(err, ERR_INVALID,
+		       "a gateway with another run directory uses the state "
+		       "directory %s: stop it, or give this one its own "
+		       "(--state)",
+		       warden->config.state);
+}
+
 static int open_exec_dir(struct err *err)
 {
 	char path[PATH_MAX];
@@ -272,6 +293,8 @@ static int open_all(struct warden *warden, struct err *err)
 	 * descriptor, never by its path: 0700 suits them all. */
 	if (warden->state_dir < 0 || fchmod(warden->state_dir, 0700) < 0)
 		return err_system(err, "open %s", config->state);
+	if (lock_state(warden, err) < 0)
+		return -1;
 	warden->exec_dir = open_exec_dir(err);
 	if (warden->exec_dir < 0)
 		return -1;

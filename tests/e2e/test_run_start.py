@@ -404,6 +404,22 @@ def test_one_that_runs_is_not(make):
     assert told(gateway)[0] == str(gateway.config)
 
 
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_a_state_has_one_gateway(make, tmp_path, is_shared):
+    """Its ledger and its vault would say so again and again."""
+    gateway = make()
+    state = gateway.dir / "state" if is_shared else tmp_path / "state"
+    with subprocess.Popen(
+            [PROGRAM, "-c", gateway.config, "--run", tmp_path / "run",
+             "--state", state, "--exit-when-idle"], env=gateway.env(),
+            text=True, stderr=subprocess.PIPE) as second:
+        errors = second.communicate(timeout=60)[1]
+    assert (second.returncode == 1) == is_shared, errors
+    assert (f"uses the state directory {state}" in errors) == is_shared
+    assert ("gateway ready" in errors) == (not is_shared)
+    assert gateway.status()
+
+
 def test_one_that_a_run_started_gives_way_to_the_operators(make, workspace):
     """It would end two seconds later, and nobody would be there."""
     gateway = make()
