@@ -1,9 +1,11 @@
 """The HTTP API of the tests' own service of sandboxes, and clients of it: raw
 requests, and programs that use the unmodified SDK of OpenSandbox."""
+import contextlib
 import http.client
 import json
 import os
 import pathlib
+import random
 import shutil
 import socket
 import subprocess
@@ -15,12 +17,21 @@ from waiting import wait_until
 SDK = pathlib.Path(__file__).parent / "opensandbox"
 API_PROGRAM = "sallyport-api"
 KEY = "OPEN-SANDBOX-API-KEY"
+PORTS = pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
 def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+    """One that the kernel gives to nobody who asks for any: it is free until
+    it is listened on, and while who listened there is started again."""
+    first = int(PORTS.read_text().split()[0])
+    while True:
+        port = random.randrange(first // 2, first)
+        with socket.socket() as listener:
+            try:
+                listener.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
 
 
 def install_npm(source, directory):
@@ -110,7 +121,9 @@ class Api(Host):
             headers.setdefault("Content-Type", "application/json")
             body = json.dumps(body).encode()
         try:
-            connection.request(method, path, body, headers)
+            # It may be answered before all of it came, and is cut off then.
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                connection.request(method, path, body, headers)
             answer = connection.getresponse()
             return Answer(answer.status, answer.headers, answer.read())
         finally:
