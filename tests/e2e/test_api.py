@@ -887,13 +887,17 @@ def test_who_asks_all_the_time_waits_and_others_do_not(own_api):
     with own_api.socket() as stream:
         reader = threading.Thread(target=hear, args=(stream,))
         reader.start()
-        for _ in range(16):
+        asked, until = 0, time.monotonic() + 60
+        # A host that is busy with others may take fewer for a while.
+        while asked < 8000 or (b" 429 " not in said
+                               and time.monotonic() < until):
             stream.sendall(500 * ask)
+            asked += 500
             others.append(own_api.call("GET", f"/v1/sandboxes/{box}").status)
         stream.shutdown(socket.SHUT_WR)
         reader.join(60)
     told = re.findall(rb"HTTP/1\.1 (\d+)", said)
-    assert len(told) == 8000
+    assert len(told) == asked
     assert set(told) == {b"404", b"429"}
     # When to come again: to whom it was too often, and to nobody else.
     assert said.count(b"\r\nRetry-After: 1\r\n") == told.count(b"429")
