@@ -44,8 +44,10 @@ class Asker:
                 self.moved = time.monotonic()
 
     def is_held(self):
-        """Nothing was answered for long, or all was."""
-        return (time.monotonic() - self.moved > 0.5
+        """Nothing was answered for long, or all was. Of the first ones nobody
+        is held: if they take long it is the host that does."""
+        return (len(self.answers) > LOST_MAX
+                and time.monotonic() - self.moved > 0.5
                 or not self.thread.is_alive())
 
 
@@ -65,14 +67,14 @@ def slow(own_gateway, make_session, policies, origin):
         yield session, asker, lambda: os.kill(ledger, signal.SIGCONT)
     finally:
         os.kill(ledger, signal.SIGCONT)
-        asker.thread.join(60)
+        asker.thread.join(180)
 
 
 def test_a_ledger_that_stands_still_for_a_moment_costs_no_request(slow):
     session, asker, go_on = slow
     assert 0 < len(asker.answers) < MANY
     go_on()
-    asker.thread.join(60)
+    asker.thread.join(180)
     assert asker.answers == [200] * MANY
     # And one that asked for the first time, in the fixture.
     wait_until(lambda: len(session.audit("request")) == MANY + 1)
@@ -82,7 +84,7 @@ def test_an_edge_that_is_killed_takes_few_records_along(slow, own_gateway):
     """Twin of the one above, in which nothing is killed or lost."""
     session, asker, go_on = slow
     os.kill(session.edge(), signal.SIGKILL)
-    asker.thread.join(60)
+    asker.thread.join(180)
     answered = len(asker.answers)
     assert LOST_MAX < answered < MANY
     go_on()
@@ -100,7 +102,7 @@ def test_a_policy_that_changes_meanwhile_holds_for_what_waits(
                          json.dumps({"policy": json.dumps(policy)}))
     after = len(asker.answers)
     go_on()
-    asker.thread.join(60)
+    asker.thread.join(180)
     assert asker.answers[:before] == [200] * before
     # What waited is refused; a machine that stood still as well may have let
     # one begin before.
