@@ -237,7 +237,8 @@ def test_slow_heads_end_and_do_not_hold_others(session, origin):
         began = time.monotonic()
         assert session.curl(origin.url("/ok/decided")).status == 200
         return time.monotonic() - began
-    at_best(2, ask)
+    # Who waited for them would wait for 30 s.
+    at_best(10, ask)
     for stream in slow:
         stream.close()
 
@@ -248,7 +249,7 @@ def test_descriptors_come_back(session, gateway, origin):
     def count():
         return len(os.listdir(f"/proc/{edge}/fd"))
     session.curl(origin.url("/ok/decided"))
-    wait_until(lambda: count() < 40, 20)
+    wait_until(lambda: count() < 40)
     before = count()
     for _ in range(300):
         stream = session.connect()
@@ -256,4 +257,4 @@ def test_descriptors_come_back(session, gateway, origin):
         stream.close()
     for _ in range(50):
         session.connect_tls("good.example", origin.port).close()
-    wait_until(lambda: count() <= before + 2, 20)
+    wait_until(lambda: count() <= before + 2)
