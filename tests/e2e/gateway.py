@@ -1,4 +1,5 @@
 """A gateway of the tests' own: its processes, its control API, its CLI."""
+import contextlib
 import http.client
 import json
 import mmap
@@ -139,7 +140,9 @@ class Gateway:
         connection = _Unix(self.run_dir / "control.sock", timeout)
         try:
             fields = {"Content-Type": kind} if body is not None else {}
-            connection.request(method, path, body=body, headers=fields)
+            # Its head may be refused before the rest was sent.
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                connection.request(method, path, body=body, headers=fields)
             answer = connection.getresponse()
             text = answer.read()
         finally:
