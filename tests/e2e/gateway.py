@@ -114,11 +114,11 @@ class Gateway:
         if self.process and self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             try:
-                self.process.wait(20)
+                self.process.wait(60)
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
-                raise AssertionError("the gateway did not end in 20 s")
+                raise AssertionError("the gateway did not end in 60 s")
 
     def check(self):
         """Nothing may have crashed, unless a test killed it."""

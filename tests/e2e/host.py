@@ -82,7 +82,7 @@ class Host:
             if box["state"] not in OVER:
                 self.run("kill", box["id"])
         self.process.send_signal(signal.SIGTERM)
-        self.process.wait(30)
+        self.process.wait(60)
         wait_until(lambda: not self.processes())
 
     def check(self):
