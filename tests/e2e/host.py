@@ -88,7 +88,7 @@ class Host:
     def check(self):
         assert not crashes_in(self.log()), crashes_in(self.log())
         assert self.process.returncode == 0, self.log()[-2000:]
-        # A child of the daemon's sweeps what was of supervisors that were lost.
+        # A child of the daemon sweeps what was of supervisors that were lost.
         wait_until(lambda: not list(self.works.iterdir()))
 
     def log(self):
