@@ -95,10 +95,13 @@ def test_what_is_kept_open_was_verified_by_the_roots_that_hold(
     good = roots.read_text()
     strange = pathlib.Path(
         "/etc/ssl/certs/ca-certificates.crt").read_text()
+    asked = origin.tls.requests.count(f"GET /big/{SIZE}")
     with ThreadPoolExecutor() as pool:
         running = pool.submit(session.curl, origin.url(f"/big/{SIZE}"),
                               "--limit-rate", SIZE // 4)
-        session.row("request", path=f"/big/{SIZE}")
+        # It is on record before it has a connection.
+        wait_until(lambda: origin.tls.requests.count(f"GET /big/{SIZE}")
+                   > asked)
         roots.write_text(strange[:strange.index("-----END") + 26]
                          if is_other else good)
         assert reload(own_gateway)
@@ -136,11 +139,15 @@ def test_what_is_wrong_or_needs_a_restart_changes_nothing(own_gateway,
     own_gateway.config.write_text(good)
     assert session.git("ls-remote", session.repo.url).returncode == 0
     assert reload(own_gateway)
-    rows = [row["detail"] for row in own_gateway.audit()
-            if row.get("activity") == "process"]
-    assert "configuration reloaded" in rows
-    assert any(row.startswith("configuration not reloaded: only a restart")
-               for row in rows)
+
+    def is_recorded(text):
+        return any(row["detail"].startswith(text)
+                   for row in own_gateway.audit()
+                   if row.get("activity") == "process")
+    # After the log's line.
+    wait_until(lambda: is_recorded("configuration reloaded"))
+    wait_until(lambda: is_recorded(
+        "configuration not reloaded: only a restart"))
 
 
 def test_a_file_with_a_secret_is_read_again(own_gateway, make_session,
