@@ -287,4 +287,5 @@ def test_the_ca_is_trusted_by_the_system_bundle(box):
     assert lines[0] == "ours"
     assert lines[1:3] == ca.read_text().splitlines()
     assert int(lines[3]) > 50
-    assert "ours" not in open("/etc/ssl/certs/ca-certificates.crt").read()
+    with open("/etc/ssl/certs/ca-certificates.crt") as bundle:
+        assert "ours\n" not in bundle.readlines()
