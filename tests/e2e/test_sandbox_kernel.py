@@ -97,7 +97,7 @@ def test_setuid_programs_have_no_effect(box):
 
 
 def test_a_root_caller_gets_a_host_user_of_its_own(box):
-    child = box.start("/bin/sleep", "5")
+    child = box.start("/bin/sleep", "60")
     try:
         found = {uid_of(pid) for pid in descendants(child.pid, 2)}
     finally:

@@ -82,7 +82,10 @@ def test_everything_ends_when_the_caller_is_killed(box):
 
 
 def test_orphans_are_reaped(box):
-    result = box.sh("for i in 1 2 3 4 5; do (true &) ; done; sleep 0.3; "
+    # Soon, which on a busy machine may be later.
+    result = box.sh("for i in 1 2 3 4 5; do (true &) ; done; "
+                    "for i in $(seq 100); do sleep 0.3; "
+                    "ps -eo stat= | grep -q Z || break; done; "
                     "ps -eo stat= | grep -c Z")
     assert result.stdout == "0\n"
 
@@ -90,7 +93,7 @@ def test_orphans_are_reaped(box):
 def test_the_time_limit_ends_it_and_says_so(box):
     started = time.monotonic()
     result = box.sh("sleep 60", options=["--time", "300"])
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 30
     assert result.returncode == 137
     assert "ended by resource_limit (time: 300 ms)" in result.stderr
     assert box.sh("true", options=["--time", "30000"]).returncode == 0
@@ -103,7 +106,7 @@ count = 0
 try:
     while count < 200:
         if os.fork() == 0:
-            time.sleep(5)
+            time.sleep(60)  # all of them at one time; the end ends them
             os._exit(0)
         count += 1
 except OSError:
