@@ -422,16 +422,21 @@ def test_a_state_has_one_gateway(make, tmp_path, is_shared):
 
 def test_one_that_a_run_started_gives_way_to_the_operators(make, workspace):
     """It would end two seconds later, and nobody would be there."""
+    waiting = "waiting for the gateway that `sallyport run` started"
     gateway = make()
     gateway.stop()
-    done = gateway.run("version: 1\nname: p\n", "true", workspace)
-    assert done.returncode == 0, done.stderr
-    assert not is_free(gateway)
-    # Until it is there the other one answers.
-    gateway.start()
-    wait_until(lambda: gateway.log().count("gateway ready") == 2, 30)
-    assert "waiting for the gateway that `sallyport run` started" \
-        in gateway.log()
+    # A busy machine may need more than these two seconds, but not each time.
+    for number in range(2, 7):
+        done = gateway.run("version: 1\nname: p\n", "true", workspace)
+        assert done.returncode == 0, done.stderr
+        was_there = not is_free(gateway)
+        # Until it is there the other one answers.
+        gateway.start()
+        wait_until(lambda: gateway.log().count("gateway ready") == number)
+        if waiting in gateway.log():
+            break
+        gateway.stop()
+    assert was_there and waiting in gateway.log()
     # It is the operator's own: it stays, and no second one waits for it.
     second = subprocess.run([PROGRAM, "-c", gateway.config], check=False,
                             capture_output=True, text=True, env=gateway.env(),
