@@ -202,7 +202,9 @@ class Sweep:
         self.cores = {}
 
     def take(self, *roots):
-        for pid, name in family(*roots).items():
+        # By name: the courier soon, which has a connection's key as long as
+        # the connection is kept.
+        for pid, name in sorted(family(*roots).items(), key=lambda one: one[1]):
             try:
                 self._look(pid, name)
             except (FileNotFoundError, ProcessLookupError):

@@ -467,6 +467,8 @@ def live(world):
     world.gateway.start()
     session = world.session()
     world.use(session, ["bearer", "refreshed", "certificate"])
+    # Its connection is kept while the courier is looked at.
+    assert world.ask(session, "/certificate/well").status == 200
     if os.geteuid() == 0:
         world.sweep.take(world.gateway.process.pid)
     session.close()
