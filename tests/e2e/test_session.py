@@ -327,7 +327,7 @@ def test_a_gateway_is_started_for_a_command(tmp_path, workspace):
                           capture_output=True, text=True, timeout=60,
                           cwd=workspace, check=False)
     assert (done.returncode, done.stdout) == (0, "hello\n"), done.stderr
-    wait_until(lambda: not (tmp_path / "run/control.sock").exists(), 20)
+    wait_until(lambda: not (tmp_path / "run/control.sock").exists())
 
 
 def test_without_a_gateway_other_commands_say_so(tmp_path):

@@ -32,7 +32,7 @@ def speak(session, port, data):
     """Send it through a CONNECT, end our side, read to the end."""
     got = b""
     with session.connect() as stream:
-        stream.settimeout(20)
+        stream.settimeout(60)
         stream.sendall(f"CONNECT {NAME}:{port} HTTP/1.1\r\n"
                        f"Host: {NAME}:{port}\r\n\r\n".encode())
         try:

@@ -30,7 +30,7 @@ def dial(origin):
         def make(session, kind="echo", fields=(), early=b""):
             stream = stack.enter_context(
                 session.connect_tls(HOST, origin.port))
-            stream.settimeout(20)
+            stream.settimeout(60)
             return websocket.Client(stream, HOST + origin.suffix,
                                     f"/ws/{kind}", fields, early)
         yield make

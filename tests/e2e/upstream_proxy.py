@@ -54,7 +54,7 @@ class _Program:
 
     def stop(self):
         self.process.terminate()
-        self.process.wait(10)
+        self.process.wait(60)
 
 
 class Tinyproxy(_Program):
