@@ -93,7 +93,7 @@ def test_an_operators_guardrail_outlives_the_gateway(
     gateway = make(**{"guardrail": str(guardrail)} if is_guarded else {})
     assert fetched(gateway, web, origin, workspace) == status
     gateway.process.send_signal(end)
-    gateway.process.wait(20)
+    gateway.process.wait(60)
     if end == signal.SIGKILL:
         gateway.process = None
     # Its processes end a moment later.
@@ -357,7 +357,7 @@ def test_one_that_stops_is_waited_for(make, workspace):
         assert gateway.process.poll() is None
         done = gateway.run("version: 1\nname: p\n", "echo hello", workspace)
         assert (done.returncode, done.stdout) == (0, "hello\n"), done.stderr
-        gateway.process.wait(20)
+        gateway.process.wait(60)
     finally:
         # It would be there for ever.
         with contextlib.suppress(ProcessLookupError):

@@ -313,8 +313,8 @@ def test_a_killed_cli_leaves_nothing_behind(gateway, policies, workspace):
 def test_the_time_limit_holds(web, policies, gateway, workspace):
     policy = policies.make() | {"limits": {"time": "1s"}}
     began = time.monotonic()
-    done = gateway.run(policy, "sleep 30", workspace)
-    assert done.returncode != 0 and time.monotonic() - began < 15
+    done = gateway.run(policy, "sleep 100", workspace)
+    assert done.returncode != 0 and time.monotonic() - began < 60
 
 
 def test_a_gateway_is_started_for_a_command(tmp_path, workspace):

@@ -244,7 +244,7 @@ class TokenDouble:
     def github(self, handler, heard):
         if heard.path == "/installation/token":
             if self.mode == "mute":
-                self.heard_out.wait(60)
+                self.heard_out.wait(300)
                 return
             token = heard.authorization.removeprefix("Bearer ")
             with self.lock:
