@@ -1,5 +1,6 @@
 """The end-to-end tests' parts. SALLYPORT_BUILD names the build to test
 (default: build/dev). Nothing is ever skipped."""
+import ctypes
 import os
 import pathlib
 import signal
@@ -32,6 +33,19 @@ LONGEST = [f"test_{name}.py" for name in (
     "push_differential", "door_socks", "upstream_proxy_odd", "host_work")]
 
 
+CLONE_NEWNS, MS_REC, MS_PRIVATE = 0x20000, 1 << 14, 1 << 18
+
+
+def have_mounts_of_our_own():
+    """What somebody mounts beside us (another process of pytest-xdist, or of
+    another build's tests) is nothing to us: a process 1 that waits for its
+    sandbox is thrown away when a mount of the host's changes."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(CLONE_NEWNS) != 0 or libc.mount(
+            None, b"/", None, ctypes.c_ulong(MS_REC | MS_PRIVATE), None) != 0:
+        raise pytest.UsageError(os.strerror(ctypes.get_errno()))
+
+
 def pytest_configure(config):
     # Whoever was started with & in a script ignores these, and so would
     # every command that is to be shown to hear them. A worker of xdist has
@@ -39,6 +53,8 @@ def pytest_configure(config):
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+    if os.geteuid() == 0:
+        have_mounts_of_our_own()
     for program in (PROGRAM, CLI):
         if not program.exists():
             raise pytest.UsageError(f"{program} is not built")
