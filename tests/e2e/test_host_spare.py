@@ -105,9 +105,10 @@ def test_two_wait_where_two_were_wanted_at_once(kept):
         assert {found[box] for box in boxes} == set(waiting)
         assert {kept.show(box)["pid"] for box in boxes} == inside
         ids += boxes
+    # While the second one waits: it does so for ten seconds.
+    gone = [(has_ended(pid), has_ended(first(pid))) for pid in two_wait(kept)]
     for box in ids:
         assert kept.exec(box, "echo", "good").stdout == "good\n"
-    gone = [(has_ended(pid), has_ended(first(pid))) for pid in two_wait(kept)]
     left = spare(kept)
     # One of both, and all that it had, is gone.
     wait_until(lambda: sum(all(has() for has in one) for one in gone) == 1)
@@ -415,8 +416,10 @@ def test_each_is_a_user_of_its_own(kept):
         users.append(pathlib.Path(
             f"/proc/{kept.supervisors()[box]}").exists() and
             kept.show(box)["pid"])
+    waiting = first(spare(kept))
+    wait_until(lambda: begun(waiting))
     maps = [pathlib.Path(f"/proc/{pid}/uid_map").read_text().split()[1]
-            for pid in [*users, first(spare(kept))]]
+            for pid in [*users, waiting]]
     assert len(set(maps)) == len(maps)
 
 
