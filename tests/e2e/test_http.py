@@ -428,5 +428,5 @@ def test_a_client_that_vanishes_ends_the_transfer(web, origin):
                    "\r\n\r\n".encode())
     assert b" 200 " in read_head(stream)
     stream.close()
-    wait_until(lambda: origin.tls.dripping == 0, 15)
+    wait_until(lambda: origin.tls.dripping == 0)
     assert session.curl(origin.url("/echo")).status == 200

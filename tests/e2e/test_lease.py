@@ -1,5 +1,7 @@
 """Sessions end: by time, by revocation, by the end of who attached."""
+import http.client
 import os
+import re
 import signal
 import time
 
@@ -89,11 +91,15 @@ def test_an_expired_lease_says_so_and_ends_streams(web, origin):
         stream = drip(session, origin)
         assert session.curl(origin.url("/echo")).status == 200
         return session, stream, seconds
-    session, stream, ttl = while_it_lives(served)
-    assert seconds_until_closed(stream) < ttl + 2
-    answer = session.curl(origin.url("/echo"))
-    assert answer.status == 403
-    assert answer.json["constraint"] == "lease_expired"
+
+    def how_late():
+        session, stream, ttl = while_it_lives(served)
+        late = seconds_until_closed(stream) - ttl
+        answer = session.curl(origin.url("/echo"))
+        assert answer.status == 403
+        assert answer.json["constraint"] == "lease_expired"
+        return late
+    at_best(2, how_late)
 
 
 def test_a_push_of_an_expired_session_is_refused(make_session, policies,
@@ -123,10 +129,14 @@ def test_a_push_in_flight_is_cut_off_by_revoking(make_session, policies, repo,
     slow = gitwire.SlowPush(session)
     slow.send(body[:-10])
     gateway.end(session.id)
-    with pytest.raises((OSError, ValueError)):
+    try:
         slow.send(body[-10:])
-        slow.finish()
-        raise AssertionError("the push was answered")
+        answer = slow.finish()[1]
+    except (OSError, ValueError, http.client.HTTPException):
+        pass
+    else:  # the courier, which held upstream, heard of the end first
+        assert re.search(b"ng refs/heads/agent/1 (upstream_closed|"
+                         b"credential_unavailable): ", answer), answer
     time.sleep(0.5)
     assert repo.tip("agent/1") is None
 

@@ -38,7 +38,7 @@ def by_dns(session, origin, name):
     if not hasattr(session, "udp_port"):
         session.udp_port, _ = session.attach_dns()
     with socket.socket(type=socket.SOCK_DGRAM) as dns:
-        dns.settimeout(10)
+        dns.settimeout(60)
         dns.sendto(query(name), ("127.0.0.1", session.udp_port))
         rcode = Reply(dns.recv(4096)).rcode
     return {NXDOMAIN: "host_not_allowed", REFUSED: "limit_rate"}.get(rcode)
