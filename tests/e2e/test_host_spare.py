@@ -402,7 +402,7 @@ def test_one_that_nobody_has_on_record_ends(kept):
     kept.start()
     box, = kept.list()
     assert box["state"] in OVER, box
-    assert not kept.groups(waiting)
+    wait_until(lambda: not kept.groups(waiting))
     assert kept.exec(make(kept), "echo", "good").stdout == "good\n"
 
 
