@@ -17,6 +17,16 @@ from host import OVER, Host, children_of, has_ended, ordinary
 from waiting import wait_until
 
 
+@pytest.fixture(autouse=True)
+def root_lock():
+    """What waits is made of the names in the host's root: who changes these
+    is alone here, also beside the tests of another build."""
+    lock = os.open("/", os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_SH)
+    yield lock
+    os.close(lock)
+
+
 @pytest.fixture
 def kept(own_gateway, tmp_path):
     host = Host(own_gateway, tmp_path, volumes=[str(tmp_path)]).start()
@@ -440,8 +450,9 @@ def test_of_few_users_none_waits(own_gateway, tmp_path):
     host.check()
 
 
-def test_a_name_of_the_host_s_that_leads_elsewhere_is_seen(kept):
+def test_a_name_of_the_host_s_that_leads_elsewhere_is_seen(kept, root_lock):
     """No mount has changed; what stands there is another directory."""
+    fcntl.flock(root_lock, fcntl.LOCK_EX)
     place, moved = (pathlib.Path(f"/sallyport-test-{os.getpid()}{end}")
                     for end in ("", "-moved"))
     place.mkdir()
