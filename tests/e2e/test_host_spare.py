@@ -322,6 +322,8 @@ def test_of_another_owner_s_workspace_another_one_is_begun(kept):
 
 
 LOCKS = "/run/sallyport/uids.lock"  # sandbox-host/identity.h
+# Ids that other processes' tests do not use, also those of another build.
+USERS = 3100000 + os.getpid() % 4096 * 512
 
 
 @contextlib.contextmanager
@@ -343,7 +345,7 @@ def user_of(pid):
 
 def test_the_last_user_is_had_from_what_was_thrown_away(own_gateway, tmp_path):
     """It holds one until it ends, which is later: but not too late."""
-    users = range(3100000, 3100256)
+    users = range(USERS, USERS + 256)
     host = Host(own_gateway, tmp_path,
                 uid_range=f"{users[0]}-{users[-1]}").start()
     other = tmp_path / "other"
@@ -435,7 +437,7 @@ def test_each_is_a_user_of_its_own(kept):
 
 def test_of_few_users_none_waits(own_gateway, tmp_path):
     """The last of them is for a sandbox."""
-    host = Host(own_gateway, tmp_path, uid_range="3000000-3000001").start()
+    host = Host(own_gateway, tmp_path, uid_range=f"{USERS}-{USERS + 1}").start()
     boxes = []
     for _ in range(2):
         inside = first(spare(host))
