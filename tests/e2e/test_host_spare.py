@@ -437,7 +437,8 @@ def test_each_is_a_user_of_its_own(kept):
 
 def test_of_few_users_none_waits(own_gateway, tmp_path):
     """The last of them is for a sandbox."""
-    host = Host(own_gateway, tmp_path, uid_range=f"{USERS}-{USERS + 1}").start()
+    host = Host(own_gateway, tmp_path,
+                uid_range=f"{USERS}-{USERS + 1}").start()
     boxes = []
     for _ in range(2):
         inside = first(spare(host))
