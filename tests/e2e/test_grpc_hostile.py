@@ -11,6 +11,7 @@ import time
 
 import hpack
 import pytest
+from waiting import wait_until
 
 HOST = "good.example"
 TOKEN = "not-a-real-token-0123456789-hostile"
@@ -221,25 +222,31 @@ def test_an_upstream_that_behaves_is_served(session, server):
     check_request(server, "well")
 
 
+def sends(session, server, path, answer):
+    """A client that sends what it is given when it is given it."""
+    return subprocess.Popen(
+        ["curl", "-vsSN", "-x", session.proxy, "--cacert", session.ca,
+         "--http2", "--max-time", "60", "-o", answer, "-X", "POST", "-T",
+         "-", "-H", "TE: trailers", "-H", "Content-Type: application/grpc",
+         f"https://{HOST}:{server.port}/{path}"],
+        stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
 def test_a_request_that_ends_after_its_answer_is_whole(session, server):
     """curl 7.88 then reads on only if something comes; 8.14 sends nothing
     before it has something of the body."""
     body = session.dir / "early"
-    with subprocess.Popen(
-            ["curl", "-vsSN", "-x", session.proxy, "--cacert", session.ca,
-             "--http2", "--max-time", "30", "-o", body, "-X", "POST", "-T",
-             "-", "-H", "TE: trailers", "-H",
-             "Content-Type: application/grpc",
-             f"https://{HOST}:{server.port}/well"],
-            stdin=subprocess.PIPE, stderr=subprocess.PIPE) as curl:
+    with sends(session, server, "well", body) as curl:
         curl.stdin.write(b"x")
         curl.stdin.flush()
         session.row("request", path="/well")
-        # It reads something each time that it could send.
-        for _ in range(20):
-            curl.stdin.write(b"x")
-            curl.stdin.flush()
-            time.sleep(0.02)
+        # It reads something each time that it could send; one that has all
+        # of the answer may also end.
+        with contextlib.suppress(BrokenPipeError):
+            for _ in range(20):
+                curl.stdin.write(b"x")
+                curl.stdin.flush()
+                time.sleep(0.02)
         _, error = curl.communicate()
     # Of the rest, which nobody wants, 7.88 says nothing and 8.14 says 55.
     assert curl.returncode in (0, 55), error
@@ -247,18 +254,22 @@ def test_a_request_that_ends_after_its_answer_is_whole(session, server):
     assert b"left intact" in error, error
 
 
-def test_a_body_goes_as_fast_as_upstream_allows(make, server):
-    def knew_of_the_window():
-        """Who asks before upstream's SETTINGS came has the usual one."""
-        answer = ask(make(), server, "slow", "x" * 30)
-        assert answer.status == 200, answer.error
-        assert body_of(server.got["slow"]) == b"x" * 30
-        kinds = [(kind, flags & END) for kind, flags, *_
-                 in frames_of(server.got["slow"])]
-        return (SETTINGS, END) in kinds and kinds.index((SETTINGS, END)) < min(
-            kinds.index(kind) for kind in kinds if kind[0] == DATA)
+def test_a_body_goes_as_fast_as_upstream_allows(session, server):
+    """One byte may go before upstream's SETTINGS came, the rest not."""
+    def knows_the_window():
+        return [flags for kind, flags, *_ in frames_of(
+            server.got.get("slow", PREFACE))
+            if kind == SETTINGS and flags & END]
 
-    assert any(knew_of_the_window() for _ in range(10))
+    answer = session.dir / "slow"
+    with sends(session, server, "slow", answer) as curl:
+        curl.stdin.write(b"x")
+        curl.stdin.flush()
+        wait_until(knows_the_window)
+        _, error = curl.communicate(b"x" * 29)
+    assert curl.returncode == 0, error
+    assert answer.read_bytes() == b"well"
+    assert body_of(server.got["slow"]) == b"x" * 30
     assert not server.is_overrun
 
 
