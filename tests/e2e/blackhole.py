@@ -29,6 +29,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(b"ok\n")
 
 
+def ask(session, url, tries):
+    """The last answer, and how long each took: the machine may be busy with
+    others once, but not each time."""
+    seconds = []
+    while not seconds or (min(seconds) >= 5 and len(seconds) < tries):
+        began = time.monotonic()
+        answer = session.curl(url)
+        seconds.append(time.monotonic() - began)
+    return {"status": answer.status, "text": answer.text, "seconds": seconds}
+
+
 def main(directory):
     server = http.server.ThreadingHTTPServer((ADDRESS, PORT), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -49,11 +60,8 @@ def main(directory):
                 "addresses": {"allow": ["2001:db8:1::2/128",
                                         f"{ADDRESS}/32"]}}})
         said = {}
-        for name in ("both", "hole"):
-            began = time.monotonic()
-            answer = session.curl(f"http://{name}.example:{PORT}/")
-            said[name] = {"status": answer.status, "text": answer.text,
-                          "seconds": time.monotonic() - began}
+        for name, tries in (("both", 3), ("hole", 1)):
+            said[name] = ask(session, f"http://{name}.example:{PORT}/", tries)
         session.close()
     finally:
         gateway.stop()

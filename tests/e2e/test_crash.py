@@ -273,12 +273,12 @@ if os.geteuid() == 0:  # nobody else asks for the group
                  "-c", config], stdin=subprocess.DEVNULL, stdout=out,
                 stderr=out, cwd="/", start_new_session=True)
         try:
-            asked = wait_until(lambda: _asks_for_group(gateway.pid), 20)
+            asked = wait_until(lambda: _asks_for_group(gateway.pid))
         finally:
             gateway.kill()
             gateway.wait()
         try:
-            wait_until(lambda: not any(_runs(pid) for pid in asked), 5)
+            wait_until(lambda: not any(_runs(pid) for pid in asked), 30)
         finally:
             # What still hangs goes on.
             with contextlib.suppress(OSError):
@@ -296,8 +296,11 @@ def _children(pid):
 def _asks_for_group(gateway):
     """The control process of a gateway and the one that it asks with."""
     for pid in _children(gateway):
-        if pathlib.Path(f"/proc/{pid}/comm").read_text().startswith(
-                "sallyport-contr") and _children(pid):
+        try:
+            name = pathlib.Path(f"/proc/{pid}/comm").read_text()
+        except OSError:
+            continue  # it has ended, as mount does
+        if name.startswith("sallyport-contr") and _children(pid):
             return [pid, *_children(pid)]
     return None
 
@@ -322,7 +325,7 @@ def test_a_gateway_whose_disk_is_full_says_so_and_ends(tmp_path, fill):
             env={"PATH": os.environ["PATH"], "FILL": fill}, text=True,
             stderr=subprocess.PIPE) as gateway:
         if fill:
-            log = gateway.communicate(timeout=20)[1]
+            log = gateway.communicate(timeout=60)[1]
             assert gateway.returncode == 1
             assert "No space left on device" in log \
                 or "database or disk is full" in log
@@ -341,5 +344,5 @@ def test_a_gateway_whose_disk_is_full_says_so_and_ends(tmp_path, fill):
             assert gateway.poll() is None
         finally:
             gateway.terminate()
-        assert "the gateway ends" not in gateway.communicate(timeout=20)[1]
+        assert "the gateway ends" not in gateway.communicate(timeout=60)[1]
         assert gateway.returncode == 0

