@@ -728,11 +728,11 @@ def groups(pid):
 def test_an_early_end_leaves_nothing_behind(gateway, tmp_path, number):
     """Whenever it comes: before the gateway knows, and after."""
     for i in range(12):
-        child = start(gateway, tmp_path, "--", "sleep", "30")
+        child = start(gateway, tmp_path, "--", "sleep", "1000")
         time.sleep(0.004 * i)
         child.send_signal(number)
         # stderr is closed only when everybody is gone.
-        child.communicate(timeout=20)
+        child.communicate(timeout=60)
         assert child.returncode in (-number, 128 + number)
     wait_until(lambda: not open_sessions(gateway))
 
@@ -745,7 +745,7 @@ def test_a_killed_caller_leaves_nothing_behind(gateway, tmp_path):
     assert child.stdout.readline() == "ready\n"
     assert open_sessions(gateway)
     child.kill()
-    child.communicate(timeout=20)
+    child.communicate(timeout=60)
     wait_until(lambda: not open_sessions(gateway))
     wait_until(lambda: not groups(child.pid))
 
@@ -753,13 +753,13 @@ def test_a_killed_caller_leaves_nothing_behind(gateway, tmp_path):
 def test_what_the_caller_ignores_does_not_end_the_command(gateway, tmp_path):
     for ignored, code in [(True, 0), (False, 128 + signal.SIGHUP)]:
         child = start(gateway, tmp_path, "--", "sh", "-c",
-                      "echo ready; sleep 1",
+                      f"echo ready; sleep {1 if ignored else 1000}",
                       preexec_fn=lambda ignored=ignored: signal.signal(
                           signal.SIGHUP, signal.SIG_IGN if ignored
                           else signal.SIG_DFL))
         assert child.stdout.readline() == "ready\n"
         child.send_signal(signal.SIGHUP)
-        child.communicate(timeout=20)
+        child.communicate(timeout=60)
         assert child.returncode == code
 
 

@@ -56,7 +56,7 @@ http {{
     wait_until(lambda: (directory / "pid").exists())
     yield address
     process.terminate()
-    process.wait(10)
+    process.wait(60)
 
 
 @pytest.fixture(scope="module")

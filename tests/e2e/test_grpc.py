@@ -169,7 +169,7 @@ http {{
     wait_until(lambda: (home / "pid").exists())
     yield port
     process.terminate()
-    process.wait(20)
+    process.wait(60)
 
 
 @pytest.mark.parametrize("client, upstream", [

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 import urllib.request
 
 import pytest
@@ -390,7 +391,15 @@ def test_pause_stops_what_runs_and_resume_lets_it_go_on(host):
     host.ok("pause", box)
     assert host.state(box) == "Paused"
     size = len(host.ok("logs", box))
-    assert len(host.ok("logs", box)) == size
+
+    def rests():
+        """What was said just before may be read just after."""
+        nonlocal size
+        before = size
+        time.sleep(0.3)
+        size = len(host.ok("logs", box))
+        return size == before
+    wait_until(rests)
     host.ok("resume", box)
     wait_until(lambda: len(host.ok("logs", box)) > size)
     host.ok("pause", box)

@@ -99,8 +99,9 @@ def test_a_session_is_made_anew_when_the_gateway_is_back(
     assert box.curl("/other") == "403"
     done = box.host.exec(box.id, "git", "ls-remote", repo.url)
     assert done.returncode == 0, done.stderr
-    rows = gateway.audit(session=box.session, kind="admin")
-    assert any(f"again {before}" in row["detail"] for row in rows)
+    wait_until(lambda: any(
+        f"again {before}" in row["detail"]
+        for row in gateway.audit(session=box.session, kind="admin")))
     # The sandbox itself never noticed.
     assert running.communicate("still here\n", timeout=60)[0] == "still here\n"
 
