@@ -85,7 +85,7 @@ def seen(origin):
 SOURCES = (f"127.0.3.{number}" for number in range(1, 255))
 
 
-def ask(address, text, timeout=20):
+def ask(address, text, timeout=60):
     """Send bytes, and read until the door ends; each time from an address
     that has brought no wrong lease yet."""
     with socket.create_connection((address, PORT), timeout,

@@ -37,7 +37,7 @@ class Client:
         context = ssl.create_default_context(cafile=session.ca)
         context.set_alpn_protocols(["h2"])
         self.socket = context.wrap_socket(plain, server_hostname=host)
-        self.socket.settimeout(20)
+        self.socket.settimeout(60)
         self.authority = f"{host}{origin.suffix}"
         self.h2 = h2.connection.H2Connection(h2.config.H2Configuration(
             validate_outbound_headers=False,
