@@ -391,13 +391,13 @@ def test_rapid_resets_are_a_flood(web, origin, client):
     session = web()
     one = client(session)
     fields = one.head()
+    for _ in range(1500):
+        stream = one.h2.get_next_available_stream_id()
+        one.h2.send_headers(stream, fields, end_stream=True)
+        one.h2.reset_stream(stream)
     try:
-        for count in range(1500):
-            stream = one.h2.get_next_available_stream_id()
-            one.h2.send_headers(stream, fields, end_stream=True)
-            one.h2.reset_stream(stream)
-            if count % 50 == 49:
-                one.send()
+        # At once: those of a client that is slow are forgiven, by and by.
+        one.send()
     except OSError:
         pass
     assert calmed(one)
