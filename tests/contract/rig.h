@@ -18,6 +18,7 @@ struct rig {
 	struct io *io;
 	char seen[256];
 	size_t seen_len;
+	uint64_t seen_ms; /* when the last was */
 	void (*then)(struct rig *rig, enum io_event event);
 	enum io_event closes_at;
 	struct io *second;   /* another io with the same callback */
@@ -32,6 +33,7 @@ static inline void rig_on_event(struct io *io, enum io_event event, void *owner)
 	if (io == rig->io) {
 		assert_true(rig->seen_len < sizeof(rig->seen) - 1);
 		rig->seen[rig->seen_len++] = letters[event];
+		rig->seen_ms = io_loop_now_ms(rig->loop);
 	}
 	rig->data_count += event == IO_DATA;
 	if (rig->then)
@@ -68,6 +70,16 @@ static inline void rig_tear_down(struct rig *rig)
 	io_loop_free(rig->loop);
 	assert_null(rig->io);
 	ends_finish();
+}
+
+/* ms pass; the last of these came then, and no sooner. The machine may be busy
+ * with others for longer than that: what is no proof is that nothing came. */
+static inline void assert_seen_after(struct rig *rig, const char *seen,
+				     uint64_t began_ms, unsigned ms)
+{
+	ends_advance(rig->loop, ms);
+	assert_string_equal(rig->seen, seen);
+	assert_true(rig->seen_ms >= began_ms + ms);
 }
 
 static inline void assert_in(struct rig *rig, const char *text)

@@ -61,7 +61,9 @@ struct fixture {
 	struct rpc_ticket tickets[4];
 	size_t ticket_count;
 
+	unsigned timeout_ms; /* of what is asked */
 	unsigned outcomes;
+	uint64_t outcome_ms; /* when the last came */
 	enum err_code outcome;
 	uint16_t refused_code;
 	char text[600];
@@ -155,6 +157,7 @@ static inline void on_outcome(struct rpc_outcome *outcome, void *owner)
 	const struct word *word = outcome->message;
 
 	fixture->outcomes++;
+	fixture->outcome_ms = io_loop_now_ms(fixture->loop);
 	fixture->outcome = outcome->err ? outcome->err->code : ERR_NONE;
 	assert_true(!outcome->err == !!outcome->message);
 	assert_true(!!outcome->refusal == (fixture->outcome == ERR_DENIED));

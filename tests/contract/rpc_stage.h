@@ -28,6 +28,7 @@ static inline struct fixture *new_fixture(int fds[2])
 
 	assert_non_null(fixture);
 	fixture->fd = fixture->bare = -1;
+	fixture->timeout_ms = 60000;
 	fixture->loop = io_loop_new(&err);
 	assert_non_null(fixture->loop);
 	assert_int_equal(io_message_pair(fds, &err), 0);
@@ -83,6 +84,30 @@ static inline void pass(struct fixture *fixture, unsigned ms)
 	settle(fixture);
 }
 
+/* As long as it takes until there are so many outcomes, or more. */
+static inline void await_outcomes(struct fixture *fixture, unsigned count)
+{
+	uint64_t end = io_loop_now_ms(fixture->loop) + 30000;
+
+	while (fixture->outcomes < count && io_loop_now_ms(fixture->loop) < end)
+		pass(fixture, 1);
+	assert_true(fixture->outcomes >= count);
+}
+
+/* The machine may be busy with others. */
+#ifdef SP_IO_FAKE
+#define LATE_MS 0
+#else
+#define LATE_MS 30000
+#endif
+
+/* That long after began_ms, and no sooner, came the last outcome. */
+static inline void assert_outcome_after(const struct fixture *fixture,
+					uint64_t began_ms, unsigned ms)
+{
+	assert_in_range(fixture->outcome_ms - began_ms, ms, ms + LATE_MS);
+}
+
 static inline int tear_down(void **state)
 {
 	struct fixture *fixture = *state;
@@ -114,7 +139,7 @@ static inline int ask_with(struct fixture *fixture, uint16_t type,
 		.message = &word,
 		.fd = fd,
 		.reply_schema = &word_schema,
-		.timeout_ms = 200,
+		.timeout_ms = fixture->timeout_ms,
 		.on_outcome = on_outcome,
 		.owner = fixture,
 	};

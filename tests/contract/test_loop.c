@@ -56,7 +56,9 @@ static void timer_is_one_shot_and_can_be_set_again(void **state)
 	assert_int_equal(rig.count, 1);
 	rig.is_again = true;
 	io_timer_set(rig.timers[0], 10);
-	ends_advance(rig.loop, 45);
+	/* One after the other, each 10 ms after the one before. */
+	for (unsigned i = 0; i < 2; i++)
+		ends_advance(rig.loop, 10);
 	assert_true(rig.count >= 3);
 	io_timer_set(rig.timers[0], 0);
 	rig.count = 0;
@@ -168,7 +170,8 @@ static void clock_moves_with_the_time_that_passes(void **state)
 	set_up(&rig);
 	before = io_loop_now_ms(rig.loop);
 	ends_advance(rig.loop, 20);
-	assert_in_range(io_loop_now_ms(rig.loop) - before, 20, 200);
+	assert_in_range(io_loop_now_ms(rig.loop) - before, 20,
+			20 + ENDS_LATE_MS);
 	tear_down(&rig);
 }
 

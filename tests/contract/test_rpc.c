@@ -163,13 +163,14 @@ static void rpc_may_be_asked_again_from_an_outcome(void **state)
 static void rpc_ends_a_call_at_its_deadline(void **state)
 {
 	struct fixture *fixture = *state;
+	uint64_t began = io_loop_now_ms(fixture->loop);
 
+	fixture->timeout_ms = 200;
 	assert_int_equal(ask(fixture, LATER, "x", NULL), 0);
-	pass(fixture, 150);
-	assert_int_equal(fixture->outcomes, 0);
-	pass(fixture, 100);
-	assert_int_equal(fixture->outcomes, 1);
+	await_outcomes(fixture, 1);
+	assert_outcome_after(fixture, began, 200);
 	assert_int_equal(fixture->outcome, ERR_TIMEOUT);
+	fixture->timeout_ms = 60000;
 	/* The reply still comes, and is no fault. */
 	answer_kept(fixture, "late");
 	settle(fixture);
@@ -183,13 +184,21 @@ static void rpc_ends_each_call_at_its_own_deadline(void **state)
 {
 	struct fixture *fixture = *state;
 
+	uint64_t first = io_loop_now_ms(fixture->loop);
+	uint64_t second;
+
+	fixture->timeout_ms = 200;
 	assert_int_equal(ask(fixture, LATER, "x", NULL), 0);
 	pass(fixture, 120);
+	second = io_loop_now_ms(fixture->loop);
 	assert_int_equal(ask(fixture, LATER, "y", NULL), 0);
+	fixture->timeout_ms = 60000;
 	assert_int_equal(ask(fixture, ECHO, "z", NULL), 0);
-	pass(fixture, 120);
-	assert_int_equal(fixture->outcomes, 2);
-	pass(fixture, 120);
+	settle(fixture);
+	await_outcomes(fixture, 2);
+	assert_outcome_after(fixture, first, 200);
+	await_outcomes(fixture, 3);
+	assert_outcome_after(fixture, second, 200);
 	assert_int_equal(fixture->outcomes, 3);
 	assert_int_equal(fixture->outcome, ERR_TIMEOUT);
 }
@@ -214,9 +223,10 @@ static void rpc_times_out_more_calls_than_one_turn_takes(void **state)
 		fixture->asker = rpc_new(fixture->loop, fds[0], &config, &err);
 		fixture->bare = fds[1];
 	}
+	fixture->timeout_ms = 200;
 	for (unsigned i = 0; i < 500; i++)
 		assert_int_equal(ask(fixture, ECHO, "x", NULL), 0);
-	pass(fixture, 400);
+	await_outcomes(fixture, 500);
 	assert_int_equal(fixture->outcomes, 500);
 	assert_int_equal(fixture->outcome, ERR_TIMEOUT);
 }
@@ -228,6 +238,7 @@ static void rpc_cancel_drops_the_reply_and_its_descriptor(void **state)
 	auto_fd int fd = wire_memfd_seal("t", bytes_str("inside"), &err);
 	uint32_t id;
 
+	fixture->timeout_ms = 200;
 	assert_int_equal(ask_with(fixture, TAKE_FD, "x", fd, &id), 0);
 	rpc_cancel(fixture->asker, id);
 	rpc_cancel(fixture->asker, id + 1000);
