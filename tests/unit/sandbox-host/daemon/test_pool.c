@@ -98,7 +98,7 @@ static bool take(struct rig *rig)
 		.message = &empty,
 		.fd = fd,
 		.reply_schema = &host_sandbox_schema,
-		.timeout_ms = 5000,
+		.timeout_ms = 60000,
 		.on_outcome = on_created,
 		.owner = rig,
 	};
