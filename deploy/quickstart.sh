@@ -68,7 +68,7 @@ start_gateway() {
 	gateway_pid=$!
 	export SALLYPORT_RUN=$place/run SALLYPORT_STATE=$place/state
 	local tries
-	for tries in $(seq 100); do
+	for tries in $(seq 300); do
 		"$sallyport" status >/dev/null 2>&1 && return
 		kill -0 "$gateway_pid" 2>/dev/null || break
 		sleep 0.1
@@ -169,23 +169,24 @@ main() {
 	mkdir "$place/workspace"
 	write_agent "$place/workspace"
 	before=$(tip_of main)
+	exec {to_output}> >(exec tee "$place/output")
+	output_tee=$!
+	exec {to_errors}> >(exec tee "$place/errors" >&2)
+	errors_tee=$!
 	"$sallyport" run --policy "$place/policy.yaml" --repo "$url" \
 		--branch "$branch" --workspace "$place/workspace" \
 		--events "$place/events" -- sh ./agent.sh \
-		</dev/null > >(tee "$place/output") 2> >(tee "$place/errors" >&2) ||
+		</dev/null >&"$to_output" 2>&"$to_errors" ||
 		fail "the sandbox failed"
-	wait_for_tee
+	# The copies of the output are whole once their writers have ended.
+	exec {to_output}>&- {to_errors}>&-
+	wait "$output_tee" "$errors_tee"
 
 	step "what was allowed and what was denied"
 	"$sallyport" audit tail -n 64 -o json >"$place/audit"
 	python3 "$source_dir/deploy/forge/table.py" <"$place/audit"
 	"$sallyport" audit verify
 	verdict
-}
-
-# The copies of the output are whole once their writers have ended.
-wait_for_tee() {
-	sleep 0.2
 }
 
 tip_of() {

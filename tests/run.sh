@@ -77,7 +77,9 @@ count_ctest() {
 
 # "3 failed, 127 passed, 2 warnings, 1 error in 18.58s"
 count_pytest() {
-	tail -n 1 "$1" | awk '{
+	# A worker that ends may have words of its own after it.
+	grep -E '^[0-9]+ (passed|failed|errors?|skipped|warnings?)' "$1" |
+		tail -n 1 | awk '{
 		for (i = 2; i <= NF; i++) {
 			if ($i ~ /^passed/) passed = $(i - 1)
 			if ($i ~ /^(failed|errors?|skipped|xfailed)/)

@@ -17,21 +17,28 @@ from waiting import wait_until
 SDK = pathlib.Path(__file__).parent / "opensandbox"
 API_PROGRAM = "sallyport-api"
 KEY = "OPEN-SANDBOX-API-KEY"
-PORTS = pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range")
+
+
+_ports = []  # what keeps them ours
 
 
 def free_port():
-    """One that the kernel gives to nobody who asks for any: it is free until
-    it is listened on, and while who listened there is started again."""
-    first = int(PORTS.read_text().split()[0])
-    while True:
-        port = random.randrange(first // 2, first)
-        with socket.socket() as listener:
-            try:
+    """One that nobody is given who asks for any, be it while the service that
+    has it was stopped, and that no other run of the tests takes."""
+    given = pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text()
+    first = int(given.split()[0])
+    for port in random.sample(range(first - 10000, first), 1000):
+        ours = socket.socket(socket.AF_UNIX)
+        try:
+            ours.bind(f"\0sallyport-tests-port-{port}")
+            with socket.socket() as listener:
                 listener.bind(("127.0.0.1", port))
-                return port
-            except OSError:
-                continue
+        except OSError:
+            ours.close()
+            continue
+        _ports.append(ours)
+        return port
+    raise AssertionError("there is no port")
 
 
 def install_npm(source, directory):

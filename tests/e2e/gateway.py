@@ -19,7 +19,7 @@ BUILD = pathlib.Path(os.environ.get("SALLYPORT_BUILD",
                                     SOURCE / "build/dev")).resolve()
 PROGRAM = BUILD / "libexec/sallyport/sallyport-gateway"
 CLI = BUILD / "bin/sallyport"
-READY_S = 60
+READY_S = STOPPED_S = 60
 # A process that ended so was broken, whatever the test was about: a
 # sanitizer, an assert, a system call that its filter did not know.
 CRASH = re.compile(r"killed by signal (?!9\b|15\b)\d+|exited with [1-9]|"
@@ -114,11 +114,12 @@ class Gateway:
         if self.process and self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             try:
-                self.process.wait(60)
+                self.process.wait(STOPPED_S)
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
-                raise AssertionError("the gateway did not end in 60 s")
+                raise AssertionError("the gateway did not end in "
+                                     f"{STOPPED_S} s")
 
     def check(self):
         """Nothing may have crashed, unless a test killed it."""

@@ -4,14 +4,13 @@ import contextlib
 import json
 import os
 import pathlib
-import shutil
 import signal
 import subprocess
 import tempfile
 
 from gateway import BUILD, CLI, Gateway, crashes_in
 from sandbox_tool import ORDINARY_UID
-from waiting import wait_until
+from waiting import remove_tree, wait_until
 
 PROGRAM = BUILD / "libexec/sallyport/sallyport-host"
 SUPERVISOR = "sallyport-supervisor"
@@ -204,4 +203,4 @@ def ordinary(ca):
     gateway.stop()
     host.check()
     gateway.check()
-    shutil.rmtree(root)
+    remove_tree(root)

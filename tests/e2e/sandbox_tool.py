@@ -6,11 +6,12 @@ user of its own, and as an ordinary user without any help from root.
 """
 import os
 import pathlib
-import shutil
 import subprocess
 import tempfile
 
 import pytest
+
+from waiting import remove_tree
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("SALLYPORT_BUILD", SOURCE / "build/dev"))
@@ -102,7 +103,7 @@ def box(request):
     try:
         yield Box(request.param, root)
     finally:
-        shutil.rmtree(root)
+        remove_tree(root)
 
 
 def host_view(path):
