@@ -35,7 +35,7 @@ run_one() {
 	mkdir -p "$kept" "tests/fuzz/corpus/$name"
 	if build/fuzz/tests/fuzz/fuzz_"$name" "$kept" \
 		"tests/fuzz/corpus/$name" -max_total_time="$seconds" \
-		-timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+		-timeout=30 -rss_limit_mb=2048 -print_final_stats=1 \
 		-artifact_prefix="build/fuzz/crashes/$name-" \
 		>"build/fuzz/$name.log" 2>&1; then
 		echo "ok     $name: $(sed -n \
