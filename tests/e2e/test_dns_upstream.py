@@ -141,7 +141,7 @@ HOSTILE = {
 def test_a_hostile_answer_fails_in_time(session, other, origin, dns, gateway,
                                         what):
     pid = gateway.pid("dialer")
-    letters = iter("abc")
+    letters = iter("abcdefgh")
 
     def attempt():
         name = f"n{list(HOSTILE).index(what)}{next(letters)}.example"
