@@ -5,6 +5,7 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/control.h"
+#include "cli/unseen.h"
 #include "common/cleanup.h"
 #include "common/secret.h"
 #include "sandbox-host/session/client.h"
@@ -42,6 +43,22 @@ static int call(const struct client_request *request)
 						       : EXIT_OK;
 }
 
+/* What is typed is shown to nobody who looks on, nor kept by a terminal that
+ * remembers its lines. */
+static int read_value(struct secret *value, struct err *err)
+{
+	int result;
+
+	unseen_begin(STDIN_FILENO);
+	if (isatty(STDIN_FILENO))
+		(void)fputs("sallyport: type the value (it is not shown), "
+			    "Enter, then Ctrl-D\n",
+			    stderr);
+	result = secret_read_fd(value, STDIN_FILENO, SECRET_BYTES_MAX, err);
+	unseen_end();
+	return result;
+}
+
 /* The value on stdin, for the secret that is named. */
 static int send_value(const struct cli *cli, const char *method)
 {
@@ -57,11 +74,9 @@ static int send_value(const struct cli *cli, const char *method)
 
 	if (path_of(cli->argv[optind], path, sizeof(path)) < 0)
 		return no_name(cli->argv[optind]);
-	if (isatty(STDIN_FILENO))
-		(void)fputs("sallyport: type the value, then Ctrl-D\n", stderr);
 	secret_protect_process();
 	secret_init(&value);
-	if (secret_read_fd(&value, STDIN_FILENO, SECRET_BYTES_MAX, &err) < 0) {
+	if (read_value(&value, &err) < 0) {
 		result = err.code == ERR_TOO_LARGE
 				 ? cli_fail(EXIT_USAGE,
 					    "the value on stdin is larger "

@@ -425,7 +425,7 @@ const struct command commands[] = {
 	 "\n"
 	 "The value comes from stdin, never from the command line. One "
 	 "trailing\n"
-	 "newline is dropped.\n"},
+	 "newline is dropped. What is typed at a terminal is not shown.\n"},
 	{"secret", "list", OUTPUT_VALUE, cmd_secret_list,
 	 "list secrets and where they come from, never a value",
 	 "Usage: sallyport secret list [-o json|yaml]\n"},

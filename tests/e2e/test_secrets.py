@@ -1,9 +1,17 @@
 """The real token goes to the forge, and nowhere else."""
 import base64
+import contextlib
+import fcntl
 import os
 import pathlib
+import pty
+import signal
+import subprocess
+import termios
 
 import pytest
+
+from gateway import CLI
 
 
 def spellings(token):
@@ -116,6 +124,66 @@ def test_the_cli_never_shows_a_value(own_gateway):
     assert own_gateway.cli("secret", "rm", "mine").returncode == 0
     assert "mine" not in own_gateway.cli("secret", "list").stdout
     assert own_gateway.cli("secret", "rm", "mine").returncode == 6
+
+
+def wait_for(master, word):
+    told = b""
+    while word not in told:
+        told += os.read(master, 4096)
+    return told
+
+
+def shows_what_is_typed(master):
+    return bool(termios.tcgetattr(master)[3] & termios.ECHO)
+
+
+@pytest.mark.parametrize("verb", ["put", "rotate"])
+def test_a_value_that_is_typed_is_not_shown(own_gateway, verb):
+    """Nor in the lines that a terminal remembers."""
+    own_gateway.put_secret("typed", "before")
+    master, slave = pty.openpty()
+    with subprocess.Popen([CLI, "secret", verb, "typed"],
+                          env=own_gateway.env(), stdin=slave, stdout=slave,
+                          stderr=slave, **own_gateway.as_user) as running:
+        told = wait_for(master, b"Ctrl-D\r\n")
+        assert not shows_what_is_typed(master)
+        os.write(master, b"s3cr3t\n\x04")
+        assert running.wait(30) == 0
+    os.close(slave)
+    assert shows_what_is_typed(master)
+    # What was told before the end is read; then there is an end (EIO).
+    with contextlib.suppress(OSError):
+        while more := os.read(master, 4096):
+            told += more
+    os.close(master)
+    assert b"not shown" in told and b"s3cr3t" not in told
+
+
+def own_a_terminal():
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    # A job in the background of a script starts with them ignored.
+    for number in (signal.SIGINT, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
+
+
+@pytest.mark.parametrize("key, number", [(b"\x03", signal.SIGINT),
+                                         (b"\x1c", signal.SIGQUIT)])
+def test_who_does_not_type_it_after_all_has_a_terminal_as_before(
+        own_gateway, key, number):
+    master, slave = pty.openpty()
+    with subprocess.Popen([CLI, "secret", "put", "typed"],
+                          env=own_gateway.env(), stdin=slave, stdout=slave,
+                          stderr=slave, start_new_session=True,
+                          preexec_fn=own_a_terminal,
+                          **own_gateway.as_user) as running:
+        wait_for(master, b"Ctrl-D\r\n")
+        os.write(master, b"s3c")
+        assert not shows_what_is_typed(master)
+        os.write(master, key)
+        assert running.wait(30) == -number
+    assert shows_what_is_typed(master)
+    os.close(slave)
+    os.close(master)
 
 
 def test_the_clients_own_credentials_are_dropped(session, repo, forge):
