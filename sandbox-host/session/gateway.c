@@ -28,6 +28,7 @@
 #define TOLD_PER_SECOND	  1000
 #define BUSY_TRY_MS	  50
 #define TOO_MANY_JUST_NOW 429
+#define LINE_MAX_BYTES	  256
 
 /* ---- start one ---- */
 
@@ -68,6 +69,7 @@ struct start {
 	char config[PATH_MAX]; /* "": the default, if it is there */
 	char state[PATH_MAX];  /* "": the one that config names */
 	char log[PATH_MAX + 16];
+	off_t said; /* what stood in the log before */
 };
 
 static void exec_gateway(const struct start *start)
@@ -142,26 +144,70 @@ static int choose(struct start *start, struct err *err)
 		       : 0;
 }
 
-/* Its pid, or -1. */
-static pid_t start_gateway(struct err *err)
+static int prepare(struct start *start, struct err *err)
 {
-	struct start start;
+	struct stat info;
+
+	if (find_gateway(start->path, err) < 0)
+		return -1;
+	if (session_run_dir(start->run, sizeof(start->run)) < 0)
+		return err_set(err, ERR_TOO_LARGE, "a path is too long");
+	if (make_run_dir(start->run, err) < 0 || choose(start, err) < 0)
+		return -1;
+	(void)snprintf(start->log, sizeof(start->log), "%s/gateway.log",
+		       start->run);
+	start->said = stat(start->log, &info) == 0 ? info.st_size : 0;
+	return 0;
+}
+
+/* Its pid, or -1. */
+static pid_t start_gateway(struct start *start, struct err *err)
+{
 	pid_t child;
 
-	if (find_gateway(start.path, err) < 0)
+	if (prepare(start, err) < 0)
 		return -1;
-	if (session_run_dir(start.run, sizeof(start.run)) < 0)
-		return err_set(err, ERR_TOO_LARGE, "a path is too long");
-	if (make_run_dir(start.run, err) < 0 || choose(&start, err) < 0)
-		return -1;
-	(void)snprintf(start.log, sizeof(start.log), "%s/gateway.log",
-		       start.run);
 	child = fork();
 	if (child < 0)
 		return err_system(err, "start the gateway");
 	if (child == 0)
-		exec_gateway(&start);
+		exec_gateway(start);
 	return child;
+}
+
+/* The last line of what it said since, without the time of a log's line; ""
+ * when it said nothing. */
+static void read_last_line(const struct start *start, char line[LINE_MAX_BYTES])
+{
+	auto_fd int fd = open(start->log, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	off_t size = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
+	off_t at = size - (LINE_MAX_BYTES - 1);
+	char *from, *message;
+	ssize_t len = 0;
+
+	if (at < start->said)
+		at = start->said;
+	if (at < size)
+		len = pread(fd, line, LINE_MAX_BYTES - 1, at);
+	line[len > 0 ? len : 0] = '\0';
+	while (len > 0 && line[len - 1] == '\n')
+		line[--len] = '\0';
+	from = strrchr(line, '\n');
+	from = from ? from + 1 : line;
+	message = strstr(from, " msg=");
+	from = message ? message + strlen(" msg=") : from;
+	memmove(line, from, strlen(from) + 1);
+}
+
+static int tell_no_answer(const struct start *start, struct err *err)
+{
+	char line[LINE_MAX_BYTES];
+
+	read_last_line(start, line);
+	return err_set(err, ERR_CLOSED,
+		       "the gateway that was started does not answer (see %s)"
+		       "%s%s",
+		       start->log, line[0] ? ": " : "", line);
 }
 
 int gateway_open(struct client *client, struct err *err)
@@ -169,13 +215,14 @@ int gateway_open(struct client *client, struct err *err)
 	const struct timespec wait = {.tv_nsec = POLL_MS * 1000000};
 	uint64_t until =
 		clock_monotonic_ms() + GATEWAY_STOP_MAX_MS + GATEWAY_START_MS;
+	struct start start;
 	pid_t child;
 
 	if (client_open(client, err) == 0)
 		return 0;
 	if (err->code != ERR_CLOSED)
 		return -1;
-	child = start_gateway(err);
+	child = start_gateway(&start, err);
 	if (child < 0)
 		return -1;
 	while (clock_monotonic_ms() < until) {
@@ -188,9 +235,7 @@ int gateway_open(struct client *client, struct err *err)
 			child = 0;
 		}
 	}
-	return err_set(err, ERR_CLOSED,
-		       "the gateway that was started does not answer: see "
-		       "gateway.log in its run directory");
+	return tell_no_answer(&start, err);
 }
 
 /* ---- the session ---- */

@@ -332,6 +332,27 @@ def test_its_state_is_that_of_the_one_before(make, workspace, how):
         assert log.count(f' state {other}"') == number + 1, log
 
 
+@pytest.mark.parametrize("says", [
+    "make directory {}/file/state: Not a directory",
+    "{}/gateway.yaml has 1 error"])
+def test_why_none_could_be_started_is_told(make, workspace, says):
+    """And where more stands: nobody knows what a run directory is."""
+    gateway = make()
+    gateway.stop()
+    env = {}
+    if "error" in says:
+        gateway.config.write_text("nonsense: 1\n")
+    else:
+        (gateway.dir / "file").write_text("")
+        env["SALLYPORT_STATE"] = str(gateway.dir / "file" / "state")
+    done = gateway.run("version: 1\nname: p\n", "true", workspace, **env)
+    assert done.returncode == 4, done.stderr
+    assert (f"(see {gateway.run_dir}/gateway.log): "
+            in done.stderr), done.stderr
+    assert says.format(gateway.dir) in done.stderr
+    assert "process=" not in done.stderr
+
+
 def test_a_state_that_this_environment_names_is_another(make, workspace):
     gateway = make()
     gateway.stop()
