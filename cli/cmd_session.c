@@ -125,6 +125,22 @@ static int save_ca(json_t *created, const char *path, struct err *err)
 	return 0;
 }
 
+/* A session whose CA its client can not have is nobody's: it would last, and
+ * its id was told to no one. */
+static int give_ca(struct client *client, json_t *created, const char *path,
+		   struct err *err)
+{
+	struct err other;
+
+	if (save_ca(created, path, err) == 0)
+		return 0;
+	if (gateway_end(client, json_text(created, "id"), "revoked", &other) <
+	    0)
+		(void)err_prefix(err, "session %s lasts on: %s",
+				 json_text(created, "id"), other.text);
+	return -1;
+}
+
 /* Who signs, as a line of an allowed_signers file. */
 static void print_signing(const json_t *session)
 {
@@ -205,9 +221,9 @@ int cmd_session_create(struct cli *cli)
 	result = gateway_ask_create(&client, &wanted.request, &err);
 	if (result == 0)
 		result = gateway_take_created(&client, &reply, &err);
-	client_close(&client);
 	if (result == 0 && (wanted.ca || wanted.request.has_proxy))
-		result = save_ca(reply.json, wanted.ca, &err);
+		result = give_ca(&client, reply.json, wanted.ca, &err);
+	client_close(&client);
 	if (result < 0)
 		return cli_fail_err(&err);
 	tell_permits_nothing(&wanted, reply.json);

@@ -1,4 +1,5 @@
 """The door: proxy clients outside a sandbox, who bring a lease."""
+import json
 import os
 import pathlib
 import socket
@@ -376,3 +377,22 @@ def test_without_a_port_no_session_is_made_for_it(make_gateway, policies):
     finally:
         gateway.stop()
         gateway.check()
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_session_whose_ca_can_not_be_written_is_none(
+        own_gateway, policies, tmp_path, is_there):
+    """Its id would be told to nobody, and it would last."""
+    (tmp_path / "policy.yaml").write_text(json.dumps(policies.make()))
+    where = tmp_path / ("." if is_there else "nowhere") / "ca.pem"
+    done = own_gateway.cli("session", "create", "--policy",
+                           tmp_path / "policy.yaml", "--ca", where)
+    row, = own_gateway.get("/v1/sessions")["sessions"]
+    assert row["revoked"] is not is_there
+    if is_there:
+        assert done.returncode == 0 and row["id"] in done.stdout, done.stderr
+        assert where.read_text().startswith("-----BEGIN CERTIFICATE")
+    else:
+        assert done.returncode == 1
+        assert done.stderr == (f"sallyport: write {where}: "
+                               "No such file or directory\n")
