@@ -113,6 +113,9 @@ static void on_taken(struct rpc_outcome *outcome, void *owner)
 		make_another(claim);
 		return;
 	}
+	/* It is that asker's by now, and nobody else's. */
+	if (!rpc_ticket_is_heard(claim->ticket))
+		claim_end(entry);
 	rpc_reply(claim->ticket, &host_sandbox_schema, &entry->sandbox, -1);
 	free_claim(claim);
 }

@@ -105,12 +105,21 @@ int entry_store(struct entry *entry, const struct host_sandbox *sandbox,
 
 /* ---- those who wait ---- */
 
+/* Its id was told to no one, and it would last. */
+static void end_unheard(struct entry *entry)
+{
+	log_info("%s: who asked for it is gone", entry->id);
+	claim_end(entry);
+}
+
 static void answer(struct entry *entry, struct waiter *waiter)
 {
 	const struct host_sandbox *sandbox = &entry->sandbox;
 	enum host_refusal code = HOST_REFUSED;
 
 	if (waiter->is_for_end || sandbox->state == HOST_RUNNING) {
+		if (!waiter->is_for_end && !rpc_ticket_is_heard(waiter->ticket))
+			end_unheard(entry);
 		rpc_reply(waiter->ticket, &host_sandbox_schema, sandbox, -1);
 		return;
 	}

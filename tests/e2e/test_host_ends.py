@@ -211,3 +211,35 @@ def test_the_user_of_a_sandbox_is_its_own_as_long_as_it_lives(
     finally:
         host.stop()
     host.check()
+
+
+@pytest.fixture
+def lone(own_gateway, tmp_path_factory):
+    """With a gateway of its own, which may be held."""
+    host = Host(own_gateway, tmp_path_factory.mktemp("host")).start()
+    yield host
+    host.stop()
+    host.check()
+
+
+@pytest.mark.parametrize("is_heard", [False, True])
+def test_one_whose_asker_left_before_it_ran_ends(lone, is_heard):
+    """By Ctrl-C, or killed: its id was told to no one, and it would last."""
+    control = lone.gateway.pid("control")
+    os.kill(control, signal.SIGSTOP)
+    try:
+        asked = lone.popen("create", "--workspace", "-")
+        box, = wait_until(lone.list)
+        assert box["state"] == "Pending"
+        if not is_heard:
+            asked.kill()
+            asked.wait(30)
+    finally:
+        os.kill(control, signal.SIGCONT)
+    out, _ = asked.communicate(timeout=60)
+    if is_heard:
+        assert (asked.returncode, out.strip()) == (0, box["id"])
+        assert lone.state(box["id"]) == "Running"
+    else:
+        wait_until(lambda: lone.state(box["id"]) == "Terminated")
+        assert lone.show(box["id"])["reason"] == "killed"

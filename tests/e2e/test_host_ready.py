@@ -285,6 +285,33 @@ def test_a_daemon_that_ends_gives_none_out_any_more(ready):
     assert not crashes_in(host.log())
 
 
+@pytest.mark.parametrize("is_heard", [False, True])
+def test_one_that_is_given_to_somebody_who_is_gone_ends(ready, is_heard):
+    """Its id was told to no one, so nobody else would end it."""
+    host = ready
+    make(host)
+    kept, pid = ready_one(host)
+    wait_until(lambda: set(host.supervisors()) == {kept})
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        asking = host.popen("create", *BARE)
+        # Another is built in its place: so it is meant for somebody.
+        wait_until(lambda: set(host.supervisors()) - {kept})
+        if not is_heard:
+            asking.kill()
+            asking.wait(30)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    out, _ = asking.communicate(timeout=60)
+    if is_heard:
+        assert (asking.returncode, out) == (0, kept + "\n")
+        assert host.state(kept) == "Running"
+        assert host.run("kill", kept).returncode == 0
+        return
+    wait_until(has_ended(pid))
+    assert host.show(kept)["reason"] == "killed"
+
+
 def test_when_the_gateway_was_away_it_is_not_given_out(ready):
     host, gateway = ready, ready.gateway
     make(host)
