@@ -91,7 +91,9 @@ static int take_lock(int fd, struct err *err)
 		return take_fd(&lock);
 	if (errno != EWOULDBLOCK)
 		return err_system(err, "overlay: take the lock");
-	return err_set(err, ERR_DENIED, "overlay: these changes are in use");
+	return err_set(err, ERR_DENIED,
+		       "overlay: these changes are in use: end the sandbox "
+		       "that makes them, or wait for the other command");
 }
 
 static int check_same(const struct overlay_record *record,

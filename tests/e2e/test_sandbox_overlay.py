@@ -314,7 +314,9 @@ def test_changes_in_use_are_not_committed(kept):
     try:
         assert child.stdout.readline() == "started\n"
         assert kept.commit()[0] == 7
-        assert kept.cli("discard", ID).returncode == 7
+        done = kept.cli("discard", ID)
+        assert done.returncode == 7
+        assert "in use: end the sandbox" in done.stderr
         assert kept.cli("diff", ID).returncode == 0
     finally:
         child.communicate("x\n")
