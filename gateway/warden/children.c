@@ -192,7 +192,8 @@ static int child_start(struct child *child, struct err *err)
 	log_info("started %s pid %d%s%s", role_name(child->role),
 		 (int)child->pid, child->session ? " " : "",
 		 child->session ? child->session->id : "");
-	return wire_child(child, err);
+	/* One that has ended by now says by its exit what follows. */
+	return wire_child(child, err) == 0 || err->code == ERR_CLOSED ? 0 : -1;
 }
 
 static void restart_due(void *owner)
