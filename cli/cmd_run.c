@@ -405,7 +405,7 @@ static int create_session(struct run *run,
 	bool is_told = false, was_gone = false;
 
 	while (ask_session(run, request, err) < 0) {
-		bool is_gone = gateway_has_gone(err) && !was_gone;
+		bool is_gone = err_is_hangup(err) && !was_gone;
 
 		if (caught ||
 		    (!is_gone && !gateway_wait_turn(&run->session, until_ms)))

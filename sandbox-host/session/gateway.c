@@ -288,12 +288,6 @@ int gateway_take_created(struct client *client, struct reply *reply,
 	return reply_check(reply, err);
 }
 
-bool gateway_has_gone(const struct err *err)
-{
-	return err->code == ERR_CLOSED || err->number == EPIPE ||
-	       err->number == ECONNRESET;
-}
-
 bool gateway_wait_turn(struct reply *reply, uint64_t until_ms)
 {
 	const struct timespec wait = {.tv_nsec = BUSY_TRY_MS * 1000000L};

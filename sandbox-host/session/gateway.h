@@ -47,8 +47,6 @@ int gateway_ask_create(struct client *client,
 		       const struct session_request *request, struct err *err);
 int gateway_take_created(struct client *client, struct reply *reply,
 			 struct err *err);
-/* Did the gateway end before it answered? What it had begun ended with it. */
-bool gateway_has_gone(const struct err *err);
 /* The gateway makes so many sessions in a second, begins so many of them at
  * one time and has so many in all. Was that why (429), and is there time left
  * until until_ms (monotonic)? Then a moment later it is, *reply is empty, and
