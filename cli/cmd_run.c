@@ -417,6 +417,7 @@ static int create_session(struct run *run,
 				      err->text, GATEWAY_BUSY_MS / 1000);
 		is_told |= !is_gone;
 		was_gone |= is_gone;
+		reply_release(&run->session);
 		if (open_client(run, err) < 0)
 			return -1;
 	}
