@@ -137,7 +137,10 @@ static void io_hurry(struct io *io, unsigned linger_ms)
 	if (io->stalled_ms == 0)
 		return;
 	io->stalled_ms = 0;
-	io_timer_set(&io->deadline, linger_ms);
+	if (linger_ms == 0)
+		io_close(io);
+	else
+		io_timer_set(&io->deadline, linger_ms);
 }
 
 void io_close_flushed(struct io *io, unsigned linger_ms)

@@ -1,3 +1,4 @@
+#include "common/cleanup.h"
 #include "tests/contract/rig.h"
 
 static void close_delivers_only_released(void **state)
@@ -208,6 +209,49 @@ static void flushed_close_reads_a_peer_that_still_sends(void **state)
 	rig_tear_down(&rig);
 }
 
+static void set_up_full(struct rig *rig)
+{
+	uint8_t block[OUT_MAX];
+
+	rig_set_up_on(rig, narrow_pair);
+	memset(block, 'z', sizeof(block));
+	assert_int_equal(io_write(rig->io, bytes_from(block, sizeof(block))),
+			 0);
+}
+
+static void read_close_gives_up_who_reads_nothing(void **state)
+{
+	struct rig rig;
+	uint64_t began;
+
+	(void)state;
+	set_up_full(&rig);
+	began = io_loop_now_ms(rig.loop);
+	io_close_read(rig.io, 30, 60000);
+	assert_seen_after(&rig, "R", began, 30);
+	rig_tear_down(&rig);
+}
+
+static void read_close_is_hurried_by_a_flushed_one(void **state)
+{
+	static const unsigned lingers_ms[] = {30, 0};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(lingers_ms); i++) {
+		struct rig rig;
+		uint64_t began;
+
+		set_up_full(&rig);
+		io_close_read(rig.io, 60000, 60000);
+		ends_run(rig.loop);
+		assert_string_equal(rig.seen, "");
+		began = io_loop_now_ms(rig.loop);
+		io_close_flushed(rig.io, lingers_ms[i]);
+		assert_seen_after(&rig, "R", began, lingers_ms[i]);
+		rig_tear_down(&rig);
+	}
+}
+
 static void detach_gives_a_working_descriptor(void **state)
 {
 	static const struct io_limits limits = {IN_MAX, OUT_HIGH, OUT_MAX};
@@ -256,6 +300,8 @@ int main(void)
 		cmocka_unit_test(flushed_close_gives_up_after_the_linger),
 		cmocka_unit_test(flushed_close_of_a_quiet_peer_is_immediate),
 		cmocka_unit_test(flushed_close_reads_a_peer_that_still_sends),
+		cmocka_unit_test(read_close_gives_up_who_reads_nothing),
+		cmocka_unit_test(read_close_is_hurried_by_a_flushed_one),
 		cmocka_unit_test(detach_gives_a_working_descriptor),
 		cmocka_unit_test(loop_that_is_freed_releases_every_io),
 	};
