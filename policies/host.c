@@ -153,14 +153,26 @@ bool host_matches(struct bytes pattern, struct bytes host)
 	return host.len > pattern.len && bytes_ends_with(host, pattern);
 }
 
-/* A-labels of a policy's own words: IDNA 2008, UTS 46 non-transitional. */
-static int to_ascii(struct arena *arena, struct bytes text, struct bytes *out,
-		    struct err *err)
+static bool is_8bit(struct bytes text)
 {
-	const char *in = arena_str(arena, text);
+	for (size_t i = 0; i < text.len; i++)
+		if (text.data[i] >= 0x80)
+			return true;
+	return false;
+}
+
+int host_to_ascii(struct arena *arena, struct bytes text, struct bytes *out,
+		  struct err *err)
+{
+	const char *in;
 	char *ascii = NULL;
 	int status;
 
+	if (!is_8bit(text)) {
+		*out = text;
+		return 0;
+	}
+	in = arena_str(arena, text);
 	if (!in)
 		return err_set(err, ERR_TOO_LARGE, "no memory for a host");
 	if (bytes_find(text, 0, 0) >= 0)
@@ -174,14 +186,6 @@ static int to_ascii(struct arena *arena, struct bytes text, struct bytes *out,
 	*out = arena_copy(arena, bytes_str(ascii));
 	idn2_free(ascii);
 	return out->len ? 0 : err_set(err, ERR_TOO_LARGE, "no memory");
-}
-
-static bool is_8bit(struct bytes text)
-{
-	for (size_t i = 0; i < text.len; i++)
-		if (text.data[i] >= 0x80)
-			return true;
-	return false;
 }
 
 /* The builtin list also takes every unlisted top-level name as a suffix. */
@@ -208,7 +212,7 @@ int host_pattern(struct arena *arena, struct bytes text, struct bytes *pattern,
 	if (bytes_find(rest, '*', 0) >= 0)
 		return err_set(err, ERR_INVALID,
 			       "'*' may only be a host's whole first label");
-	if (is_8bit(rest) && to_ascii(arena, rest, &rest, err))
+	if (host_to_ascii(arena, rest, &rest, err) < 0)
 		return -1;
 	kind = host_canonical(rest, name);
 	if (kind == HOST_INVALID || (wildcard && kind != HOST_NAME))

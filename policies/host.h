@@ -33,4 +33,11 @@ bool host_matches(struct bytes pattern, struct bytes host);
 int host_pattern(struct arena *arena, struct bytes text, struct bytes *pattern,
 		 struct err *err);
 
+/* A-labels in arena of a host beyond ASCII in words of an operator's own
+ * (IDNA 2008, UTS 46 non-transitional), as host_pattern() makes them; any
+ * other stays itself. What bytes from a sandbox name is never converted. 0, or
+ * -1 with *err. */
+int host_to_ascii(struct arena *arena, struct bytes text, struct bytes *out,
+		  struct err *err);
+
 #endif

@@ -78,3 +78,28 @@ int url_facts(const char *url, struct arena *arena, struct request_facts *facts,
 	*constraint = CONSTRAINT_path_ambiguous;
 	return -1;
 }
+
+int url_to_ascii(const char **url, struct arena *arena, struct err *err)
+{
+	char name[HOST_NAME_MAX_LEN + 1];
+	struct bytes rest, host, ascii;
+	bool is_tls;
+
+	rest = take_scheme(bytes_str(*url), &is_tls);
+	host = bytes_slice(rest, 0, find_any(rest, "/?#"));
+	if (find_any(host, "@") < host.len)
+		return 0;
+	host = bytes_slice(host, 0, find_any(host, ":"));
+	if (host_to_ascii(arena, host, &ascii, err) < 0)
+		return -1;
+	if (bytes_equal(ascii, host))
+		return 0;
+	/* What its letters become could end a host where none ended. */
+	if (host_canonical(ascii, name) == HOST_INVALID)
+		return err_set(err, ERR_INVALID, "'%.*s' is no host",
+			       BYTES_ARGS(host));
+	rest = bytes_slice(rest, host.len, rest.len);
+	*url = arena_format(arena, "http%s://%s%.*s", is_tls ? "s" : "", name,
+			    BYTES_ARGS(rest));
+	return *url ? 0 : err_set(err, ERR_TOO_LARGE, "no memory for a URL");
+}

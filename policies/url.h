@@ -15,4 +15,9 @@
 int url_facts(const char *url, struct arena *arena, struct request_facts *facts,
 	      enum constraint *constraint, struct err *err);
 
+/* Make *url, which an operator wrote, one whose host url_facts() takes: a name
+ * beyond ASCII becomes the A-labels that a policy's rule has for it, in arena.
+ * Whatever else is wrong stays for url_facts(). 0, or -1 with *err. */
+int url_to_ascii(const char **url, struct arena *arena, struct err *err);
+
 #endif

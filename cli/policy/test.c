@@ -459,6 +459,8 @@ static int test(struct cli *cli, const struct test *of, struct arena *arena)
 			   &facts.is_websocket) < 0)
 		return EXIT_USAGE;
 	(void)buf_add_format(&trace, "guardrail: %s\n", of->guardrail);
+	if (url_to_ascii(&url, arena, &err) < 0)
+		return cli_fail(EXIT_USAGE, "%s", err.text);
 	if (url_facts(url, arena, &facts, &constraint, &err) < 0) {
 		if (constraint == CONSTRAINT_none)
 			return cli_fail(EXIT_USAGE, "%s", err.text);

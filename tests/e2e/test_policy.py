@@ -96,6 +96,24 @@ def test_policy_test_says_what_would_be_decided(gateway, tmp_path, method,
     assert text in done.stdout
 
 
+@pytest.mark.parametrize("url,code,text", [
+    ("https://bücher.example/", 0, "allow by read"),
+    ("https://BÜCHER.example:443/x", 0, "allow by read"),
+    ("https://xn--bcher-kva.example/", 0, "allow by read"),
+    ("https://bücher.example./", 0, "allow by read"),
+    ("wss://bücher.example/feed", 10, "websocket_not_allowed"),
+    ("https://büecher.example/", 10, "host_not_allowed"),
+    ("https://bücher.example:8/", 10, "port_not_allowed"),
+    ("https://bü..example/", 2, "is no host")])
+def test_policy_test_takes_the_names_that_a_rule_takes(gateway, tmp_path, url,
+                                                       code, text):
+    path = tmp_path / "p.yaml"
+    path.write_text(GOOD.replace("example.com", "bücher.example"))
+    done = gateway.cli("policy", "test", "--policy", path, "GET", url)
+    assert done.returncode == code, (done.stdout, done.stderr)
+    assert text in done.stdout + done.stderr
+
+
 @pytest.mark.parametrize("preset,url", [
     ("github", "https://github.com/"), ("npm", "https://registry.npmjs.org/x"),
     ("pypi", "https://pypi.org/simple/"), ("debian", "http://deb.debian.org/")])

@@ -93,11 +93,66 @@ static void url_refuses_what_is_none(void **state)
 	}
 }
 
+static void a_url_beyond_ascii_becomes_the_one_of_a_rule(void **state)
+{
+	static const struct {
+		const char *url, *ascii;
+	} rows[] = {
+		{"https://bücher.example", "https://xn--bcher-kva.example"},
+		{"https://BÜCHER.example:8443/ü?ü#ü",
+		 "https://xn--bcher-kva.example:8443/ü?ü#ü"},
+		{"http://faß.example?x", "http://xn--fa-hia.example?x"},
+		/* Nothing to convert, or nothing that is a host. */
+		{"https://a.example/ü", "https://a.example/ü"},
+		{"https://A_b.example/", "https://A_b.example/"},
+		{"https://[::1]:8443/ü", "https://[::1]:8443/ü"},
+		{"https://ü:p@a.example/", "https://ü:p@a.example/"},
+		{"ftp://bücher.example/", "ftp://bücher.example/"},
+		{"https://", "https://"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		auto_type(arena_release) struct arena arena;
+		const char *url = rows[i].url;
+		struct err err;
+
+		arena_init(&arena, 64 * 1024);
+		assert_int_equal(url_to_ascii(&url, &arena, &err), 0);
+		assert_string_equal(url, rows[i].ascii);
+	}
+}
+
+static void a_url_whose_letters_make_no_host_is_refused(void **state)
+{
+	/* A fullwidth solidus is a '/' once it is converted; the last is no
+	 * UTF-8. */
+	static const char *const rows[] = {
+		"https://good.example／.bad.example/",
+		"https://a＠b.example/",
+		"https://ü..example/",
+		"https://\xff.example/",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		auto_type(arena_release) struct arena arena;
+		const char *url = rows[i];
+		struct err err = {0};
+
+		arena_init(&arena, 64 * 1024);
+		assert_int_equal(url_to_ascii(&url, &arena, &err), -1);
+		assert_true(err.text[0] != '\0');
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(url_gives_what_the_gateway_would_see),
 		cmocka_unit_test(url_refuses_what_is_none),
+		cmocka_unit_test(a_url_beyond_ascii_becomes_the_one_of_a_rule),
+		cmocka_unit_test(a_url_whose_letters_make_no_host_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
