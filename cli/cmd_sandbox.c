@@ -245,6 +245,20 @@ static void keep_address(const void *message, int *fd, void *owner)
 		json_pack("{s:o}", "address", host_text_json(address->address));
 }
 
+static int ask_port(const struct host_call *call, struct bytes id)
+{
+	struct host host;
+	struct err err;
+	int code;
+
+	if (host_open(&host, &err) < 0)
+		code = cli_fail_err(&err);
+	else
+		code = host_ask_running(&host, call, id);
+	host_close(&host);
+	return code;
+}
+
 static void address_table(const json_t *value)
 {
 	(void)puts(json_text(value, "address"));
@@ -276,7 +290,7 @@ int cmd_sandbox_port(struct cli *cli)
 	}
 	port.id = bytes_str(cli->argv[optind]);
 	port.port = (uint16_t)number;
-	code = host_once(&call);
+	code = ask_port(&call, port.id);
 	return code == EXIT_OK ? print(cli, value, address_table) : code;
 }
 

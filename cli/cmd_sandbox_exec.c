@@ -196,7 +196,7 @@ static int open_channel(struct exec *exec)
 		.take = take_fd_of,
 		.owner = &exec->channel,
 	};
-	int code = host_ask(&exec->host, &call);
+	int code = host_ask_running(&exec->host, &call, exec->id);
 	struct err err;
 
 	if (code != EXIT_OK)

@@ -49,7 +49,7 @@ int files_open(struct files *files, struct bytes id)
 	arena_init(&files->arena, PAGE_ARENA_MAX);
 	if (host_open(&files->host, &err) < 0)
 		return cli_fail_err(&err);
-	code = host_ask(&files->host, &call);
+	code = host_ask_running(&files->host, &call, id);
 	if (code != EXIT_OK)
 		return code;
 	files->rpc = rpc_new(files->host.loop, channel, &config, &err);

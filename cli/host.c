@@ -243,6 +243,39 @@ int host_ask(struct host *host, const struct host_call *call)
 	return host_ask_on(host, host->rpc, call);
 }
 
+static void keep_is_paused(const void *message, int *fd, void *owner)
+{
+	const struct host_sandbox *sandbox = message;
+
+	(void)fd;
+	*(bool *)owner = sandbox->state == HOST_PAUSED;
+}
+
+int host_ask_running(struct host *host, const struct host_call *call,
+		     struct bytes id)
+{
+	const struct host_ref ref = {.id = id};
+	bool is_paused = false;
+	const struct host_call show = {
+		.type = MSG_HOST_SHOW,
+		.schema = &host_ref_schema,
+		.message = &ref,
+		.fd = -1,
+		.reply = &host_sandbox_schema,
+		.take = keep_is_paused,
+		.owner = &is_paused,
+	};
+	int code = host_ask(host, call);
+
+	if (code == EXIT_CONFLICT && host_ask(host, &show) == EXIT_OK &&
+	    is_paused)
+		return cli_fail(code,
+				"it goes on with: sallyport sandbox resume "
+				"%.*s",
+				BYTES_ARGS(id));
+	return code;
+}
+
 int host_once(const struct host_call *call)
 {
 	struct host host;

@@ -43,6 +43,10 @@ int host_ask(struct host *host, const struct host_call *call);
 /* The same on any channel of this loop. */
 int host_ask_on(struct host *host, struct rpc *rpc,
 		const struct host_call *call);
+/* Ask for what only a sandbox that runs can do: whoever is refused since id
+ * rests is told the command that lets it go on, too. */
+int host_ask_running(struct host *host, const struct host_call *call,
+		     struct bytes id);
 /* Tell what went wrong, if it did. EXIT_OK, or the exit code for it. */
 int host_outcome_code(const struct rpc_outcome *outcome);
 /* Open, ask, close. */

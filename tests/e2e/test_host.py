@@ -300,13 +300,19 @@ def test_what_is_not_there_and_what_can_not_be_is_refused_by_name(host):
     box = host.create("--workspace", "-")
     assert host.run("resume", box).returncode == 7
     host.ok("pause", box)
-    for words in ["pause", box], ["exec", box, "true"], ["port", box, "80"]:
+    for words in (["pause", box], ["exec", box, "true"], ["port", box, "80"],
+                  ["cp", f"{box}:/etc/hosts", "-"]):
         done = host.run(*words)
         assert done.returncode == 7 and "Paused" in done.stderr
+        # Only whoever needs it running is told how it does.
+        assert ((f"sallyport sandbox resume {box}\n" in done.stderr) ==
+                (words[0] != "pause")), done.stderr
     host.ok("kill", box)
     for words in (["kill", box], ["pause", box], ["resume", box],
                   ["exec", box, "true"], ["renew", box, "--timeout", "60"]):
-        assert host.run(*words).returncode == 7, words
+        done = host.run(*words)
+        assert done.returncode == 7, words
+        assert "sandbox resume" not in done.stderr
     assert host.state(box) == "Terminated"
 
 
