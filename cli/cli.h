@@ -18,7 +18,9 @@ enum exit_code {
 	EXIT_OK = 0,
 	EXIT_FAILED = 1,
 	EXIT_USAGE = 2,
-	EXIT_INVALID = 3, /* configuration or policy */
+	/* configuration or policy; a file or directory of this host that was
+	 * named to be read, and can not be */
+	EXIT_INVALID = 3,
 	EXIT_UNREACHABLE = 4,
 	EXIT_NOT_PERMITTED = 5,
 	EXIT_NOT_FOUND = 6,

@@ -2,11 +2,14 @@
  * sallyport sandbox cp: files and directories into a sandbox and out of it,
  * with the meaning that cp -r and docker cp give to their two paths.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
@@ -94,6 +97,12 @@ static const char *base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
+/* A name of this host's was given wrongly: as any command says it. */
+static enum err_code missing_on(const struct side *side)
+{
+	return side->id.len > 0 ? ERR_MISSING : ERR_INVALID;
+}
+
 /* The whole name of what is made. */
 static int set_target(const struct side *from, struct side *to, struct err *err)
 {
@@ -102,13 +111,17 @@ static int set_target(const struct side *from, struct side *to, struct err *err)
 	int len;
 
 	if (!from->exists)
-		return err_set(err, ERR_MISSING, "%s: there is no such file",
-			       from->path);
+		return err_set(err, missing_on(from),
+			       "%s: there is no such file", from->path);
+	if (from->id.len == 0 &&
+	    faccessat(AT_FDCWD, from->path, R_OK, AT_EACCESS) < 0)
+		return err_set(err, ERR_INVALID, "open %s: %s", from->path,
+			       strerror(errno));
 	if (to->exists && !to->is_directory && from->is_directory)
 		return err_set(err, ERR_INVALID,
 			       "%s is there, and no directory", to->path);
 	if (!to->is_directory && to->has_slash && !from->is_directory)
-		return err_set(err, ERR_MISSING,
+		return err_set(err, missing_on(to),
 			       "%s: there is no such directory", to->path);
 	if (!to->is_directory || (from->is_directory && from->is_contents))
 		return 0;

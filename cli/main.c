@@ -31,11 +31,12 @@ static void print_help(void)
 		   "SALLYPORT_HOST the socket of sallyport-host.\n"
 		   "\n"
 		   "Exit codes: 0 ok, 1 failed, 2 usage, 3 configuration or "
-		   "policy invalid,\n"
-		   "4 daemon unreachable, 5 not permitted, 6 not found, 7 "
-		   "conflict, 8 timed out,\n"
-		   "10 would be denied. `run` and `sandbox exec` exit with the "
-		   "command's own.");
+		   "policy invalid, or a\n"
+		   "file that was named can not be read, 4 daemon unreachable, "
+		   "5 not permitted,\n"
+		   "6 not found, 7 conflict, 8 timed out, 10 would be denied. "
+		   "`run` and\n"
+		   "`sandbox exec` exit with the command's own.");
 }
 
 /* The verbs of a noun. False: there is no such noun. */

@@ -1,6 +1,7 @@
 #include "cli/mcp/web.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -107,7 +108,8 @@ static int read_token(struct web *web, const char *path, struct err *err)
 	ssize_t len;
 
 	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_system(err, "read %s", path);
+		return err_set(err, ERR_INVALID, "read %s: %s", path,
+			       strerror(errno));
 	if (!S_ISREG(st.st_mode) || (st.st_mode & 077) ||
 	    (st.st_uid != geteuid() && st.st_uid != 0))
 		return err_set(err, ERR_INVALID,

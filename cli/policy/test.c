@@ -1,6 +1,7 @@
 #include "cli/policy/test.h"
 #include "cli/arguments.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,6 +41,7 @@ static void options_release(struct policy_options *options)
 	prints_free(options->prints);
 }
 
+/* EXIT_OK, or another: told. */
 static int read_body(struct policy_options *options)
 {
 	bool is_stdin = !strcmp(options->body, "-");
@@ -52,12 +54,14 @@ static int read_body(struct policy_options *options)
 		got = read(fd, piece, sizeof(piece));
 		if (got > 0 &&
 		    buf_add(&options->held, bytes_from(piece, (size_t)got)) < 0)
-			return cli_fail(-1,
+			return cli_fail(EXIT_FAILED,
 					"%s is larger than any rule can "
 					"look at",
 					options->body);
 	}
-	return got < 0 ? cli_fail(-1, "cannot read %s", options->body) : 0;
+	return got < 0 ? cli_fail(EXIT_INVALID, "--body %s: %s", options->body,
+				  strerror(errno))
+		       : EXIT_OK;
 }
 
 static int add_header(struct policy_options *options, char *text)
@@ -106,20 +110,26 @@ static int take_secret(struct policy_options *options,
 		       : err_set(err, ERR_SYSTEM, "memory is out");
 }
 
+/* As parse(). */
 static int add_secret(struct policy_options *options, const char *path)
 {
 	struct secret value;
 	struct err err;
-	int taken = -1;
+	int code = EXIT_OK;
 
 	secret_protect_process();
 	secret_init(&value);
-	if (read_secret(path, &value, &err) == 0)
-		taken = take_secret(options, &value, &err);
+	if (read_secret(path, &value, &err) < 0)
+		code = EXIT_INVALID;
+	else if (take_secret(options, &value, &err) < 0)
+		code = -1;
 	secret_release(&value);
-	return taken < 0 ? cli_fail(-1, "--secret %s: %s", path, err.text) : 0;
+	return code == EXIT_OK
+		       ? code
+		       : cli_fail(code, "--secret %s: %s", path, err.text);
 }
 
+/* 0; -1: the words are wrong; or an exit code: told. */
 static int parse(struct cli *cli, struct policy_options *options)
 {
 	static const struct option table[] = {
@@ -130,22 +140,24 @@ static int parse(struct cli *cli, struct policy_options *options)
 		{"command", required_argument, NULL, 'l'},
 		{NULL, 0, NULL, 0},
 	};
-	int option;
+	int option, taken = EXIT_OK;
 
-	while ((option = getopt_long(cli->argc, cli->argv, "", table, NULL)) !=
-	       -1) {
+	while (taken == EXIT_OK &&
+	       (option = getopt_long(cli->argc, cli->argv, "", table, NULL)) !=
+		       -1) {
 		if (policy_which_take(&options->which, option, optarg))
 			continue;
 		if (option == 'd')
 			options->body = optarg;
 		else if (option == 'l')
 			options->command = optarg;
-		else if (option == 'h'
-				 ? add_header(options, optarg) < 0
-				 : option != 's' ||
-					   add_secret(options, optarg) < 0)
+		else if (option == 's')
+			taken = add_secret(options, optarg);
+		else if (option != 'h' || add_header(options, optarg) < 0)
 			return -1;
 	}
+	if (taken != EXIT_OK)
+		return taken;
 	if (!options->which.policy)
 		return cli_wrong(cli, "--policy FILE is missing");
 	if (options->command)
@@ -494,10 +506,13 @@ int policy_test(struct cli *cli)
 	arena_init(&arena, 1024 * 1024);
 	buf_init(&text, 0);
 	buf_init(&options.held, POLICY_BODY_MAX + 1);
-	if (parse(cli, &options) < 0)
+	exit_code = parse(cli, &options);
+	if (exit_code < 0)
 		return cli_usage(cli);
-	if (options.body && read_body(&options) < 0)
-		return EXIT_FAILED;
+	if (exit_code == EXIT_OK && options.body)
+		exit_code = read_body(&options);
+	if (exit_code != EXIT_OK)
+		return exit_code;
 	variables = policy_which_variables(&options.which, "s-test");
 	policy = policy_file_read(options.which.policy, &variables, &text);
 	if (!policy)

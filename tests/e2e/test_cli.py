@@ -89,6 +89,44 @@ def test_exit_codes_without_a_gateway(tmp_path, words, code):
         assert "start sallyport-gateway" in done.stderr
 
 
+TEST = ["policy", "test", "--policy", "p.yaml"]
+GET = ["GET", "https://a.example/"]
+# What is to be read, in the place of None.
+NAMED = [
+    ["run", "--policy", None, "true"], ["run", "--settings", None, "true"],
+    ["run", "--workspace", None, "true"], ["srt", "-s", None, "true"],
+    ["policy", "check", None], ["policy", "check", "p.yaml", None],
+    ["policy", "show", None], ["policy", "diff", "p.yaml", None],
+    ["policy", "explain", "--policy", None],
+    ["policy", "explain", "--guardrail", None],
+    ["policy", "learn", "s-a", "--policy", None],
+    ["policy", "test", "--policy", None, *GET],
+    [*TEST, "--guardrail", None, *GET],
+    [*TEST, "--body", None, "POST", "https://a.example/"],
+    [*TEST, "--secret", None, *GET],
+    ["session", "create", "--policy", None], ["session", "policy", "s-a", None],
+    ["sandbox", "create", "--policy", None],
+    ["sandbox", "create", "--workspace", None],
+    ["config", "check", None], ["config", "check", "--settings", None],
+    ["config", "check", "--gateway", None], ["config", "check", "--host", None],
+    ["mcp", "--policy", None], ["mcp", "--workspace", None],
+    ["mcp", "--listen", "127.0.0.1:0", "--token-file", None],
+]
+
+
+@pytest.mark.parametrize("words", NAMED, ids=[
+    " ".join(word or "FILE" for word in words) for words in NAMED])
+def test_a_named_file_that_can_not_be_read_is_one_exit_code(tmp_path, words):
+    """`sandbox cp` needs a sandbox: test_host_files.py."""
+    (tmp_path / "p.yaml").write_text("version: 1\nname: p\n")
+    (tmp_path / "loop").symlink_to("loop")
+    for name in "absent", "p.yaml/below", "loop":
+        done = plain(tmp_path, *[name if word is None else word
+                                 for word in words])
+        assert done.returncode == 3, (name, done.stderr)
+        assert name in done.stderr and "Usage" not in done.stderr
+
+
 @pytest.mark.parametrize("words", [
     ["--help"], ["run", "--help"], ["policy", "explain"],
     ["policy", "show", "p.yaml"], ["policy", "check", "p.yaml"],

@@ -74,6 +74,15 @@ def test_paths_are_read_as_cp_reads_them(host, box, tmp_path):
     host.ok("cp", f"{box}:/tmp/one/sub/file", tmp_path / "out")
     assert (tmp_path / "out/file").read_text() == "1"
     assert host.run("cp", f"{box}:/tmp/nothing", tmp_path).returncode == 6
+    assert host.run("cp", tmp_path / "out/file", f"{box}:/tmp/nothing/"
+                    ).returncode == 6
+    # A name of this host's: as in any command.
+    (tmp_path / "loop").symlink_to("loop")
+    for wrong in "nothing", "loop", "out/file/below":
+        done = host.run("cp", tmp_path / wrong, f"{box}:/tmp")
+        assert done.returncode == 3 and wrong in done.stderr
+    assert host.run("cp", f"{box}:/tmp/one/sub/file", f"{tmp_path}/nothing/"
+                    ).returncode == 3
     assert host.run("cp", tmp_path / "tree", f"{box}:/tmp/one/sub/file"
                     ).returncode == 3
     assert host.run("cp", "a", "b").returncode == 2
