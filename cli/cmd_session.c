@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/arguments.h"
@@ -119,10 +120,27 @@ static int save_ca(json_t *created, const char *path, struct err *err)
 		return err_set(err, ERR_TOO_LARGE, "save CA: the path is long");
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
 		  0644);
-	if (fd < 0 || write(fd, pem.data, pem.len) != (ssize_t)pem.len)
+	if (fd < 0)
 		return err_system(err, "write %s", path);
+	if (write(fd, pem.data, pem.len) != (ssize_t)pem.len) {
+		(void)unlink(path);
+		return err_set(err, ERR_SYSTEM, "%s can not be written whole",
+			       path);
+	}
 	(void)json_object_set_new(created, "ca_path", json_string(path));
 	return 0;
+}
+
+/* The file that --proxy made without --ca. Others may make one of that name in
+ * /tmp: theirs is left alone. */
+static void drop_ca(const char *id)
+{
+	char path[PATH_BYTES];
+	struct stat st;
+
+	if (name_ca(id, path) && lstat(path, &st) == 0 && S_ISREG(st.st_mode) &&
+	    st.st_uid == geteuid())
+		(void)unlink(path);
 }
 
 /* A session whose CA its client can not have is nobody's: it would last, and
@@ -323,6 +341,8 @@ int cmd_session_revoke(struct cli *cli)
 		return cli_fail_err(&err);
 	result = gateway_end(&client, cli->argv[optind], "revoked", &err);
 	client_close(&client);
+	if (result == 0 || err.code == ERR_MISSING)
+		drop_ca(cli->argv[optind]);
 	return result < 0 ? cli_fail_err(&err) : EXIT_OK;
 }
 

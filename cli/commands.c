@@ -278,7 +278,8 @@ const struct command commands[] = {
 	 "             port (listen.proxy), with the lease as password\n"
 	 "  --ca FILE  write the CA there, that such clients must trust\n"
 	 "             (with --proxy and without this: to a new file in\n"
-	 "             $XDG_RUNTIME_DIR or /tmp)\n"
+	 "             $XDG_RUNTIME_DIR or /tmp, which `session revoke` "
+	 "removes)\n"
 	 "\n"
 	 "Examples:\n"
 	 "  sallyport session create --policy p.yaml \\\n"
@@ -318,7 +319,9 @@ const struct command commands[] = {
 	 "Usage: sallyport session revoke ID\n"
 	 "\n"
 	 "Returns when it holds everywhere: open connections are closed, a\n"
-	 "push in flight is cut off, new requests are refused.\n"},
+	 "push in flight is cut off, new requests are refused. The file that\n"
+	 "`session create --proxy` made for the CA is removed; one that --ca\n"
+	 "named stays.\n"},
 	{"policy", "check", OUTPUT_VALUE, cmd_policy_check,
 	 "find every error of a policy",
 	 "Usage: sallyport policy check FILE... [-o json|yaml]\n"

@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import resource
 import socket
 import ssl
 import subprocess
@@ -9,7 +10,7 @@ import sys
 import time
 
 import pytest
-from gateway import ApiError
+from gateway import CLI, ApiError
 from session import Answer, read_head
 from waiting import at_best, wait_until, while_it_lives
 
@@ -363,6 +364,77 @@ def test_create_prints_what_a_client_needs(gateway, policies, address, origin,
         text=True, check=False, timeout=60)
     assert done.stdout == "200", done.stderr
     gateway.end(said["session"], "ended")
+    assert pathlib.Path(said["ca"]).is_file()
+
+
+def ca_of(gateway, policies, tmp_path, *options):
+    """A session, and the file its CA is in."""
+    (tmp_path / "policy.yaml").write_text(json.dumps(policies.make()))
+    done = gateway.cli("session", "create", "-o", "json", "--policy",
+                       tmp_path / "policy.yaml", "--proxy", *options,
+                       XDG_RUNTIME_DIR=str(tmp_path))
+    said = json.loads(done.stdout)
+    assert said["ca_path"].startswith(f"{tmp_path}/")
+    return said["id"], pathlib.Path(said["ca_path"])
+
+
+def revoke(gateway, tmp_path, session):
+    return gateway.cli("session", "revoke", session,
+                       XDG_RUNTIME_DIR=str(tmp_path)).returncode
+
+
+def test_revoke_removes_the_file_that_create_made(gateway, policies, tmp_path):
+    session, ca = ca_of(gateway, policies, tmp_path)
+    _, other = ca_of(gateway, policies, tmp_path)
+    assert session in ca.name and ca.is_file()
+    assert revoke(gateway, tmp_path, session) == 0
+    assert not ca.exists() and other.is_file()
+    # Of one that ended otherwise, too.
+    session, ca = ca_of(gateway, policies, tmp_path)
+    gateway.end(session, "ended")
+    assert ca.is_file()
+    revoke(gateway, tmp_path, session)
+    assert not ca.exists()
+    # Of one that the gateway does not know any more.
+    unknown = tmp_path / "sallyport-s-nobody-ca.pem"
+    unknown.touch()
+    assert revoke(gateway, tmp_path, "s-nobody") == 6
+    assert not unknown.exists()
+
+
+def test_revoke_removes_no_other_file(gateway, policies, tmp_path):
+    mine = tmp_path / "mine.pem"
+    session, ca = ca_of(gateway, policies, tmp_path, "--ca", mine)
+    assert ca == mine
+    assert revoke(gateway, tmp_path, session) == 0 and mine.is_file()
+    for stranger in "link", "uid", "directory":
+        session, ca = ca_of(gateway, policies, tmp_path)
+        if stranger == "uid":
+            os.chown(ca, 12345, 12345)
+        else:
+            ca.unlink()
+        if stranger == "link":
+            ca.symlink_to(mine)
+        if stranger == "directory":
+            ca.mkdir()
+        assert revoke(gateway, tmp_path, session) == 0
+        assert ca.lstat() and mine.is_file()
+
+
+def test_a_ca_that_can_not_be_written_whole_is_not_left(gateway, policies,
+                                                        tmp_path):
+    """Its twin is test_a_session_whose_ca_can_not_be_written_is_none()."""
+    small = tmp_path / "small"
+    small.mkdir()
+    (tmp_path / "policy.yaml").write_text(json.dumps(policies.make()))
+    done = subprocess.run(
+        [CLI, "session", "create", "--policy",
+         tmp_path / "policy.yaml", "--ca", small / "ca.pem"],
+        env=gateway.env(), capture_output=True, text=True, check=False,
+        timeout=60, preexec_fn=lambda: resource.setrlimit(
+            resource.RLIMIT_FSIZE, (16, 16)))
+    assert done.returncode == 1 and "written whole" in done.stderr
+    assert not list(small.iterdir())
 
 
 def test_without_a_port_no_session_is_made_for_it(make_gateway, policies):
