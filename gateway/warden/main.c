@@ -340,11 +340,6 @@ static void raise_descriptor_limit(void)
 	}
 }
 
-static void on_sigchld(void *owner)
-{
-	children_reap(owner);
-}
-
 static void drain(struct warden *warden, bool (*is_meant)(enum role role))
 {
 	const struct wire_empty empty = {0};
@@ -418,6 +413,29 @@ static void on_idle(void *owner)
 		drain(warden, revokes);
 		io_timer_set(warden->idle_timer, DRAIN_FIRST_MS);
 	}
+}
+
+/* Is anyone left who was told to end? Each has some time for it; the next
+ * gateway waits meanwhile. */
+static bool is_left(const struct warden *warden)
+{
+	bool is_first = warden->revoke_until_ms != 0;
+	const struct child *child;
+
+	DL_FOREACH(warden->children, child)
+	if (child->pid &&
+	    (goes_first(child->role) || (!is_first && revokes(child->role))))
+		return true;
+	return false;
+}
+
+static void on_sigchld(void *owner)
+{
+	struct warden *warden = owner;
+
+	children_reap(warden);
+	if (warden->is_draining && !is_left(warden))
+		on_idle(warden);
 }
 
 static int start_children(struct warden *warden, struct err *err)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from gateway import CLI, PROGRAM
 from host import Host
-from waiting import wait_until
+from waiting import at_best, wait_until
 
 STOP_MAX_S = 13
 
@@ -384,6 +384,40 @@ def test_one_that_stops_is_waited_for(make, workspace):
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(ledger, signal.SIGKILL)
         os.close(ledger)
+
+
+GRACE_S = 0.2  # what its processes have to end, before the ledger is told to
+
+
+def seconds_of_stopping(gateway):
+    began = time.monotonic()
+    gateway.process.terminate()
+    gateway.process.wait(60)
+    return time.monotonic() - began
+
+
+def test_one_that_stops_waits_for_nobody_who_has_gone(make):
+    """The next command would."""
+    gateway = make()
+
+    def attempt():
+        taken = seconds_of_stopping(gateway)
+        gateway.start()
+        return taken
+    at_best(GRACE_S, attempt)
+
+
+@pytest.mark.parametrize("role", ["dialer", "courier"])
+def test_one_that_stops_waits_for_who_has_not(make, role):
+    gateway = make()
+    slow = os.pidfd_open(gateway.pid(role))
+    signal.pidfd_send_signal(slow, signal.SIGSTOP)
+    try:
+        assert GRACE_S <= seconds_of_stopping(gateway) < STOP_MAX_S
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(slow, signal.SIGKILL)
+        os.close(slow)
 
 
 def test_one_that_ends_as_it_is_asked_is_not_the_last(make, workspace):
