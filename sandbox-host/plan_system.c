@@ -53,6 +53,7 @@ static int add_top_level(struct plan *plan, int dir, const char *name,
 		return 0;
 	return plan_add(plan,
 			(struct plan_step){.kind = PLAN_BIND,
+					   .flags = PLAN_TOP,
 					   .source = path,
 					   .target = path},
 			err);
@@ -103,9 +104,8 @@ static bool is_closed(const struct plan *plan, const char *path)
 	const struct plan_step *step = plan_covering(plan, path);
 	struct stat st;
 
-	return step && step->kind == PLAN_BIND && !step->flags &&
-	       !strchr(step->target + 1, '/') && stat(path, &st) == 0 &&
-	       !(st.st_mode & S_IXOTH);
+	return step && step->kind == PLAN_BIND && step->flags == PLAN_TOP &&
+	       stat(path, &st) == 0 && !(st.st_mode & S_IXOTH);
 }
 
 int plan_way(struct plan *plan, const char *target, struct err *err)

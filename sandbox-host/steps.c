@@ -262,7 +262,7 @@ static int step_image(struct steps *steps, const struct plan_step *step,
 	return mounts_attach(tree, step->target, err);
 }
 
-static int step_bind(struct steps *steps, const struct plan_step *step,
+static int make_bind(struct steps *steps, const struct plan_step *step,
 		     struct err *err)
 {
 	auto_fd int tree = bind_source(steps, step, err);
@@ -277,6 +277,17 @@ static int step_bind(struct steps *steps, const struct plan_step *step,
 	if (mounts_restrict(tree, attributes, step->target, err) < 0)
 		return -1;
 	return mounts_attach(tree, step->target, err);
+}
+
+static int step_bind(struct steps *steps, const struct plan_step *step,
+		     struct err *err)
+{
+	int rc = make_bind(steps, step, err);
+
+	/* Somebody removed it from the host's root since the plan was made:
+	 * the inside has nothing of it either. */
+	return rc < 0 && (step->flags & PLAN_TOP) && err->number == ENOENT ? 0
+									   : rc;
 }
 
 static int step_proc(struct steps *steps, const struct plan_step *step,

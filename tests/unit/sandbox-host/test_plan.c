@@ -114,6 +114,43 @@ static void plan_with_a_read_list_has_the_system_and_the_list(void **state)
 	assert_false(has_step(text, "bind", "/srv"));
 }
 
+/* How many binds of path spec has that must be there when they are made; of
+ * the others each is of a name in /. */
+static size_t needed(const struct sandbox_spec *spec, const char *path)
+{
+	size_t count = 0;
+	struct plan plan;
+	struct err err;
+
+	assert_int_equal(sandbox_plan(spec, &plan, &err), 0);
+	for (size_t i = 0; i < plan.step_count; i++) {
+		const struct plan_step *step = &plan.steps[i];
+
+		if (step->flags & PLAN_TOP)
+			assert_true(step->kind == PLAN_BIND &&
+				    !strchr(step->target + 1, '/'));
+		else if (step->kind == PLAN_BIND && !strcmp(step->source, path))
+			count++;
+	}
+	plan_release(&plan);
+	return count;
+}
+
+static void plan_needs_what_was_named_and_not_the_hosts_root(void **state)
+{
+	struct sandbox_spec spec = spec_of();
+	const char *const read[] = {"/usr"};
+
+	(void)state;
+	assert_true(needed(&spec, scratch) > 0);
+	assert_int_equal(needed(&spec, "/usr"), 0);
+	assert_int_equal(needed(&spec, "/etc"), 0);
+	spec.has_read = true;
+	assert_int_equal(needed(&spec, "/usr"), 0);
+	spec.read = (struct sandbox_paths){read, 1};
+	assert_int_equal(needed(&spec, "/usr"), 1);
+}
+
 static void plan_hides_the_password_hashes(void **state)
 {
 	struct sandbox_spec spec = spec_of();
@@ -444,6 +481,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(plan_never_brings_in_the_whole_root),
 		TEST(plan_with_a_read_list_has_the_system_and_the_list),
+		TEST(plan_needs_what_was_named_and_not_the_hosts_root),
 		TEST(plan_hides_the_password_hashes),
 		TEST(plan_hides_a_socket_among_many_without_a_name),
 		TEST(plan_puts_the_order_of_construction),
