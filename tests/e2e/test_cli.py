@@ -301,6 +301,37 @@ def test_the_service_is_missed_where_it_was_said_to_be(tmp_path):
     assert done.returncode == 4 and f"no {run}/host.sock" in done.stderr
 
 
+@pytest.mark.parametrize("is_new", [True, False])
+def test_roots_gateway_that_just_starts_is_waited_for(is_new):
+    """By any user, who can not look whether its lock is held."""
+    with tempfile.TemporaryDirectory() as place, \
+            socket.socket(socket.AF_UNIX) as gateway:
+        os.chmod(place, 0o755)
+        lock = pathlib.Path(place, "lock")
+        lock.touch(mode=0o600)
+        if not is_new:
+            os.utime(lock, (time.time() - 60, time.time() - 60))
+        if os.geteuid() != 0:
+            lock.chmod(0)
+        process = subprocess.Popen(
+            [CLI, "status"], stderr=subprocess.PIPE, text=True, cwd="/",
+            env={"PATH": os.environ["PATH"], "SALLYPORT_RUN": place},
+            **({"user": 65534, "group": 65534, "extra_groups": []}
+               if os.geteuid() == 0 else {}))
+        with process:
+            if not is_new:
+                assert process.wait(30) == 4
+                assert "no gateway answers" in process.stderr.read()
+                return
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(0.7)
+            gateway.bind(f"{place}/control.sock")
+            os.chmod(f"{place}/control.sock", 0o666)
+            gateway.listen()
+            gateway.settimeout(30)
+            gateway.accept()[0].close()
+
+
 @pytest.mark.parametrize("mode, asked", [(0o000, "own"), (0o666, "other")])
 def test_a_service_that_is_for_others_hides_not_ones_own(mode, asked):
     """Root's, beside the gateway that all use."""

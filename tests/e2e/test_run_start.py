@@ -445,6 +445,17 @@ def test_one_that_ends_as_it_is_asked_is_not_the_last(make, workspace):
         os.close(control)
 
 
+def test_when_one_took_its_directory_can_be_seen(make):
+    """By those who can not see its lock: they wait for it to listen."""
+    gateway = make()
+    lock = gateway.run_dir / "lock"
+    gateway.stop()
+    os.utime(lock, (1, 1))
+    began = time.time() - 1  # the clock of files lags behind
+    gateway.start()
+    assert began < lock.stat().st_mtime <= time.time()
+
+
 def test_one_that_runs_is_not(make):
     gateway = make()
     other = gateway.dir / "other.yaml"
