@@ -100,7 +100,10 @@ static void on_head(void *owner)
 	if (conn->route->may == ROUTE_ADMIN && !conn->who.is_admin) {
 		log_warn("uid %u may not %s %s", conn->who.uid,
 			 conn->route->method, conn->route->path);
-		conn_refuse(conn, 403, "only administrators may do this");
+		conn_refuse(conn, 403,
+			    "only administrators may do this: root, the "
+			    "gateway's user, and the group sallyport where "
+			    "root runs it");
 		return;
 	}
 	http_conn_collect(&conn->http, conn->route->body_max);

@@ -59,7 +59,7 @@ void session_check(struct conn *conn)
 	if (query.id.len == 0) {
 		conn_refuse(conn, 403,
 			    "only administrators may see every session: name "
-			    "one of yours with ?session=");
+			    "one of yours (?session=, or --session)");
 		return;
 	}
 	if (query.id.len > SESSION_ID_MAX) {

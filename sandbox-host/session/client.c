@@ -228,6 +228,20 @@ static int keep_span(struct bytes span, void *owner, struct err *err)
 		       : 0;
 }
 
+/* All of the body behind that head. */
+static int take_reply(struct client *client, const struct response *response,
+		      struct reply *reply, struct err *err)
+{
+	buf_init(&reply->body, CLIENT_BODY_MAX);
+	if (receive_body(client, response, keep_span, &reply->body, err) < 0)
+		return -1;
+	reply->status = response->status;
+	reply->json =
+		json_loadb((const char *)buf_view(&reply->body).data,
+			   buf_len(&reply->body), JSON_REJECT_DUPLICATES, NULL);
+	return 0;
+}
+
 int client_receive(struct client *client, const char *method,
 		   struct reply *reply, struct err *err)
 {
@@ -236,16 +250,10 @@ int client_receive(struct client *client, const char *method,
 
 	*reply = (struct reply){0};
 	*err = (struct err){0};
-	buf_init(&reply->body, CLIENT_BODY_MAX);
 	arena_init(&arena, HEAD_ARENA_BYTES);
-	if (receive_head(client, &arena, method, &response, err) < 0 ||
-	    receive_body(client, &response, keep_span, &reply->body, err) < 0)
-		return -1;
-	reply->status = response.status;
-	reply->json =
-		json_loadb((const char *)buf_view(&reply->body).data,
-			   buf_len(&reply->body), JSON_REJECT_DUPLICATES, NULL);
-	return 0;
+	return receive_head(client, &arena, method, &response, err) < 0
+		       ? -1
+		       : take_reply(client, &response, reply, err);
 }
 
 int client_call(struct client *client, const struct client_request *request,
@@ -337,6 +345,19 @@ static int take_lines(struct bytes span, void *owner, struct err *err)
 	return 0;
 }
 
+/* No lines: what was answered in their place. */
+static int take_refusal(struct client *client, const struct response *response,
+			struct err *err)
+{
+	auto_type(reply_release) struct reply reply = {0};
+
+	if (take_reply(client, response, &reply, err) < 0 ||
+	    reply_check(&reply, err) < 0)
+		return -1;
+	return err_set(err, ERR_INVALID, "the gateway answered %u",
+		       response->status);
+}
+
 int client_follow(struct client *client, const char *path, client_line_fn *fn,
 		  void *owner, struct err *err)
 {
@@ -356,9 +377,7 @@ int client_follow(struct client *client, const char *path, client_line_fn *fn,
 	    receive_head(client, &arena, "GET", &response, err) < 0)
 		return -1;
 	if (response.status != 200)
-		return err_set(
-			err, response.status == 404 ? ERR_MISSING : ERR_DENIED,
-			"the gateway answered %u", response.status);
+		return take_refusal(client, &response, err);
 	result = receive_body(client, &response, take_lines, &follow, err);
 	buf_release(&follow.line);
 	return result;

@@ -7,6 +7,8 @@ import textwrap
 
 import pytest
 
+from gateway import CLI
+
 OTHER_UID = 54321
 
 # What the other user runs: requests from stdin, (status, text) each to
@@ -109,9 +111,38 @@ def other_users_do_not_take_every_session(shared, make_session, policies):
     make_session(policies.make([policies.rule("good.example")]), on=shared)
 
 
+def other_users_are_told_why_not(shared, make_session, policies):
+    session = make_session(policies.make(
+        [policies.rule("good.example")]), on=shared)
+
+    def ask(*words, uid=OTHER_UID):
+        return subprocess.run(
+            [CLI, *words], text=True, capture_output=True, check=False,
+            stdin=subprocess.DEVNULL, timeout=30, cwd="/", user=uid,
+            group=uid, extra_groups=[],
+            env={"SALLYPORT_RUN": str(shared.run_dir), "HOME": "/nonexistent"})
+
+    for words in (["audit", "tail"], ["audit", "tail", "--follow"],
+                  ["audit", "export"], ["approval", "list"],
+                  ["approval", "watch"]):
+        done = ask(*words)
+        assert done.returncode == 5, (words, done.stderr)
+        assert "name one of yours (?session=, or --session)" in done.stderr
+    for words in (["policy", "learn", session.id],
+                  ["audit", "export", "--session", session.id]):
+        done = ask(*words)
+        assert done.returncode == 5, (words, done.stderr)
+        assert "this session is somebody else's" in done.stderr
+        assert ask(*words, uid=0).returncode == 0
+    done = ask("status")
+    assert done.returncode == 5 and "root, the gateway's user" in done.stderr
+    assert ask("status", uid=0).returncode == 0
+
+
 # An ordinary user's gateway serves that user alone.
 if os.geteuid() == 0:
     test_other_users_reach_only_their_own = other_users_reach_only_their_own
     test_other_users_have_no_secrets = other_users_have_no_secrets
+    test_other_users_are_told_why_not = other_users_are_told_why_not
     test_other_users_do_not_take_every_session = \
         other_users_do_not_take_every_session
