@@ -83,12 +83,28 @@ int cli_usage(const struct cli *cli)
 	return EXIT_USAGE;
 }
 
+/* stdio keeps that something was not written, not why. */
+static int output_errno;
+
+bool cli_flush(void)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return true;
+	if (!output_errno)
+		output_errno = errno;
+	return false;
+}
+
 int cli_end(int code)
 {
-	if ((fflush(stdout) == 0 && !ferror(stdout)) || code != EXIT_OK)
+	/* Of what failed before, errno says nothing any more. */
+	bool was_well = !ferror(stdout);
+
+	if ((was_well && cli_flush()) || code != EXIT_OK)
 		return code;
 	return cli_fail(EXIT_FAILED, "the standard output: %s",
-			strerror(errno));
+			output_errno ? strerror(output_errno)
+				     : "not all of it could be written");
 }
 
 int cli_print(const struct cli *cli, const json_t *value,

@@ -71,6 +71,9 @@ int cli_wrong(const struct cli *cli, const char *format, ...)
 /* The usage was wrong, and it was told how (by cli_wrong(), by getopt_long(),
  * or by this, of the value that optarg is): show how it is. */
 int cli_usage(const struct cli *cli);
+/* What was printed a moment ago is to be seen now. Has all been written so
+ * far? */
+bool cli_flush(void);
 /* The exit code of a command that ended so: what it printed must have been
  * written. */
 int cli_end(int code);

@@ -134,7 +134,7 @@ static bool show_line(struct bytes line, void *owner)
 	if (row && !strcmp(json_text(row, "activity"), "approval"))
 		cli_print_row(cli, row, line);
 	json_decref(row);
-	return fflush(stdout) == 0;
+	return cli_flush();
 }
 
 int cmd_approval_watch(struct cli *cli)

@@ -158,8 +158,7 @@ static bool show_line(struct bytes line, void *owner)
 	else
 		print_row(row);
 	json_decref(row);
-	(void)fflush(stdout);
-	return true;
+	return cli_flush();
 }
 
 static void show_lines(struct tail *tail, struct bytes body)
@@ -288,8 +287,9 @@ int cmd_audit_tail(struct cli *cli)
 		return cli_usage(cli);
 	tail.kind = options.kind;
 	result = show(&options, &tail);
-	return result == EXIT_OK && options.follow ? follow(&options, &tail)
-						   : result;
+	return result == EXIT_OK && options.follow && cli_flush()
+		       ? follow(&options, &tail)
+		       : result;
 }
 
 int cmd_push_list(struct cli *cli)
@@ -328,13 +328,10 @@ static int read_all(const struct audit_options *options, client_line_fn *fn,
 
 static bool export_line(struct bytes line, void *owner)
 {
-	int *result = owner;
-
-	if (line.len > 0 &&
-	    (fwrite(line.data, 1, line.len, stdout) != line.len ||
-	     putchar('\n') == EOF))
-		*result = EXIT_FAILED;
-	return *result == EXIT_OK;
+	(void)owner;
+	if (line.len > 0 && fwrite(line.data, 1, line.len, stdout) == line.len)
+		(void)putchar('\n');
+	return !ferror(stdout) || cli_flush();
 }
 
 /* As it is stored: what the hash chain is over. Only YAML is another text. */
@@ -342,17 +339,10 @@ int cmd_audit_export(struct cli *cli)
 {
 	struct audit_options options = {0};
 	struct tail tail = {.cli = cli};
-	int written = EXIT_OK, result;
 
 	if (parse(cli, &options, 0) < 0 || check_whole(cli, &options) < 0)
 		return cli_usage(cli);
-	result = cli->yaml ? read_all(&options, show_line, &tail)
-			   : read_all(&options, export_line, &written);
-	if (result != EXIT_OK)
-		return result;
-	if (written != EXIT_OK || fflush(stdout) != 0)
-		return cli_fail(EXIT_FAILED, "the rows cannot be written");
-	return EXIT_OK;
+	return read_all(&options, cli->yaml ? show_line : export_line, &tail);
 }
 
 struct search {

@@ -400,7 +400,8 @@ static int read_all(struct reading *reading, struct host_call *call,
 	do {
 		after->after = reading->after;
 		code = host_ask(&host, call);
-		(void)fflush(stdout);
+		if (!cli_flush())
+			break;
 		if (code != EXIT_OK || reading->has_more)
 			continue;
 		if (!follows || reading->has_ended ||

@@ -367,7 +367,7 @@ static void on_created(struct rpc_outcome *outcome, void *owner)
 			(void)json_array_append(batch->list, value);
 		else
 			code = cli_print(batch->cli, value, id_table);
-		(void)fflush(stdout);
+		(void)cli_flush();
 	}
 	json_decref(value);
 	if (batch->code == EXIT_OK)

@@ -144,6 +144,20 @@ def test_what_can_not_be_written_is_no_success(tmp_path, words):
     assert done.returncode == 1 and done.stderr.startswith("sallyport: ")
 
 
+@pytest.mark.parametrize("words", [
+    ["status"], ["audit", "tail"], ["audit", "tail", "--follow"],
+    ["audit", "export"], ["audit", "export", "-o", "yaml"]])
+def test_what_can_not_be_written_is_told_with_why(gateway, words):
+    assert gateway.cli("run", "true").returncode == 0
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [CLI, *words], stdout=full, stderr=subprocess.PIPE, text=True,
+            stdin=subprocess.DEVNULL, check=False, timeout=30, cwd="/",
+            env=gateway.env(), **gateway.as_user)
+    assert (done.returncode, done.stderr) == (
+        1, "sallyport: the standard output: No space left on device\n")
+
+
 @pytest.mark.parametrize("words, says", [
     (["audit", "tail", "-n", "many"], "audit tail: 'many' is no value for -n\n"),
     (["session", "create", "--ttl=1w"], "--ttl: '1w' is no time: a whole "

@@ -55,6 +55,16 @@ def sessions(host):
             if not s["revoked"]]
 
 
+def test_an_id_that_can_not_be_written_is_told_with_why(own_host):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            own_host.command("create", "--workspace", "-"), stdout=full,
+            stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL,
+            check=False, timeout=30, env=own_host.env(), **own_host.gateway.as_user)
+    assert (done.returncode, done.stderr) == (
+        1, "sallyport: the standard output: No space left on device\n")
+
+
 # ---- commands ----
 
 def test_commands_give_their_output_and_exit_code(host, box):
