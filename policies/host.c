@@ -196,6 +196,19 @@ static bool is_public_suffix(const char *name)
 	return !psl || psl_is_public_suffix(psl, name);
 }
 
+/* As example.com:443. An address of IPv6 has more colons. */
+static bool has_port(struct bytes text)
+{
+	ptrdiff_t colon = bytes_find(text, ':', 0);
+	size_t at = colon < 0 ? text.len : (size_t)colon + 1;
+
+	if (colon <= 0 || at == text.len)
+		return false;
+	while (at < text.len && text.data[at] >= '0' && text.data[at] <= '9')
+		at++;
+	return at == text.len;
+}
+
 int host_pattern(struct arena *arena, struct bytes text, struct bytes *pattern,
 		 struct err *err)
 {
@@ -217,7 +230,11 @@ int host_pattern(struct arena *arena, struct bytes text, struct bytes *pattern,
 	kind = host_canonical(rest, name);
 	if (kind == HOST_INVALID || (wildcard && kind != HOST_NAME))
 		return err_set(err, ERR_INVALID,
-			       "\"%.*s\" is not a host name or address",
+			       has_port(text)
+				       ? "\"%.*s\" has a port: write its host "
+					 "alone, the port in \"ports\""
+				       : "\"%.*s\" is not a host name or "
+					 "address",
 			       BYTES_ARGS(text));
 	if (wildcard && is_public_suffix(name))
 		return err_set(err, ERR_INVALID,

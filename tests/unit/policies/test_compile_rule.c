@@ -46,6 +46,12 @@ static const struct row {
 	{RULE("{hosts: [10.2.0.1/16], action: allow}"),
 	 "the bits after the prefix must be zero"},
 	{RULE("{hosts: [a.example/16], action: allow}"), "is not a range"},
+	{RULE("{hosts: ['a.example:443'], action: allow}"),
+	 "\"a.example:443\" has a port: write its host alone"},
+	{RULE("{hosts: ['*.a.example:443'], action: allow}"), "has a port"},
+	{RULE("{hosts: ['a.example:'], action: allow}"), "is not a host name"},
+	{RULE("{hosts: [':443'], action: allow}"), "is not a host name"},
+	{RULE("{hosts: ['::1'], action: allow}"), NULL},
 	{"version: 1\nnetwork: {rules: [{hosts: [a.example], ports: any, "
 	 "action: allow, credential: c}]}\ncredentials: [{name: c, secret: s, "
 	 "attach: bearer, hosts: [a.example]}]\n",
