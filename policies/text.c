@@ -237,14 +237,20 @@ static int on_document(struct builder *builder, struct fy_event *event)
 	return 0;
 }
 
-/* Anchors and tags; NULL when there is none. */
+/* Anchors and tags; NULL when there is none. Mostly somebody wants a word that
+ * begins so, as *.example.com. */
 static const char *refused_property(struct fy_event *event)
 {
 	if (event->type == FYET_ALIAS)
-		return "aliases";
+		return "aliases are not accepted: a value that begins with * "
+		       "needs quotes";
 	if (fy_event_get_anchor_token(event))
-		return "anchors";
-	return fy_event_get_tag_token(event) ? "tags" : NULL;
+		return "anchors are not accepted: a value that begins with & "
+		       "needs quotes";
+	return fy_event_get_tag_token(event)
+		       ? "tags are not accepted: a value that begins with ! "
+			 "needs quotes"
+		       : NULL;
 }
 
 static int on_node(struct builder *builder, struct fy_event *event,
@@ -253,8 +259,8 @@ static int on_node(struct builder *builder, struct fy_event *event,
 	const char *refused = refused_property(event);
 
 	if (refused) {
-		text_error(builder->source, event_at(builder, event),
-			   "%s are not accepted", refused);
+		text_error(builder->source, event_at(builder, event), "%s",
+			   refused);
 		return -1;
 	}
 	if (is_open_map(builder) && !builder->keyed)

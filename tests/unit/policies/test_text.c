@@ -61,12 +61,18 @@ static void text_parse_refuses_what_policies_do_not_need(void **state)
 	} rows[] = {
 		{"", "x.yaml:1:1: the text is empty\n\n^\n"},
 		{"# only\n", "x.yaml:1:1: the text is empty\n# only\n^\n"},
-		{"a: &x 1\n", "x.yaml:1:7: anchors are not accepted\n"},
-		{"a: *x\n", "x.yaml:1:5: aliases are not accepted\n"},
-		{"a: !!int 1\n", "x.yaml:1:10: tags are not accepted\n"},
-		{"a: ! 1\n", "tags are not accepted\n"},
-		{"a: &x [1]\n", "anchors are not accepted\n"},
-		{"&x a: 1\n", "anchors are not accepted\n"},
+		{"a: &x 1\n", "x.yaml:1:7: anchors are not accepted: a value "
+			      "that begins with & needs quotes\n"},
+		{"a: *x\n", "x.yaml:1:5: aliases are not accepted: a value "
+			    "that begins with * needs quotes\n"},
+		{"a: !!int 1\n", "x.yaml:1:10: tags are not accepted: a value "
+				 "that begins with ! needs quotes\n"},
+		{"a: ! 1\n", "tags are not accepted: a value that begins with "
+			     "! needs quotes\n"},
+		{"a: &x [1]\n", "anchors are not accepted: a value that begins "
+				"with & needs quotes\n"},
+		{"&x a: 1\n", "anchors are not accepted: a value that begins "
+			      "with & needs quotes\n"},
 		{"a: 1\na: 2\n",
 		 "x.yaml:2:1: \"a\" stands here twice\na: 2\n^\n"},
 		{"{a: 1, 'a': 2}", "\"a\" stands here twice\n"},
@@ -93,7 +99,8 @@ static void text_parse_refuses_what_policies_do_not_need(void **state)
 		 "x.yaml:1:17: more than 16 levels deep\n"},
 		/* columns count characters, carets stand under them */
 		{"\xc3\xbc: [\xc3\xbc, *x]\n",
-		 "x.yaml:1:9: aliases are not accepted\n"
+		 "x.yaml:1:9: aliases are not accepted: a value that begins "
+		 "with * needs quotes\n"
 		 "\xc3\xbc: [\xc3\xbc, *x]\n        ^\n"},
 	};
 
