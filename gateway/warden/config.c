@@ -169,6 +169,19 @@ int warden_config_read(struct warden_config *config, const char *path,
 		       errors.count, errors.count == 1 ? "" : "s");
 }
 
+/* Who names a bundle wants upstreams verified by it. That it is no PEM would
+ * be known at the first request alone. */
+static int check_roots(const struct warden_config *config, struct err *err)
+{
+	static const struct bytes label = BYTES_LITERAL("CERTIFICATE-----");
+
+	if (bytes_find_bytes(config->gateway.ca_bundle, label, 0) >= 0)
+		return 0;
+	(void)err_set(err, ERR_INVALID, "%s: no certificate (PEM) is in it",
+		      config->ca_bundle_path);
+	return name_place(config, CONFIG_CA_BUNDLE, "CA bundle", err);
+}
+
 int warden_config_finish(struct warden_config *config, struct err *err)
 {
 	bool is_default = !config->ca_bundle_path;
@@ -183,7 +196,7 @@ int warden_config_finish(struct warden_config *config, struct err *err)
 	config->gateway.has_private_roots = !is_default;
 	if (read_file(&config->arena, path, CA_BUNDLE_MAX,
 		      &config->gateway.ca_bundle, err) == 0)
-		return 0;
+		return is_default ? 0 : check_roots(config, err);
 	if (!is_default || err->number != ENOENT)
 		return name_place(config, CONFIG_CA_BUNDLE, "CA bundle", err);
 	log_warn("no CA bundle %s: no upstream TLS can be verified", path);

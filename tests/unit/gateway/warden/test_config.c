@@ -224,20 +224,48 @@ static void config_tells_all_errors_at_once(void **state)
 	done(&read);
 }
 
+/* finish() of a configuration with a bundle of that text. */
+static int finish_with_roots(struct read_text *read, const char *roots)
+{
+	char path[] = "/tmp/sallyport-roots-XXXXXX", text[128];
+	int fd = mkstemp(path), result;
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, roots, strlen(roots)), strlen(roots));
+	assert_int_equal(close(fd), 0);
+	(void)snprintf(text, sizeof(text), "tls: {ca_bundle: %s}\n", path);
+	read_text(read, text);
+	assert_int_equal(read->result, 0);
+	result = warden_config_finish(&read->config, &read->err);
+	assert_int_equal(unlink(path), 0);
+	return result;
+}
+
 static void config_loads_the_bundle_that_it_names(void **state)
 {
+	static const char roots[] = "mine\n-----BEGIN CERTIFICATE-----\n";
 	struct read_text read;
-	char text[128];
 
 	(void)state;
-	(void)snprintf(text, sizeof(text), "tls: {ca_bundle: %s}\n",
-		       SP_SOURCE_DIR "/.clang-format");
-	read_text(&read, text);
-	assert_int_equal(read.result, 0);
-	assert_int_equal(warden_config_finish(&read.config, &read.err), 0);
-	assert_true(bytes_starts_with(read.config.gateway.ca_bundle,
-				      bytes_str("Language:")));
+	assert_int_equal(finish_with_roots(&read, roots), 0);
+	assert_true(bytes_is(read.config.gateway.ca_bundle, roots));
 	done(&read);
+}
+
+static void config_refuses_a_named_bundle_without_a_certificate(void **state)
+{
+	static const char *const rows[] = {"", "root:x:0:0\n",
+					   "-----BEGIN PRIVATE KEY-----\n"};
+	struct read_text read;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		assert_int_equal(finish_with_roots(&read, rows[i]), -1);
+		assert_non_null(
+			strstr(read.err.text, "no certificate (PEM) is in it"));
+		assert_non_null(strstr(read.err.text, ":1: CA bundle: /tmp/"));
+		done(&read);
+	}
 }
 
 static void config_refuses_a_named_bundle_that_is_not_there(void **state)
@@ -262,6 +290,8 @@ int main(void)
 		cmocka_unit_test(config_refuses_exports_that_cannot_be),
 		cmocka_unit_test(config_tells_all_errors_at_once),
 		cmocka_unit_test(config_loads_the_bundle_that_it_names),
+		cmocka_unit_test(
+			config_refuses_a_named_bundle_without_a_certificate),
 		cmocka_unit_test(
 			config_refuses_a_named_bundle_that_is_not_there),
 	};
