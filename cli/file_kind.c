@@ -79,7 +79,7 @@ bool file_kind_is_object(struct bytes text)
 
 	while (at < text.len && strchr(" \t\r\n", text.data[at]))
 		at++;
-	return at == text.len || text.data[at] == '{';
+	return at < text.len && text.data[at] == '{';
 }
 
 void file_kind_tell(struct bytes text, enum file_kind wanted, const char *path,

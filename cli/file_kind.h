@@ -21,7 +21,7 @@ enum file_kind {
  * the top; what stands in them tells. */
 enum file_kind file_kind_of(struct bytes text);
 
-/* Does text begin as an object in JSON, or is it blank? */
+/* Does text begin as an object in JSON? */
 bool file_kind_is_object(struct bytes text);
 
 /* Append a line to out, where text is of another kind than wanted: which, and

@@ -159,6 +159,7 @@ def test_a_gateway_begins_without_a_secret_and_says_so(own_gateway, tmp_path):
     ("limits: {sessions: 0}\nstat: /x\n", "--gateway", 3,
      'did you mean "state"?'),
     ('{"limits": {"sessions": 3}}', "--gateway", 0, "valid"),
+    ("", None, 3, "c.yaml:1:1: the text is empty"),
     ("limits: {sandboxes: 3}\n", "--host", 0, "valid"),
     ("limits: {sandboxes: 0}\n", "--host", 3, "c.yaml:1:21"),
     ("  \n{\"network\": {}}\n", None, 3,

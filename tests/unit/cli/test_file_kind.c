@@ -58,9 +58,19 @@ static void a_file_of_another_kind_is_told_with_its_check(void **state)
 			    "check --host h\n");
 }
 
+static void nothing_is_no_object(void **state)
+{
+	(void)state;
+	assert_false(file_kind_is_object(bytes_str("")));
+	assert_false(file_kind_is_object(bytes_str("  \n")));
+	assert_false(file_kind_is_object(bytes_str("# {}\n")));
+	assert_true(file_kind_is_object(bytes_str(" \n{}")));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_is_no_object),
 		cmocka_unit_test(a_file_is_what_its_keys_say),
 		cmocka_unit_test(a_file_of_another_kind_is_told_with_its_check),
 	};
