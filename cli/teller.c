@@ -25,6 +25,7 @@
 struct outlet {
 	int fd; /* -1: none, or given up */
 	int stop;
+	int number; /* errno, where it is a file that takes no more */
 };
 
 struct listener {
@@ -108,14 +109,39 @@ static void put(struct outlet *outlet, struct bytes text)
 		int room = wait_for_room(outlet);
 		ssize_t put = room > 0 ? write_some(outlet->fd, text) : room;
 
-		if (put < 0)
+		if (put < 0) {
+			outlet->number = room > 0 && errno != EPIPE ? errno : 0;
 			outlet->fd = -1;
-		else
+		} else {
 			text = bytes_slice(text, (size_t)put, text.len);
+		}
 	}
 }
 
 /* ---- rows ---- */
+
+/* A terminal in raw mode wants the carriage return. */
+static void tell_line(struct listener *listener, const char *text)
+{
+	char whole[DENIALS_LINE_BYTES + 2];
+
+	(void)snprintf(whole, sizeof(whole), "%s%s", text,
+		       isatty(STDERR_FILENO) ? "\r\n" : "\n");
+	put(&listener->told, bytes_str(whole));
+}
+
+/* Whoever reads them later must not take what is there for all. */
+static void tell_events_end(struct listener *listener)
+{
+	char text[128];
+
+	if (listener->events.fd >= 0 || listener->events.number == 0)
+		return;
+	(void)snprintf(text, sizeof(text),
+		       "sallyport: --events: %s: no more is written there",
+		       strerror(listener->events.number));
+	tell_line(listener, text);
+}
 
 /* The row, and of a denied one what to do. */
 static void put_event(struct listener *listener, struct bytes line, json_t *row)
@@ -131,12 +157,13 @@ static void put_event(struct listener *listener, struct bytes line, json_t *row)
 	put(&listener->events, text ? bytes_str(text) : line);
 	put(&listener->events, bytes_str("\n"));
 	free(text);
+	tell_events_end(listener);
 }
 
 static bool on_line(struct bytes line, void *owner)
 {
 	struct listener *listener = owner;
-	char text[DENIALS_LINE_BYTES], whole[sizeof(text) + 2];
+	char text[DENIALS_LINE_BYTES];
 	json_t *row;
 
 	if (line.len == 0)
@@ -150,12 +177,8 @@ static bool on_line(struct bytes line, void *owner)
 		return true;
 	}
 	put_event(listener, line, row);
-	if (denials_tell(&listener->lines, row, text, sizeof(text))) {
-		/* A terminal in raw mode wants the carriage return. */
-		(void)snprintf(whole, sizeof(whole), "%s%s", text,
-			       isatty(STDERR_FILENO) ? "\r\n" : "\n");
-		put(&listener->told, bytes_str(whole));
-	}
+	if (denials_tell(&listener->lines, row, text, sizeof(text)))
+		tell_line(listener, text);
 	json_decref(row);
 	return true;
 }
@@ -318,9 +341,9 @@ int teller_start(struct teller *teller, const char *session, FILE *events,
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_system(err, "pipe");
 	listener.stop = ends[0];
-	listener.told = (struct outlet){STDERR_FILENO, ends[0]};
+	listener.told = (struct outlet){STDERR_FILENO, ends[0], 0};
 	listener.events =
-		(struct outlet){events ? fileno(events) : -1, ends[0]};
+		(struct outlet){events ? fileno(events) : -1, ends[0], 0};
 	teller->pid = fork();
 	if (teller->pid == 0)
 		tell_all(&listener, run);

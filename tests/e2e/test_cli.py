@@ -712,6 +712,19 @@ def test_a_flood_of_denials_holds_nothing_up(gateway, tmp_path):
     assert "more denials were not shown" in done.stderr
 
 
+def test_events_that_can_not_be_written_are_told_once(gateway, tmp_path):
+    said = {}
+    for path in ("/dev/full", tmp_path / "events"):
+        done = gateway.cli("run", "--events", path, "--", "sh", "-c",
+                           "getent hosts a.example; getent hosts b.example",
+                           cwd=tmp_path)
+        said[path] = [line for line in done.stderr.splitlines()
+                      if "--events" in line]
+    assert list(said.values()) == [
+        ["sallyport: --events: No space left on device: "
+         "no more is written there"], []]
+
+
 def test_events_are_not_written_through_a_link(gateway, tmp_path):
     (tmp_path / "kept").write_text("kept")
     (tmp_path / "events").symlink_to("kept")
