@@ -256,7 +256,8 @@ static int read_scope(struct msg_proposal_decide *decide, const char *scope,
 	else if ((named == GRANT_UNTIL) != (until != NULL))
 		*why = "scope \"until\" and a time belong together";
 	else if (until && clock_parse(bytes_str(until), &decide->until_ms) < 0)
-		*why = "until is a time as 2026-11-21T19:00:00Z";
+		*why = "until must be a time like 2026-11-21T19:00:00Z "
+		       "(--until: or like 10m, from now)";
 	else if (until && decide->until_ms <= clock_wall_ms())
 		*why = "until is over already";
 	if (!*why)

@@ -183,8 +183,10 @@ def test_a_grant_may_last_for_a_time_from_now(gateway, make_session, origin,
     wanted = post(session, origin).json["proposal"]
     # What is no such time is control's to read, and to refuse.
     for until in ("10", "10x", "31d"):
-        assert gateway.cli("approval", "approve", wanted, "--until",
-                           until).returncode == 3
+        done = gateway.cli("approval", "approve", wanted, "--until", until)
+        assert done.returncode == 3
+        assert "until must be a time like 20" in done.stderr
+        assert "(--until: or like 10m, from now)" in done.stderr
     assert gateway.cli("approval", "approve", wanted, "--until",
                        "10m").returncode == 0
     assert post(session, origin).status == 200
