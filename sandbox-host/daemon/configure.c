@@ -35,6 +35,8 @@ static int read_file(struct host_config *config, const char *path,
 int configure_load(struct host_options *options, struct host_config *config,
 		   struct buf *report, struct err *err)
 {
+	const struct text_place *place;
+
 	if (host_config_defaults(config, err) < 0)
 		return -1;
 	/* When it is gone later what it said must not go with it. */
@@ -46,7 +48,11 @@ int configure_load(struct host_options *options, struct host_config *config,
 		config->run = options->run;
 		config->from[HOST_KEY_RUN] = (struct text_place){"--run", 0};
 	}
-	return serve_tls_check(&config->api, err);
+	place = &config->from[HOST_KEY_TLS];
+	return serve_tls_check(&config->api, err) < 0
+		       ? err_prefix(err, "%s:%u: tls", place->where,
+				    place->line)
+		       : 0;
 }
 
 /* Nobody waits for who may write to a pipe of that name. */

@@ -162,6 +162,8 @@ def test_a_gateway_begins_without_a_secret_and_says_so(own_gateway, tmp_path):
     ("", None, 3, "c.yaml:1:1: the text is empty"),
     ("limits: {sandboxes: 3}\n", "--host", 0, "valid"),
     ("limits: {sandboxes: 0}\n", "--host", 3, "c.yaml:1:21"),
+    ("run: /x\ntls: {certificate: /nope, key: /nope}\n", "--host", 3,
+     "c.yaml:2: tls: open /nope: No such file"),
     ("  \n{\"network\": {}}\n", None, 3,
      '"filesystem" is missing'),
     ("limits: {sessions: 3}\n", "--settings", 3, ""),
