@@ -94,8 +94,7 @@ static int open_now(struct host *host, char lock[SOCKET_PATH_MAX + NAME_MAX],
 					  .on_closed = on_closed};
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	auto_fd int fd = -1;
-
-	int found;
+	int found, number;
 
 	*host = (struct host){0};
 	found = find_socket(address.sun_path, err);
@@ -105,11 +104,17 @@ static int open_now(struct host *host, char lock[SOCKET_PATH_MAX + NAME_MAX],
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0 || connect(fd, (const struct sockaddr *)&address,
 			      sizeof(address)) < 0) {
+		number = errno;
 		return err_set(
 			err, ERR_CLOSED,
-			"no sallyport-host answers at %s (%s): start it, "
-			"or name its socket in SALLYPORT_HOST",
-			address.sun_path, strerror(errno));
+			number == EACCES
+				? "%s is its user's and root's alone (%s): "
+				  "name "
+				  "the socket of your own sallyport-host in "
+				  "SALLYPORT_HOST"
+				: "no sallyport-host answers at %s (%s): start "
+				  "it, or name its socket in SALLYPORT_HOST",
+			address.sun_path, strerror(number));
 	}
 	/* One that was named is believed. */
 	if (!getenv("SALLYPORT_HOST") &&

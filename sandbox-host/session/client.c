@@ -61,6 +61,11 @@ int client_open_within(struct client *client, unsigned ms, struct err *err)
 	}
 	number = errno;
 	client_close(client);
+	if (number == EACCES)
+		return err_set(err, ERR_DENIED,
+			       "%s is not open to this user: name the run "
+			       "directory of your own gateway in SALLYPORT_RUN",
+			       address.sun_path);
 	return err_set(err, ERR_CLOSED,
 		       "no gateway answers at %s (%s): start "
 		       "sallyport-gateway, or name its run directory in "

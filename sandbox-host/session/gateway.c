@@ -108,11 +108,13 @@ static int make_run_dir(const char *run, struct err *err)
 
 	if (mkdir(run, 0700) < 0 && errno != EEXIST)
 		return err_system(err, "make directory %s", run);
-	if (lstat(run, &info) < 0 || !S_ISDIR(info.st_mode) ||
-	    info.st_uid != getuid())
-		return err_set(err, ERR_DENIED, "%s is not a directory of ours",
-			       run);
-	return 0;
+	if (lstat(run, &info) == 0 && S_ISDIR(info.st_mode) &&
+	    info.st_uid == getuid())
+		return 0;
+	return err_set(err, ERR_DENIED,
+		       "%s is no directory of this user: name another in "
+		       "SALLYPORT_RUN",
+		       run);
 }
 
 /* Of the gateway before: what it was told, or what the file says that was named

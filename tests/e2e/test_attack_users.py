@@ -111,16 +111,44 @@ def other_users_do_not_take_every_session(shared, make_session, policies):
     make_session(policies.make([policies.rule("good.example")]), on=shared)
 
 
+def cli_as(uid, words, **env):
+    return subprocess.run(
+        [CLI, *words], text=True, capture_output=True, check=False,
+        stdin=subprocess.DEVNULL, timeout=30, cwd="/", user=uid, group=uid,
+        extra_groups=[], env={"HOME": "/nonexistent", **env})
+
+
+def other_users_are_told_whose_a_directory_is(tmp_path_factory):
+    outer = tmp_path_factory.mktemp("outer")
+    for path in [outer, *outer.parents][:-1]:
+        path.chmod(path.stat().st_mode | 0o111)
+    closed, readable = outer / "closed", outer / "readable"
+    closed.mkdir(mode=0o700)
+    readable.mkdir(mode=0o755)
+    for words, env, code, says in (
+            (["status"], {"SALLYPORT_RUN": str(closed)}, 5,
+             "is not open to this user: name the run directory"),
+            (["run", "true"], {"SALLYPORT_RUN": str(closed)}, 5,
+             "is not open to this user: name the run directory"),
+            (["sandbox", "list"], {"SALLYPORT_HOST": f"{closed}/host.sock"},
+             4, "is its user's and root's alone (Permission denied): name the"),
+            (["run", "true"], {"SALLYPORT_RUN": str(readable)}, 5,
+             "is no directory of this user: name another"),
+            (["status"], {"SALLYPORT_RUN": str(readable)}, 4,
+             "no gateway answers")):
+        done = cli_as(OTHER_UID, words, **env)
+        assert (done.returncode, says in done.stderr) == (code, True), \
+            done.stderr
+        if words[0] != "run":
+            assert cli_as(0, words, **env).returncode == 4
+
+
 def other_users_are_told_why_not(shared, make_session, policies):
     session = make_session(policies.make(
         [policies.rule("good.example")]), on=shared)
 
     def ask(*words, uid=OTHER_UID):
-        return subprocess.run(
-            [CLI, *words], text=True, capture_output=True, check=False,
-            stdin=subprocess.DEVNULL, timeout=30, cwd="/", user=uid,
-            group=uid, extra_groups=[],
-            env={"SALLYPORT_RUN": str(shared.run_dir), "HOME": "/nonexistent"})
+        return cli_as(uid, words, SALLYPORT_RUN=str(shared.run_dir))
 
     for words in (["audit", "tail"], ["audit", "tail", "--follow"],
                   ["audit", "export"], ["approval", "list"],
@@ -144,5 +172,7 @@ if os.geteuid() == 0:
     test_other_users_reach_only_their_own = other_users_reach_only_their_own
     test_other_users_have_no_secrets = other_users_have_no_secrets
     test_other_users_are_told_why_not = other_users_are_told_why_not
+    test_other_users_are_told_whose_a_directory_is = \
+        other_users_are_told_whose_a_directory_is
     test_other_users_do_not_take_every_session = \
         other_users_do_not_take_every_session
