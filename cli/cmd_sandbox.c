@@ -9,6 +9,7 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/host.h"
+#include "common/cleanup.h"
 #include "common/clock.h"
 #include "policies/remedy.h"
 
@@ -32,17 +33,30 @@ static void head(void)
 static void row(const json_t *sandbox)
 {
 	const char *expires = json_text(sandbox, "expires");
+	const json_t *code = json_object_get(sandbox, "exit_code");
 
-	(void)printf("%-29s %-16s %-11s %-25s %s\n", json_text(sandbox, "id"),
+	(void)printf("%-29s %-16s %-11s %-25s %s", json_text(sandbox, "id"),
 		     json_text(sandbox, "name"), json_text(sandbox, "state"),
 		     expires[0] ? expires : "never",
 		     json_text(sandbox, "reason"));
+	if (code)
+		(void)printf(" (%lld)", (long long)json_integer_value(code));
+	(void)putchar('\n');
 }
 
+/* Why, in words: of one alone there is room for all of them. */
 static void sandbox_table(const json_t *value)
 {
+	auto_free char *message = strdup(json_text(value, "message"));
+	char *rest = message, *line;
+
 	head();
 	row(value);
+	while ((line = strsep(&rest, "\n"))) {
+		cli_clean(line);
+		if (line[0])
+			(void)puts(line);
+	}
 }
 
 static void sandboxes_table(const json_t *value)

@@ -3,10 +3,12 @@
  */
 #include <getopt.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/host.h"
+#include "common/cleanup.h"
 #include "common/clock.h"
 
 static int print(struct cli *cli, json_t *value,
@@ -226,21 +228,29 @@ static void keep_list(const void *message, int *fd, void *owner)
 					    snapshot_json(&part->snapshots[i]));
 }
 
+static void snapshot_row(const json_t *item)
+{
+	auto_free char *message = strdup(json_text(item, "message"));
+
+	if (message)
+		cli_clean(message);
+	(void)printf(
+		"%-31s %-9s %-16s %-25s %12lld %-29s %s\n",
+		json_text(item, "id"), json_text(item, "state"),
+		json_text(item, "name"), json_text(item, "created"),
+		(long long)json_integer_value(json_object_get(item, "bytes")),
+		json_text(item, "sandbox"), message ? message : "");
+}
+
 static void snapshots_table(const json_t *value)
 {
 	size_t index;
 	json_t *item;
 
-	(void)printf("%-31s %-9s %-16s %-25s %12s %s\n", "ID", "STATE", "NAME",
-		     "CREATED", "BYTES", "SANDBOX");
-	json_array_foreach(json_object_get(value, "snapshots"), index,
-			   item)(void)
-		printf("%-31s %-9s %-16s %-25s %12lld %s\n",
-		       json_text(item, "id"), json_text(item, "state"),
-		       json_text(item, "name"), json_text(item, "created"),
-		       (long long)json_integer_value(
-			       json_object_get(item, "bytes")),
-		       json_text(item, "sandbox"));
+	(void)printf("%-31s %-9s %-16s %-25s %12s %-29s %s\n", "ID", "STATE",
+		     "NAME", "CREATED", "BYTES", "SANDBOX", "WHY");
+	json_array_foreach(json_object_get(value, "snapshots"), index, item)
+		snapshot_row(item);
 }
 
 int cmd_snapshot_list(struct cli *cli)

@@ -65,6 +65,32 @@ def test_an_id_that_can_not_be_written_is_told_with_why(own_host):
         1, "sallyport: the standard output: No space left on device\n")
 
 
+def test_a_table_says_why_in_words(own_host):
+    host = own_host
+    box = host.create("--", "sh", "-c", "exit 3")
+    lost = host.create("--", "no-such-command")
+    runs = host.create()
+    for ended in (box, lost):
+        wait_until(lambda: host.state(ended) == "Terminated")
+    rows = {line.split()[0]: line for line in host.ok("list").splitlines()}
+    assert rows[box].endswith(" exited (3)")
+    assert rows[lost].endswith(" exited (127)")
+    assert rows[runs].split()[1:] == ["Running", "never"]
+    assert host.ok("show", lost).splitlines()[2:] == [
+        "run no-such-command: No such file or directory"]
+    assert len(host.ok("show", runs).splitlines()) == 2
+    # Nothing of its own is in it.
+    assert host.run("snapshot", runs).returncode == 1
+    kept = host.ok("snapshot", host.create("--workspace", "-")).strip()
+    listed = subprocess.run(
+        [CLI, "snapshot", "list"], text=True, capture_output=True, check=True,
+        timeout=30, env=host.env(), **host.gateway.as_user).stdout
+    rows = {line.split()[1]: line for line in listed.splitlines()}
+    assert "there is nothing of its own in it" in rows["Failed"]
+    assert rows["Ready"].startswith(kept)
+    assert "nothing of its own" not in rows["Ready"]
+
+
 # ---- commands ----
 
 def test_commands_give_their_output_and_exit_code(host, box):
