@@ -76,10 +76,10 @@ const struct command commands[] = {
 	 "what happened to it",
 	 "Usage: sallyport sandbox events ID [--follow] [-o json|yaml]\n"
 	 "\n"
-	 "Its states, what was denied inside (files, system calls, limits); "
-	 "the last\n"
-	 "256. What was denied on the network is on record: `sallyport audit "
-	 "tail\n"
+	 "Its states, and what was denied: inside (files, system calls, "
+	 "limits) and by\n"
+	 "the gateway; the last 256. All of it is on record: `sallyport "
+	 "audit tail\n"
 	 "--session`.\n"},
 	{"sandbox", "pause", OUTPUT_VALUE, cmd_sandbox_pause,
 	 "let everything in it rest",
@@ -249,10 +249,10 @@ const struct command commands[] = {
 	 "\n"
 	 "Has the gateway, or with --host sallyport-host, read its file "
 	 "again, as SIGHUP\n"
-	 "does. All of it holds then, and\n"
-	 "what differed is printed; or, when something is wrong or needs a "
-	 "restart, nothing\n"
-	 "changes, and that is printed (exit code 3).\n"},
+	 "does. All of it holds then, and what differed is printed; or, when "
+	 "something is\n"
+	 "wrong or needs a restart, nothing changes, and that is printed "
+	 "(exit code 3).\n"},
 	{"session", "create", OUTPUT_VALUE, cmd_session_create,
 	 "create a session",
 	 "Usage: sallyport session create --policy FILE [--repo URL] "
