@@ -11,6 +11,7 @@
 #include "common/cleanup.h"
 #include "common/digest.h"
 #include "common/log.h"
+#include "sandbox-host/daemon/claim.h"
 #include "sandbox-host/daemon/jobs.h"
 #include "sandbox-host/flow/image_settings.h"
 #include "sandbox-host/tree.h"
@@ -166,15 +167,37 @@ static void remove_tmp(const struct daemon *daemon, const char *place)
 	_exit(0);
 }
 
-/* Live sandboxes see what is there. */
+static bool has_image(const struct entry *entry, const char *name)
+{
+	return !state_is_over((enum host_state)entry->sandbox.state) &&
+	       bytes_is(entry->sandbox.image, name);
+}
+
+static bool is_nobodys(const struct entry *entry)
+{
+	return entry->is_pooled && !entry->is_claimed;
+}
+
+/* Live sandboxes see what is there. One that was built ahead is given to nobody
+ * once the image is another (built.h): no one would know whom to ask. */
 static bool is_in_use(const struct daemon *daemon, const char *name)
 {
 	for (const struct entry *entry = daemon->entries; entry;
 	     entry = entry->next)
-		if (!state_is_over((enum host_state)entry->sandbox.state) &&
-		    bytes_is(entry->sandbox.image, name))
+		if (has_image(entry, name) && !is_nobodys(entry))
 			return true;
 	return false;
+}
+
+static void end_nobodys(struct daemon *daemon, const char *name)
+{
+	struct entry *entry, *next;
+
+	for (entry = daemon->entries; entry; entry = next) {
+		next = entry->next;
+		if (has_image(entry, name) && is_nobodys(entry))
+			claim_end(entry);
+	}
 }
 
 static int set_digest(int tmp, const char *place, const char *digest)
@@ -208,7 +231,7 @@ static int check_wanted(const struct pull *pull, const char *digest,
 /* In the place of the one that was there. */
 static int put(struct pull *pull, const char *digest, struct err *err)
 {
-	const struct daemon *daemon = pull->daemon;
+	struct daemon *daemon = pull->daemon;
 	auto_fd int tmp = openat(daemon->store_dir, "tmp", DIR_FLAGS);
 	auto_fd int images = openat(daemon->store_dir, "images", DIR_FLAGS);
 	const char *name = pull->image.name;
@@ -219,6 +242,7 @@ static int put(struct pull *pull, const char *digest, struct err *err)
 		return err_set(err, ERR_INVALID, "sandboxes have it by now");
 	if (set_digest(tmp, pull->place, digest) < 0)
 		return err_system(err, "write the digest");
+	end_nobodys(daemon, name);
 	if (renameat2(tmp, pull->place, images, name, RENAME_EXCHANGE) == 0)
 		return 0;
 	return errno == ENOENT && renameat(tmp, pull->place, images, name) == 0
@@ -395,6 +419,7 @@ void answer_image_remove(struct rpc_ticket ticket, const void *message, int *fd,
 			   "image %s is not in the store", image->name);
 		return;
 	}
+	end_nobodys(daemon, image->name);
 	remove_tmp(daemon, place);
 	rpc_reply(ticket, &wire_empty_schema, &empty, -1);
 }

@@ -3,9 +3,11 @@ one, who does not, and that none is left."""
 import json
 import os
 import signal
+import subprocess
+import tarfile
 
 import pytest
-from gateway import crashes_in
+from gateway import CLI, crashes_in
 from host import OVER, Host, has_ended
 from waiting import wait_until
 
@@ -164,6 +166,50 @@ def test_where_other_files_hold_secrets_it_is_not_given_out(
     if is_other:
         wait_until(has_ended(pid))
     assert (make(host) == kept) != is_other
+
+
+@pytest.mark.parametrize("kind", ["ready", "pool"])
+def test_one_that_nobody_has_does_not_keep_its_image(own_gateway, tmp_path,
+                                                     kind):
+    def store(text):
+        (tmp_path / "root/etc").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "root/etc/which").write_text(text)
+        with tarfile.open(tmp_path / "one.tar", "w") as tar:
+            tar.add(tmp_path / "root", arcname=".")
+
+    def image(verb):
+        return subprocess.run(
+            [CLI, "image", verb, "one"], env=host.env(), timeout=60,
+            capture_output=True, text=True, check=False,
+            **own_gateway.as_user).returncode
+
+    ahead = {"limits": {"ready": 1}} if kind == "ready" else \
+        {"pool": {"one": {"image": "one", "size": 1}}}
+    store("first")
+    host = Host(own_gateway, tmp_path, images={"one": str(tmp_path / "one.tar")},
+                **ahead).start()
+    assert image("pull") == 0
+    words = (*BARE, "--image", "one")
+    box = host.create(*words)
+    kept, pid = ready_one(host)
+    assert (image("pull"), image("rm")) == (7, 7)  # its asker has it
+    host.ok("kill", box)
+    is_over = has_ended(pid)
+    store("second")
+    assert image("pull") == 0
+    wait_until(is_over)
+    box = host.create(*words)
+    assert box != kept
+    host.ok("cp", f"{box}:/etc/which", tmp_path / "which")
+    assert (tmp_path / "which").read_text() == "second"
+    host.ok("kill", box)
+    _, pid = ready_one(host)
+    is_over = has_ended(pid)
+    assert image("rm") == 0
+    wait_until(is_over)
+    assert "not in the store" in host.run("create", *words).stderr
+    host.stop()
+    host.check()
 
 
 def set_guardrail(gateway, tmp_path):
