@@ -409,6 +409,8 @@ void upstream_put(struct upstream *up)
 	up->owner = NULL;
 	arena_release(&up->arena);
 	buf_release(&up->raw);
+	/* They are of this response alone. */
+	buf_release(&up->trailer);
 	io_tls_rest(up->io);
 	/* The newest is taken first, and the oldest makes room. */
 	if (up->pool->idle_count == UPSTREAM_IDLE_MAX)

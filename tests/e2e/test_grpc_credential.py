@@ -76,6 +76,11 @@ class Service(grpc.GenericRpcHandler):
             finally:
                 self.open.discard(context)
             return
+        if request == b"fail late":
+            yield b"first"
+            context.set_trailing_metadata((("grpc-was", "late"),))
+            context.abort(grpc.StatusCode.FAILED_PRECONDITION,
+                          "not in the mood")
         if request == b"pieces":
             # Each character is a message, a DATA frame's worth.
             for character in TOKEN:
@@ -238,6 +243,24 @@ def test_calls_follow_each_other_and_run_beside_each_other(channel, gateway):
                and process["session"] == one.session.id]
     assert len(framers) == 1
     wait_until(lambda: len(one.session.audit("secret.use")) == 40)
+
+
+def test_the_trailers_of_a_call_are_its_own(channel):
+    """A kept leg, one call after the other: a status behind messages comes
+    in a section of its own."""
+    one = channel()
+    down = one.unary_stream("/test.Echo/Down")
+    for _ in range(3):
+        late = down(b"fail late", timeout=60)
+        with pytest.raises(grpc.RpcError):
+            list(late)
+        assert late.code() == grpc.StatusCode.FAILED_PRECONDITION
+        assert [tuple(field) for field in late.trailing_metadata()] == \
+            [("grpc-was", "late")]
+        good = down(b"1", timeout=60)
+        assert list(good) == [b"0" * 1000]
+        assert good.code() == grpc.StatusCode.OK
+        assert not good.details() and not good.trailing_metadata()
 
 
 def test_a_deadline_passes(channel, service):
