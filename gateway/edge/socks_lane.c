@@ -110,7 +110,8 @@ static bool is_denied(struct conn *conn)
 		target_check(conn->law->policy, &conn->errand->target);
 	if (over != CONSTRAINT_none)
 		deny_target(conn, over, constraint_text(over));
-	return conn->errand->target_verdict.kind != VERDICT_ALLOW;
+	/* Whoever must be asked first is asked as with CONNECT. */
+	return conn->errand->target_verdict.kind == VERDICT_DENY;
 }
 
 static enum step answer(struct conn *conn, enum socks_code code)

@@ -10,6 +10,7 @@ import pytest
 import socks
 from session import read_head
 from test_dns import query
+from waiting import wait_until
 
 
 @pytest.fixture
@@ -71,6 +72,32 @@ def test_elsewhere_the_reply_says_yes_with_a_rule(web, policies, origin):
     with session.connect() as stream:
         assert socks.greet(stream)
         assert socks.ask(stream, "good.example", 22) == 0
+
+
+@pytest.mark.parametrize("way", ["socks", "connect"])
+def test_a_person_is_asked_about_a_tunnel(gateway, make_session, policies,
+                                          way):
+    policy = policies.make([{"hosts": ["good.example"], "ports": [22],
+                             "action": "ask", "hold": "30s"}])
+    policy["network"]["tls"] = {"tunnel": ["good.example"]}
+    session = make_session(policy)
+    with session.connect() as stream:
+        if way == "socks":
+            assert socks.greet(stream)
+            assert socks.ask(stream, "good.example", 22) == 0
+        else:
+            stream.sendall(b"CONNECT good.example:22 HTTP/1.1\r\n"
+                           b"Host: good.example:22\r\n\r\n")
+            assert b" 200 " in read_head(stream)
+        stream.sendall(b"SSH-2.0-x\r\n")
+        wanted = wait_until(lambda: gateway.get(
+            f"/v1/approvals?session={session.id}&state=pending")["approvals"])
+        assert wanted[0]["method"] == "CONNECT"
+        assert gateway.cli("approval", "deny",
+                           wanted[0]["id"]).returncode == 0
+        assert stream.recv(1) == b""
+    row = session.row("connection", host="good.example", port=22)
+    assert row["constraint"] == "approval_denied"
 
 
 def test_an_address_of_our_names_is_the_name(web, origin):
