@@ -4,6 +4,7 @@
 
 #include "common/cleanup.h"
 #include "gateway/edge/approval.h"
+#include "gateway/edge/look.h"
 #include "gateway/edge/recent.h"
 #include "gateway/git/signable.h"
 #include "policies/explain.h"
@@ -95,9 +96,7 @@ static int reserve(struct conn *conn, uint64_t bytes)
 {
 	struct edge *edge = conn->edge;
 
-	if (bytes > conn->law->policy->network_limits.held_bytes ||
-	    edge->held_bytes >
-		    conn->law->policy->network_limits.held_bytes - bytes) {
+	if (!look_has_room(conn, bytes)) {
 		conn_refuse(conn, CONSTRAINT_limit_bodies, "%s",
 			    constraint_text(CONSTRAINT_limit_bodies));
 		return -1;

@@ -75,11 +75,19 @@ static uint64_t max_of(const struct conn *conn)
 	return conn->verdict.look_max < max ? conn->verdict.look_max : max;
 }
 
+bool look_has_room(const struct conn *conn, uint64_t bytes)
+{
+	uint64_t max = held_max(conn), held = conn->edge->held_bytes;
+
+	/* A policy that holds since then may allow less than there is. */
+	return held <= max && bytes <= max - held;
+}
+
 static int reserve(struct conn *conn, uint64_t bytes)
 {
 	struct look *look = conn->look;
 
-	if (bytes > held_max(conn) - conn->edge->held_bytes) {
+	if (!look_has_room(conn, bytes)) {
 		refuse(conn, CONSTRAINT_limit_bodies, bytes_from(NULL, 0));
 		return -1;
 	}

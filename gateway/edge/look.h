@@ -13,5 +13,7 @@ enum step look_step(struct conn *conn, enum lane_event event);
  * hold is released; 0: more after EV_UP_DRAINED; -1: refusal set. */
 int look_send(struct conn *conn);
 void look_release(struct conn *conn);
+/* May so many bytes more be held, of all connections together? */
+bool look_has_room(const struct conn *conn, uint64_t bytes);
 
 #endif

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "common/cleanup.h"
+#include "gateway/edge/look.h"
 #include "gateway/edge/stray.h"
 #include "gateway/websocket/frames.h"
 #include "gateway/websocket/handshake.h"
@@ -408,10 +409,9 @@ static int reserve(struct conn *conn)
 	struct websocket_work *work = conn->websocket;
 	uint64_t held = work->client.message.size +
 			work->upstream.message.size + work->arrived.size;
-	uint64_t max = conn->law->policy->network_limits.held_bytes;
 
 	if (held > work->reserved &&
-	    held - work->reserved > max - conn->edge->held_bytes) {
+	    !look_has_room(conn, held - work->reserved)) {
 		conn_refuse(conn, CONSTRAINT_limit_bodies, "%s",
 			    constraint_text(CONSTRAINT_limit_bodies));
 		return -1;
