@@ -132,6 +132,9 @@ void lane_refuse(struct conn *conn, enum constraint constraint,
 		 const char *text)
 {
 	if (conn->has_replied || !is_told(conn->state)) {
+		/* Who cannot be told any more: the record is. */
+		if (conn->has_replied && conn->state != AT_LINGER)
+			conn_refuse(conn, constraint, "%s", text);
 		conn_close(conn);
 		return;
 	}
