@@ -90,6 +90,14 @@ static bool is_asked_still(const struct conn *conn,
 	       bytes_equal(verdict->rule, conn->errand->target_verdict.rule);
 }
 
+/* Nothing can be said in a tunnel: the record has why it ends. */
+static void cut_tunnel(struct conn *conn)
+{
+	conn_refuse(conn, CONSTRAINT_policy_changed, "%s",
+		    constraint_text(CONSTRAINT_policy_changed));
+	conn_close(conn);
+}
+
 static void review_tunnel(struct conn *conn)
 {
 	struct target target = conn_target(conn);
@@ -102,7 +110,7 @@ static void review_tunnel(struct conn *conn)
 	}
 	if (conn->state == AT_TUNNEL_APPROVE || verdict.kind != VERDICT_ALLOW ||
 	    verdict.inspect) {
-		conn_close(conn);
+		cut_tunnel(conn);
 		return;
 	}
 	conn->verdict = verdict;
@@ -135,6 +143,18 @@ static bool has_other_credential(const struct conn *conn)
 	return !law_same_bindings(conn->law, law);
 }
 
+/* It waits for a person, and would leave unseen by what must see its body
+ * now, or by a script that is another. */
+static bool must_be_seen(const struct conn *conn, const struct verdict *verdict)
+{
+	struct bytes script = conn->edge->law->policy->script;
+
+	return conn->state == AT_APPROVE &&
+	       (verdict->kind == VERDICT_LOOK ||
+		(script.len &&
+		 !bytes_equal(script, conn->law->policy->script)));
+}
+
 static void review_request(struct conn *conn)
 {
 	struct verdict verdict =
@@ -143,7 +163,8 @@ static void review_request(struct conn *conn)
 
 	if (verdict.kind == VERDICT_DENY)
 		end(conn, verdict.constraint);
-	else if (is_target_denied(conn) || has_other_credential(conn))
+	else if (is_target_denied(conn) || has_other_credential(conn) ||
+		 must_be_seen(conn, &verdict))
 		end(conn, CONSTRAINT_none);
 }
 
@@ -224,7 +245,7 @@ static void review(struct conn *conn, bool narrows)
 	case AT_TUNNEL_RELAY:
 	case AT_TUNNEL_HALF:
 		if (narrows && conn->state != AT_TUNNEL_APPROVE)
-			conn_close(conn);
+			cut_tunnel(conn);
 		else
 			review_tunnel(conn);
 		break;

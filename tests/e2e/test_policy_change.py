@@ -357,6 +357,65 @@ def test_a_websocket_that_a_person_lets_pass_later_follows_it(
         assert clients[0].receive() == (TEXT, b"no")
 
 
+@pytest.mark.parametrize("becomes", ["body", "script", "rate"])
+def test_a_request_that_a_person_lets_pass_later_follows_it(
+        make_session, policies, gateway, origin, becomes):
+    """Nobody saw its body, or asked the script; the twin: neither wants to."""
+    def policy(script="", **more):
+        policy = policies.make([policies.rule(
+            GOOD, name="release", methods=["POST"], action="ask", hold="30s",
+            **more)])
+        if script:
+            policy["network"]["script"] = script
+        return policy
+    more = {"body": {"body": {"json": [{"pointer": "/head",
+                                        "equals": "mine"}]}},
+            "script": {"script": "function decide(request)\n"
+                                 "  return {deny = 'not now'}\nend\n"},
+            "rate": {"rate": {"requests": "600/1m"}}}[becomes]
+    session = make_session(policy())
+    before = len(origin.tls.requests)
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        posts = pool.submit(session.curl, origin.url("/release"), "-H",
+                            "Content-Type: application/json", "-d",
+                            '{"head": "main"}')
+        wanted = wait_until(lambda: gateway.get(
+            f"/v1/approvals?session={session.id}&state=pending")["approvals"])
+        change(session, policy(**more))
+        assert gateway.cli("approval", "approve",
+                           wanted[0]["id"]).returncode == 0
+        answer = posts.result(60)
+    if becomes == "rate":
+        assert answer.status == 200
+        return
+    assert answer.json["constraint"] == "policy_changed"
+    assert len(origin.tls.requests) == before
+
+
+@pytest.mark.parametrize("is_smaller", [True, False])
+def test_what_is_held_counts_where_less_may_be(make_session, policies, origin,
+                                               is_smaller):
+    def policy(held):
+        policy = policies.make([policies.rule(
+            PLAIN, methods=["POST"], body={"max": "1MiB",
+                                           "secrets": "deny"})])
+        policy["network"]["limits"] = {"held": held}
+        return policy
+    session = make_session(policy("1MiB"))
+    url = origin.plain_url("/")
+    with session.connect() as stream:
+        stream.sendall(f"POST {url} HTTP/1.1\r\nHost: {PLAIN}"
+                       f"{origin.plain_suffix}\r\nContent-Length: 900000"
+                       "\r\nExpect: 100-continue\r\n\r\n".encode())
+        assert b" 100 " in read_head(stream)
+        change(session, policy("64KiB" if is_smaller else "2MiB"))
+        answer = session.curl(url, "-d", "x" * 1000)
+    if is_smaller:
+        assert answer.json["constraint"] == "limit_bodies"
+    else:
+        assert answer.status == 200
+
+
 @pytest.mark.parametrize("is_changed", [True, False])
 def test_a_tunnel_that_a_person_lets_pass_later_follows_it(
         make_session, policies, gateway, origin, is_changed):
@@ -421,12 +480,18 @@ def test_a_download_is_cut_when_its_path_is_denied(make_session, policies,
         with contextlib.suppress(OSError):
             while streams["/drip/60"].recv(4096):
                 pass
+        # It was not whole, and the record does not say that it was.
+        row = session.row("response", path="/drip/60")
+        assert not row["allowed"] and row["status"] == 200
+        assert row["constraint"] == "path_not_allowed"
         # The other one goes on to its end.
         left = 200000000
         while left:
             piece = streams["/big/200000000"].recv(1 << 20)
             assert piece, left
             left -= len(piece)
+    row = session.row("response", path="/big/200000000")
+    assert row["allowed"] and row["bytes_down"] == 200000000
 
 
 def test_a_push_that_is_judged_is_refused_and_works_again(
