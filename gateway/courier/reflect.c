@@ -58,6 +58,7 @@ static struct reflect_needle needle_of(const struct reflect *reflect,
 	return (struct reflect_needle){
 		.secret = secret_view(&reflect->secrets[secret]),
 		.form = (enum reflect_form)form,
+		.frames = reflect->frames,
 	};
 }
 
@@ -157,7 +158,7 @@ static void take_found(struct scan *scan, size_t secret,
 		return;
 	}
 	place = reflect_cover(needle, text_of(scan), equal->end, equal->chars);
-	reflect_mask(scan->data, at, place.end);
+	reflect_mask(scan->data, at, place.end, reflect->frames);
 	if (!place.is_open)
 		return;
 	scan->goes_on = place.end;
@@ -199,7 +200,8 @@ static void try_at(struct scan *scan, size_t at)
 	unsigned forms;
 	uint8_t c;
 
-	(void)reflect_character(text_of(scan), at, REFLECT_ESCAPES, &c);
+	(void)reflect_character(text_of(scan), at, REFLECT_ESCAPES,
+				reflect->frames, &c);
 	forms = reflect->first[scan->data[at]] | reflect->first[c];
 	for (size_t i = 0; forms && i < reflect->count; i++)
 		for (size_t form = 0; form < REFLECT_FORM_MAX; form++) {
@@ -224,7 +226,7 @@ static void scan_tail(struct scan *scan, size_t at)
 
 	needle.escapes = reflect->tail.escapes;
 	place = reflect_cover(&needle, text_of(scan), at, reflect->tail.chars);
-	reflect_mask(scan->data, at, place.end);
+	reflect_mask(scan->data, at, place.end, reflect->frames);
 	reflect->tail.is_on = place.is_open;
 	reflect->tail.chars = place.chars;
 	scan->goes_on = place.end;
@@ -264,7 +266,9 @@ static bool may_interrupt(uint8_t mark, uint8_t next)
 {
 	if (mark == '\r')
 		return next == '\n';
-	if (next == '\r')
+	if (reflect_begins_frame(mark))
+		return next <= 127;
+	if (next == '\r' || reflect_begins_frame(next))
 		return true;
 	if (mark == '%')
 		return isxdigit(next);
@@ -274,15 +278,17 @@ static bool may_interrupt(uint8_t mark, uint8_t next)
 /* *c: what it stands for, if it is an escape. */
 static bool interrupts(const struct scan *scan, size_t at, uint8_t *c)
 {
+	bool frames = scan->reflect->frames;
 	bool is_open;
 
 	if (at + 1 < scan->len &&
 	    !may_interrupt(scan->data[at], scan->data[at + 1]))
 		return false;
 	*c = '\r';
-	if (scan->data[at] == '\r')
-		return reflect_border(text_of(scan), at, &is_open) > 0;
-	return reflect_character(text_of(scan), at, REFLECT_ESCAPES, c) > 1;
+	if (scan->data[at] != '%' && scan->data[at] != '\\')
+		return reflect_border(text_of(scan), at, frames, &is_open) > 0;
+	return reflect_character(text_of(scan), at, REFLECT_ESCAPES, frames,
+				 c) > 1;
 }
 
 /* May a form begin at `at`, before the interruption at `end`? */
@@ -356,6 +362,20 @@ static bool may_be_border(const uint8_t *data, size_t at, bool is_last)
 	return is_last && is_behind_size(data, at);
 }
 
+/* May it be of a frame's header? */
+static bool may_be_header(const struct scan *scan, size_t at)
+{
+	for (size_t i = 1; i <= REFLECT_HEADER_MAX && i <= at; i++) {
+		bool is_open;
+		size_t len =
+			reflect_border(text_of(scan), at - i, true, &is_open);
+
+		if (scan->data[at - i] != '\r' && (is_open || len >= i))
+			return true;
+	}
+	return false;
+}
+
 /* An end that is a word is held back, whatever it says. */
 static void hold_word(struct scan *scan)
 {
@@ -367,7 +387,9 @@ static void hold_word(struct scan *scan)
 		if (scan->reflect->in_word[data[at - 1]]) {
 			chars++;
 			from = at - 1;
-		} else if (!may_be_border(data, at, chars == 0)) {
+		} else if (!may_be_border(data, at, chars == 0) &&
+			   !(scan->reflect->frames &&
+			     may_be_header(scan, at))) {
 			break;
 		}
 	}
@@ -384,7 +406,10 @@ bool reflect_let_go(struct reflect *reflect)
 ssize_t reflect_scan(struct reflect *reflect, uint8_t *data, size_t len,
 		     size_t passed)
 {
-	static const uint8_t marks[] = {'%', '\\', '\r'};
+	/* From the fourth on they begin frames. */
+	static const uint8_t marks[] = {'%',  '\\',	    '\r',	 0x00,
+					0x80, REFLECT_PING, REFLECT_PONG};
+	size_t count = reflect->frames ? ARRAY_SIZE(marks) : 3;
 	struct scan scan = {reflect, data, len, len, 0, false};
 
 	if (reflect->count == 0 || len == passed)
@@ -393,7 +418,7 @@ ssize_t reflect_scan(struct reflect *reflect, uint8_t *data, size_t len,
 	if (reflect->tail.is_on)
 		scan_tail(&scan, passed + reflect->tail.ahead);
 	scan_windows(&scan);
-	for (size_t i = 0; i < ARRAY_SIZE(marks); i++)
+	for (size_t i = 0; i < count; i++)
 		scan_around(&scan, marks[i]);
 	scan_end(&scan);
 	if (scan.is_cut)

@@ -5,12 +5,12 @@
  *
  * Each secret is looked for as it is, in base64 (at the three places where it
  * can start, both alphabets) and in hex; all of these also percent-encoded,
- * escaped as in JSON, and with the borders of HTTP's chunks between any two
- * characters. What is found is overwritten with as many '*', so that lengths
- * and chunk sizes stay true, or is a reason to stop (reflect_matches.h knows
- * the forms). Of a long secret half is enough, and at least
- * REFLECT_ENOUGH characters: from there on as much is overwritten as the
- * whole of it would be, so that nobody learns where it began to differ. A
+ * escaped as in JSON, and with the borders of HTTP's chunks, or of a
+ * WebSocket's frames, between any two characters. What is found is overwritten
+ *with as many '*', so that lengths and chunk sizes stay true, or is a reason to
+ *stop (reflect_matches.h knows the forms). Of a long secret half is enough, and
+ *at least REFLECT_ENOUGH characters: from there on as much is overwritten as
+ *the whole of it would be, so that nobody learns where it began to differ. A
  *secret shorter than REFLECT_LEAST is not looked for: it would be found
  *everywhere.
  *
@@ -59,6 +59,7 @@ struct reflect {
 	struct secret secrets[REFLECT_SECRETS_MAX];
 	size_t count;
 	bool masks;	    /* else it says stop */
+	bool frames;	    /* what comes is a WebSocket's */
 	bool found;	    /* something was overwritten: the owner resets it */
 	size_t window;	    /* every form has so many characters */
 	bool is_half;	    /* half a secret is held back, or more */

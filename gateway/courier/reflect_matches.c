@@ -79,13 +79,10 @@ static int hex_value(uint8_t c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-size_t reflect_border(struct bytes text, size_t at, bool *is_open)
+static size_t chunk_border(struct bytes text, size_t at, bool *is_open)
 {
 	size_t start = at, max = at + REFLECT_BORDER_MAX, digits = 0;
 
-	*is_open = false;
-	if (text.data[at] != '\r')
-		return 0;
 	if (max > text.len)
 		max = text.len;
 	if (++at < max && text.data[at++] != '\n')
@@ -104,6 +101,43 @@ size_t reflect_border(struct bytes text, size_t at, bool *is_open)
 	return 0;
 }
 
+static bool is_control(uint8_t first)
+{
+	return first == REFLECT_PING || first == REFLECT_PONG;
+}
+
+bool reflect_begins_frame(uint8_t first)
+{
+	return (first & 0x7f) == 0 || is_control(first);
+}
+
+/* RFC 6455 5.2: unmasked, no extension; then the length. Between the frames
+ * of a message a ping may stand, or the answer to one, whole. */
+static size_t frame_border(struct bytes text, size_t at, bool *is_open)
+{
+	uint8_t second = at + 1 < text.len ? text.data[at + 1] : 0;
+	size_t len = 2;
+
+	if (second > 127 || (second > 125 && is_control(text.data[at])))
+		return 0;
+	if (is_control(text.data[at]))
+		len += second;
+	else if (second > 125)
+		len += second == 126 ? 2 : 8;
+	*is_open = at + len > text.len;
+	return *is_open ? 0 : len;
+}
+
+size_t reflect_border(struct bytes text, size_t at, bool frames, bool *is_open)
+{
+	*is_open = false;
+	if (text.data[at] == '\r')
+		return chunk_border(text, at, is_open);
+	if (frames && reflect_begins_frame(text.data[at]))
+		return frame_border(text, at, is_open);
+	return 0;
+}
+
 /* A character, byte by byte. */
 struct written {
 	uint8_t bytes[ESCAPE_MAX];
@@ -111,9 +145,10 @@ struct written {
 	size_t count;
 };
 
-/* The next bytes, without the borders of chunks between them; fewer where the
- * text ends. */
-static void read_bytes(struct bytes text, size_t at, struct written *written)
+/* The next bytes, without the borders between them; fewer where the text
+ * ends. */
+static void read_bytes(struct bytes text, size_t at, bool frames,
+		       struct written *written)
 {
 	written->count = 0;
 	while (written->count < ESCAPE_MAX && at < text.len) {
@@ -121,7 +156,7 @@ static void read_bytes(struct bytes text, size_t at, struct written *written)
 		size_t border = 0;
 
 		if (written->count > 0)
-			border = reflect_border(text, at, &is_open);
+			border = reflect_border(text, at, frames, &is_open);
 		if (is_open)
 			return;
 		at += border;
@@ -175,7 +210,7 @@ static size_t json_escape(const struct written *written, uint8_t *c)
 }
 
 size_t reflect_character(struct bytes text, size_t at, unsigned escapes,
-			 uint8_t *c)
+			 bool frames, uint8_t *c)
 {
 	struct written written;
 	size_t count;
@@ -184,7 +219,7 @@ size_t reflect_character(struct bytes text, size_t at, unsigned escapes,
 	if (!(*c == '%' && (escapes & REFLECT_PERCENT)) &&
 	    !(*c == '\\' && (escapes & REFLECT_JSON)))
 		return 1;
-	read_bytes(text, at, &written);
+	read_bytes(text, at, frames, &written);
 	count = *c == '%' ? hex_escape(&written, 1, c)
 			  : json_escape(&written, c);
 	return count > 0 ? written.ends[count - 1] - at : 0;
@@ -212,7 +247,8 @@ struct reflect_place reflect_compare(const struct reflect_needle *needle,
 		uint8_t c = 0;
 
 		if (at < text.len)
-			used = reflect_character(text, at, needle->escapes, &c);
+			used = reflect_character(text, at, needle->escapes,
+						 needle->frames, &c);
 		if (used > 0 && is_char(needle, place.chars, c)) {
 			at += used;
 			place.end = at;
@@ -220,7 +256,9 @@ struct reflect_place reflect_compare(const struct reflect_needle *needle,
 			continue;
 		}
 		if (used > 0)
-			used = place.chars ? reflect_border(text, at, &is_open)
+			used = place.chars ? reflect_border(text, at,
+							    needle->frames,
+							    &is_open)
 					   : 0;
 		if (used == 0) {
 			place.is_open = is_open && place.chars > 0;
@@ -244,9 +282,11 @@ struct reflect_place reflect_cover(const struct reflect_needle *needle,
 		uint8_t c;
 
 		if (at < text.len)
-			border = reflect_border(text, at, &is_open);
+			border = reflect_border(text, at, needle->frames,
+						&is_open);
 		if (border == 0 && at < text.len && !is_open)
-			used = reflect_character(text, at, needle->escapes, &c);
+			used = reflect_character(text, at, needle->escapes,
+						 needle->frames, &c);
 		if (border + used == 0) {
 			place.is_open = true;
 			break;
@@ -258,13 +298,13 @@ struct reflect_place reflect_cover(const struct reflect_needle *needle,
 	return place;
 }
 
-void reflect_mask(uint8_t *data, size_t from, size_t end)
+void reflect_mask(uint8_t *data, size_t from, size_t end, bool frames)
 {
 	struct bytes text = bytes_from(data, end);
 
 	while (from < end) {
 		bool is_open;
-		size_t border = reflect_border(text, from, &is_open);
+		size_t border = reflect_border(text, from, frames, &is_open);
 
 		if (border == 0 && data[from] != '\r' && data[from] != '\n')
 			data[from] = '*';

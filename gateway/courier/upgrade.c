@@ -131,6 +131,7 @@ void upgrade_look(struct leg *leg)
 		return;
 	}
 	leg->state = LEG_RAW;
+	leg->reflect.frames = true;
 	leg->raw_until_ms = now_ms(leg) + LEG_RAW_TOTAL_MS;
 }
 

@@ -60,8 +60,12 @@ class Server:
         self.open.add(connection)
         try:
             async for message in connection:
-                if message == "reflect":
-                    message = connection.request_headers["Authorization"]
+                if message.startswith("reflect"):
+                    said = connection.request_headers["Authorization"]
+                    # A list is sent as one message, a frame for each.
+                    step = int(message.partition("/")[2] or len(said))
+                    message = [said[at:at + step]
+                               for at in range(0, len(said), step)]
                 await connection.send(message)
         except websockets.ConnectionClosed:
             pass
@@ -226,12 +230,15 @@ def test_a_message_that_breaks_the_rule_does_not_leave(web, server):
     assert session.row("response", constraint="websocket_message")
 
 
-def test_a_token_that_comes_back_does_not_arrive(web, server):
+@pytest.mark.parametrize("way", ["reflect", "reflect/20", "reflect/3",
+                                 "reflect/1"])
+def test_a_token_that_comes_back_does_not_arrive(web, server, way):
+    """In one frame, or across frames of a message."""
     async def talk():
         async with dialled(session, server) as client:
             await client.send("hello")
             got.append(await client.recv())
-            await client.send("reflect")
+            await client.send(way)
             got.append(await client.recv())
 
     got = []

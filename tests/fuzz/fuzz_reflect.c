@@ -1,8 +1,8 @@
 /*
  * What an upstream sends, searched for a credential: the first byte says how
- * large the pieces are, the rest is the text. Nothing but a '*' ever takes
- * another byte's place, nothing is lost, no whole secret passes, and a text
- * that is cut is one that is overwritten.
+ * large the pieces are, and whether they are of a WebSocket, the rest is the
+ * text. Nothing but a '*' ever takes another byte's place, nothing is lost, no
+ * whole secret passes, and a text that is cut is one that is overwritten.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static bool play(struct bytes text, size_t piece, bool masks,
 		 uint8_t out[TEXT_MAX], bool *found)
 {
-	struct reflect reflect = {.masks = masks};
+	struct reflect reflect = {.masks = masks, .frames = piece % 2};
 	uint8_t data[TEXT_MAX];
 	size_t passed = 0, len = 0;
 	ssize_t now = 0;

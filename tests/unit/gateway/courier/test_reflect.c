@@ -26,18 +26,18 @@ static void begin(struct reflect *reflect, const char *secret, bool masks)
 /* Feed text in pieces of `size`, as a leg does, what is kept of what passed
  * before it. What passed, in out; -1 when a secret was found and not masked,
  * else how much. */
-static ssize_t feed(struct reflect *reflect, const char *text, size_t size,
-		    char out[TEXT_MAX])
+static ssize_t feed_bytes(struct reflect *reflect, struct bytes text,
+			  size_t size, char out[TEXT_MAX])
 {
 	uint8_t data[TEXT_MAX];
-	size_t passed = 0, given = 0, all = 0, len = 0, text_len = strlen(text);
+	size_t passed = 0, given = 0, all = 0, len = 0;
 
-	while (given < text_len) {
-		size_t more = text_len - given < size ? text_len - given : size;
+	while (given < text.len) {
+		size_t more = text.len - given < size ? text.len - given : size;
 		ssize_t now;
 		size_t drop;
 
-		memcpy(data + len, text + given, more);
+		memcpy(data + len, text.data + given, more);
 		given += more;
 		len += more;
 		now = reflect_scan(reflect, data, len, passed);
@@ -54,6 +54,12 @@ static ssize_t feed(struct reflect *reflect, const char *text, size_t size,
 	}
 	out[all] = 0;
 	return (ssize_t)all;
+}
+
+static ssize_t feed(struct reflect *reflect, const char *text, size_t size,
+		    char out[TEXT_MAX])
+{
+	return feed_bytes(reflect, bytes_str(text), size, out);
 }
 
 /* A secret, how it comes back (found from its LEAST characters on), and what
@@ -298,6 +304,113 @@ static void what_is_overwritten_leaves_line_ends_and_borders(void **state)
 	}
 }
 
+/* A WebSocket's message may go on in frames of any length, empty ones, too;
+ * what is no header of one stays what it is. */
+static const struct {
+	struct bytes text, masked;
+} messages[] = {
+#define TEXT(text) BYTES_LITERAL(text)
+	{TEXT("\x01\x05<1234\x80\x7e\0\x05"
+	      "5678>"),
+	 TEXT("\x01\x05<****\x80\x7e\0\x05"
+	      "****>")},
+	{TEXT("\x01\x01"
+	      "1\0\x01"
+	      "2\0\0\x80\x07"
+	      "345678>"),
+	 TEXT("\x01\x01"
+	      "*\0\x01"
+	      "*\0\0\x80\x07"
+	      "******>")},
+	{TEXT("\x01\x04"
+	      "1234\x80\x7f\0\0\0\0\0\0\0\x05"
+	      "5678>"),
+	 TEXT("\x01\x04"
+	      "****\x80\x7f\0\0\0\0\0\0\0\x05"
+	      "****>")},
+	{TEXT("\x01\x05"
+	      "1234%\x80\x06"
+	      "35678>"),
+	 TEXT("\x01\x05"
+	      "*****\x80\x06"
+	      "*****>")},
+	{TEXT("\x01\x04"
+	      "1234\x8a\0\x89\x02<>\x80\x04"
+	      "5678"),
+	 TEXT("\x01\x04"
+	      "****\x8a\0\x89\x02<>\x80\x04"
+	      "****")},
+	{TEXT("\x81\x04"
+	      "1234\x81\x05"
+	      "5678>"),
+	 TEXT("\x81\x04"
+	      "1234\x81\x05"
+	      "5678>")},
+#undef TEXT
+};
+
+/* How many characters of it are shown that should not be. */
+static size_t shown_of_message(size_t message, size_t by)
+{
+	struct bytes text = messages[message].text;
+	struct bytes masked = messages[message].masked;
+	struct reflect reflect;
+	char out[TEXT_MAX];
+	size_t count = 0;
+
+	begin(&reflect, "12345678", true);
+	reflect.frames = true;
+	assert_int_equal(feed_bytes(&reflect, text, by, out), text.len);
+	assert_true(reflect.found == !bytes_equal(text, masked));
+	reflect_release(&reflect);
+	for (size_t at = 0; at < text.len; at++) {
+		if ((uint8_t)out[at] == masked.data[at])
+			continue;
+		assert_true((uint8_t)out[at] == text.data[at]);
+		count++;
+	}
+	return count;
+}
+
+static void the_borders_of_frames_hide_nothing(void **state)
+{
+	struct reflect reflect;
+	char out[TEXT_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(messages); i++) {
+		size_t len = messages[i].text.len;
+
+		for (size_t by = 1; by < len; by++)
+			assert_true(shown_of_message(i, by) < REFLECT_LEAST);
+		assert_int_equal(shown_of_message(i, len), 0);
+	}
+	/* Of what is no WebSocket they are bytes as any other. */
+	begin(&reflect, "12345678", true);
+	assert_int_equal(feed_bytes(&reflect, messages[0].text, 100, out),
+			 messages[0].text.len);
+	assert_memory_equal(out, messages[0].text.data, messages[0].text.len);
+	reflect_release(&reflect);
+}
+
+static void a_word_across_frames_is_held_back(void **state)
+{
+	const struct bytes word = BYTES_LITERAL("\x01\x06"
+						"abcdef\x80\x05"
+						"ghijk");
+	struct reflect reflect;
+	char out[TEXT_MAX];
+
+	(void)state;
+	begin(&reflect, "12345678", true);
+	assert_int_equal(feed_bytes(&reflect, word, word.len, out), word.len);
+	reflect_release(&reflect);
+	begin(&reflect, "12345678", true);
+	reflect.frames = true;
+	assert_int_equal(feed_bytes(&reflect, word, word.len, out), 2);
+	reflect_release(&reflect);
+}
+
 static void what_only_begins_like_a_credential_passes(void **state)
 {
 	static const char *const texts[] = {
@@ -472,6 +585,8 @@ int main(void)
 		cmocka_unit_test(what_is_overwritten_tells_no_right_guess),
 		cmocka_unit_test(
 			what_is_overwritten_leaves_line_ends_and_borders),
+		cmocka_unit_test(the_borders_of_frames_hide_nothing),
+		cmocka_unit_test(a_word_across_frames_is_held_back),
 		cmocka_unit_test(what_only_begins_like_a_credential_passes),
 		cmocka_unit_test(the_end_that_may_be_a_beginning_is_held_back),
 		cmocka_unit_test(what_is_held_back_does_not_tell_a_right_guess),
