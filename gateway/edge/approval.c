@@ -125,8 +125,11 @@ static void record_gone(struct conn *conn)
 {
 	struct verdict verdict = conn->verdict;
 
-	if (!conn->approval->is_held || conn->state != AT_APPROVE ||
-	    conn->on_record != RECORD_IS_DUE)
+	if (!conn->approval->is_held)
+		return;
+	if (is_tunnel(conn))
+		(void)conn_record_target(conn);
+	if (conn->state != AT_APPROVE || conn->on_record != RECORD_IS_DUE)
 		return;
 	verdict.kind = VERDICT_DENY;
 	(void)conn_record_request(conn, &verdict);

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 import threading
 import time
@@ -11,6 +12,8 @@ import time
 import pytest
 import websocket
 from gateway import ApiError, CLI
+from session import read_head
+from test_tls import hello
 from waiting import wait_until, while_it_lives
 
 OTHER_UID = 54321
@@ -243,6 +246,28 @@ def test_a_client_that_is_gone_frees_its_place(gateway, make_session, origin,
     decide(gateway, wanted["id"], "approve", scope="once")
     assert len(origin.tls.requests) == before
     assert post(session, origin).status == 200
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_tunnel_that_is_gone_is_on_record(gateway, make_session, policies,
+                                            origin, ends):
+    """By the end of its side, or by a reset."""
+    policy = policies.make([policies.rule("good.example", name="pinned",
+                                          action="ask", hold="30s")])
+    policy["network"]["tls"] = {"tunnel": ["good.example"]}
+    session = make_session(policy)
+    with session.connect() as client:
+        client.sendall(f"CONNECT good.example:{origin.port} HTTP/1.1\r\n"
+                       "Host: good.example\r\n\r\n".encode())
+        assert b" 200 " in read_head(client)
+        client.sendall(hello("good.example"))
+        wanted = pending(gateway, session)
+        if not ends:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+                              struct.pack("ii", 1, 0))
+    row = session.row("connection", constraint="approval_pending")
+    assert row["approval"] == wanted["id"] and not row["allowed"]
+    assert len(session.audit("connection")) == 1
 
 
 def test_the_end_of_a_session_ends_what_it_asked(gateway, make_session,
