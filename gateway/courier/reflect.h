@@ -6,13 +6,13 @@
  * Each secret is looked for as it is, in base64 (at the three places where it
  * can start, both alphabets) and in hex; all of these also percent-encoded,
  * escaped as in JSON, and with the borders of HTTP's chunks, or of a
- * WebSocket's frames, between any two characters. What is found is overwritten
- *with as many '*', so that lengths and chunk sizes stay true, or is a reason to
- *stop (reflect_matches.h knows the forms). Of a long secret half is enough, and
- *at least REFLECT_ENOUGH characters: from there on as much is overwritten as
- *the whole of it would be, so that nobody learns where it began to differ. A
- *secret shorter than REFLECT_LEAST is not looked for: it would be found
- *everywhere.
+ * WebSocket's frames, between any two characters. What is found is
+ * overwritten with as many '*', so that lengths and chunk sizes stay true, or
+ * is a reason to stop (reflect_matches.h knows the forms). Of a long secret
+ * half is enough, and at least REFLECT_ENOUGH characters: from there on as
+ * much is overwritten as the whole of it would be, so that nobody learns where
+ * it began to differ. A secret shorter than REFLECT_LEAST is not looked for:
+ * it would be found everywhere.
  *
  * What is held back must tell nobody that it is a secret's beginning: else a
  * session finds the secret a character at a time, by whatever echoes its
@@ -24,8 +24,8 @@
  * pauses within it.
  *
  * Cost: ordinary bytes are skipped over by a table of pairs (Wu and Manber),
- * most are never looked at; only around escapes and borders of chunks every
- * place is tried.
+ * most are never looked at; only around escapes and borders every place is
+ * tried.
  *
  * Owned by a leg. Holds secrets: released with the leg.
  *
