@@ -217,6 +217,8 @@ def test_tunnels_are_closed_or_kept(make_session, open_for, origin):
             while stream.recv(65536):
                 pass
             raise EOFError
+    row = session.row("response", host=GOOD, method="CONNECT")
+    assert not row["allowed"] and row["constraint"] == "policy_changed"
 
 
 def test_addresses_follow_it_for_what_is_kept_and_for_tunnels(
