@@ -1,7 +1,6 @@
 #include "cli/control.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,23 +8,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/cleanup.h"
 #include "common/clock.h"
 #include "sandbox-host/session/dirs.h"
 
 #define TRY_MS 5
-
-/* Does a daemon hold the run directory by that file of it? It does from before
- * it listens until it has stopped. One of another user can not be seen. */
-static bool is_held(const char *path)
-{
-	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-	auto_fd int fd =
-		open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-
-	return fd >= 0 && fcntl(fd, F_GETLK, &lock) == 0 &&
-	       lock.l_type != F_UNLCK;
-}
 
 /* Root's gateway serves every user, and keeps its lock to itself: who could
  * open it could hold it. When it was taken can be seen. */
@@ -55,7 +41,7 @@ bool control_wait(struct control_patience *patience, const char *lock,
 		return false;
 	if (patience->begin_ms == 0)
 		*patience = (struct control_patience){now_ms, now_ms};
-	holds = is_held(lock);
+	holds = session_is_held(lock);
 	if (holds)
 		patience->held_ms = now_ms;
 	if (now_ms - patience->begin_ms < CONTROL_START_MAX_MS &&

@@ -1,10 +1,13 @@
 #include "sandbox-host/session/dirs.h"
 
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "common/cleanup.h"
 
 static int format_dir(char *out, size_t size, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -62,6 +65,16 @@ int session_state_dir(char *out, size_t size)
 		return format_dir(out, size, "%s/sallyport", state);
 	return format_dir(out, size, "%s/.local/state/sallyport",
 			  home ? home : "");
+}
+
+bool session_is_held(const char *path)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	auto_fd int fd =
+		open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	return fd >= 0 && fcntl(fd, F_GETLK, &lock) == 0 &&
+	       lock.l_type != F_UNLCK;
 }
 
 int session_check_peer(int fd, const char *path, struct err *err)

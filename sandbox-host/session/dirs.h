@@ -4,6 +4,7 @@
 #ifndef SANDBOX_HOST_SESSION_DIRS_H
 #define SANDBOX_HOST_SESSION_DIRS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/err.h"
@@ -14,6 +15,10 @@ int session_state_dir(char *out, size_t size);
 /* Number n, from 0, of those that this user's own gateway would have, whichever
  * is used now. The same; -1 also when there are no more. */
 int session_own_run_dir(size_t n, char *out, size_t size);
+
+/* Does a daemon hold its run directory by that file of it? It does from before
+ * it listens until it has stopped. One of another user can not be seen. */
+bool session_is_held(const char *lock);
 
 /* Is whoever listens at the other end of a Unix socket root or our own user?
  * Below /tmp anybody can make a directory with our name before we do. 0, or

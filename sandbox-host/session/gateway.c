@@ -212,6 +212,14 @@ static int tell_no_answer(const struct start *start, struct err *err)
 		       start->log, line[0] ? ": " : "", line);
 }
 
+static bool is_run_held(const struct start *start)
+{
+	char lock[PATH_MAX + 8];
+
+	(void)snprintf(lock, sizeof(lock), "%s/lock", start->run);
+	return session_is_held(lock);
+}
+
 int gateway_open(struct client *client, struct err *err)
 {
 	const struct timespec wait = {.tv_nsec = POLL_MS * 1000000};
@@ -231,9 +239,11 @@ int gateway_open(struct client *client, struct err *err)
 		(void)nanosleep(&wait, NULL);
 		if (client_open(client, err) == 0)
 			return 0;
-		/* Somebody else's may have been there first. */
+		/* Somebody else's may have been there first, and then it has
+		 * the directory. */
 		if (child > 0 && waitpid(child, NULL, WNOHANG) == child) {
-			until = clock_monotonic_ms() + OTHER_START_MS;
+			until = clock_monotonic_ms() +
+				(is_run_held(&start) ? OTHER_START_MS : 0);
 			child = 0;
 		}
 	}
