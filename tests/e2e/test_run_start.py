@@ -345,15 +345,19 @@ def test_why_none_could_be_started_is_told(make, workspace, says):
     else:
         (gateway.dir / "file").write_text("")
         env["SALLYPORT_STATE"] = str(gateway.dir / "file" / "state")
-    begin = time.monotonic()
-    done = gateway.run("version: 1\nname: p\n", "true", workspace, **env)
+
+    def attempt():
+        begin = time.monotonic()
+        done = gateway.run("version: 1\nname: p\n", "true", workspace, **env)
+        assert done.returncode == 4, done.stderr
+        assert (f"(see {gateway.run_dir}/gateway.log): "
+                in done.stderr), done.stderr
+        assert says.format(gateway.dir) in done.stderr
+        assert "process=" not in done.stderr
+        return time.monotonic() - begin
+
     # For another's, which nobody starts here, it would wait two seconds.
-    assert time.monotonic() - begin < 2
-    assert done.returncode == 4, done.stderr
-    assert (f"(see {gateway.run_dir}/gateway.log): "
-            in done.stderr), done.stderr
-    assert says.format(gateway.dir) in done.stderr
-    assert "process=" not in done.stderr
+    at_best(2, attempt)
 
 
 def test_a_state_that_this_environment_names_is_another(make, workspace):
