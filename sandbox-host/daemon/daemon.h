@@ -118,9 +118,8 @@ struct daemon {
 
 /* ---- entry.c ---- */
 
-/* A new one, in no list yet; dir is taken. NULL. */
+/* A new one, in no list until it is inserted; dir is taken. NULL. */
 struct entry *entry_new(struct daemon *daemon, const char *id, int dir);
-/* Put it among the others. */
 void entry_insert(struct entry *entry);
 struct entry *entry_find(const struct daemon *daemon, struct bytes id);
 /* Become a copy of *sandbox; write the record of that; both. 0, or -1. */
@@ -137,9 +136,8 @@ bool entry_follow(struct entry *entry, const struct supervisor_state *state);
 /* Wait for its start or end. 0, or -1 when memory is out. */
 int entry_wait(struct entry *entry, struct rpc_ticket ticket, bool is_for_end);
 void entry_add_event(struct entry *entry, const struct host_event *event);
-/* Remove it and its directory. */
+/* Remove it and its directory; the second leaves memory only. */
 void entry_forget(struct entry *entry);
-/* Leave memory only. */
 void entry_free(struct entry *entry);
 
 /* ---- spawn.c ---- */
@@ -172,6 +170,8 @@ int keep_open(struct entry *entry, int fd, struct err *err);
 void keep_lost(struct entry *entry, const char *why);
 /* Remove what it left, in a process of its own. */
 void keep_sweep(const struct entry *entry);
+/* Of that its workspace alone, where its supervisor could not. */
+void keep_drop_workspace(const struct entry *entry);
 /* End the supervisor by force. */
 void keep_kill(struct entry *entry);
 

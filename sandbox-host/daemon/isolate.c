@@ -235,19 +235,36 @@ static void catch_up(struct entry *entry)
 		tell(entry, MSG_SUPERVISOR_PAUSE, HOST_RUNNING);
 }
 
+/* One that still wrote when the other was over may have kept its workspace
+ * from being removed. */
+static void sweep_after(const struct entry *entry, const struct entry *beside)
+{
+	if (beside && state_is_over((enum host_state)entry->sandbox.state) &&
+	    state_is_over((enum host_state)beside->sandbox.state))
+		keep_drop_workspace(beside);
+}
+
+static void end_with(struct entry *entry, const struct entry *beside)
+{
+	end(entry, "sandbox_ended");
+	sweep_after(entry, beside);
+}
+
 void isolate_follow(struct entry *entry)
 {
 	enum host_state state = (enum host_state)entry->sandbox.state;
 	struct entry *other;
 
-	if (isolate_is(entry))
+	if (isolate_is(entry)) {
 		catch_up(entry);
+		sweep_after(entry, entry_find(entry->daemon, of(entry)));
+	}
 	DL_FOREACH(entry->daemon->entries, other)
 	{
 		if (!bytes_is(of(other), entry->id))
 			continue;
 		if (state == HOST_STOPPING || state_is_over(state))
-			end(other, "sandbox_ended");
+			end_with(other, entry);
 		else if (state == HOST_PAUSED)
 			tell(other, MSG_SUPERVISOR_PAUSE, HOST_RUNNING);
 		else if (state == HOST_RUNNING)

@@ -135,6 +135,29 @@ static void drop_changes(const struct entry *entry)
 		(void)overlay_discard(overlay, &err);
 }
 
+static void remove_workspace(const struct entry *entry)
+{
+	char path[PATH_MAX];
+
+	(void)snprintf(path, sizeof(path), "%s/%s",
+		       entry->daemon->config.workspaces, entry->id);
+	if (entry->owns_workspace)
+		(void)tree_remove(AT_FDCWD, path);
+}
+
+void keep_drop_workspace(const struct entry *entry)
+{
+	char path[PATH_MAX];
+
+	(void)snprintf(path, sizeof(path), "%s/%s",
+		       entry->daemon->config.workspaces, entry->id);
+	if (!entry->owns_workspace || access(path, F_OK) < 0 || fork() != 0)
+		return;
+	(void)close_range(STDERR_FILENO + 1, ~0u, 0);
+	remove_workspace(entry);
+	_exit(0);
+}
+
 /* It takes a while until the kernel has taken all away: so a child does it. */
 void keep_sweep(const struct entry *entry)
 {
@@ -150,10 +173,7 @@ void keep_sweep(const struct entry *entry)
 	(void)close_range(STDERR_FILENO + 1, ~0u, 0);
 	if (entry->pid > 0)
 		sandbox_sweep(entry->pid);
-	(void)snprintf(path, sizeof(path), "%s/%s",
-		       entry->daemon->config.workspaces, entry->id);
-	if (entry->owns_workspace)
-		(void)tree_remove(AT_FDCWD, path);
+	remove_workspace(entry);
 	(void)snprintf(path, sizeof(path), "%s/%s" LAYERS_SUFFIX,
 		       entry->daemon->config.workspaces, entry->id);
 	(void)tree_remove(AT_FDCWD, path);

@@ -208,6 +208,32 @@ def test_a_change_while_no_daemon_is_there_ends_those_that_share(
 
 # ---- without a daemon ----
 
+# It holds the directory, wherever that is moved.
+WRITER = """
+import itertools, os
+os.mkdir("of-it")
+there = os.open("of-it", os.O_RDONLY)
+os.fork() and os.fork()
+for i in itertools.count():
+    os.close(os.open(str(i % 999), os.O_CREAT | os.O_WRONLY, dir_fd=there))
+"""
+
+
+def test_the_workspace_goes_though_somebody_beside_it_writes_on(host):
+    iso = Isolated(host, host.make(timeout=60))
+    session = iso.open("rw")
+    assert host.exec(session, "python3", "-c", WRITER,
+                     options=["--detach"]).returncode == 0
+    work = host.works / iso.box
+    wait_until(lambda: (work / "of-it/998").exists())
+    host.kill()
+    os.kill(host.supervisors()[iso.box], signal.SIGTERM)
+    wait_until(lambda: iso.box not in host.supervisors())
+    come_back(host)
+    wait_until(lambda: session not in host.supervisors())
+    wait_until(lambda: not work.exists())
+
+
 def test_idle_ones_and_those_of_no_sandbox_end_without_a_daemon(host):
     iso, over = (Isolated(host, host.make()) for _ in range(2))
     idle, kept = (iso.open(idle_timeout_seconds=s) for s in (1, 0))
