@@ -10,6 +10,7 @@
 #include "sandbox-host/daemon/isolate.h"
 #include "sandbox-host/daemon/pool.h"
 #include "sandbox-host/daemon/ready.h"
+#include "sandbox-host/daemon/snapshots.h"
 
 #define PERMIT_RATE	     HOST_ASKS_MAX
 #define PERMITS_NOT_THE_APIS 7 /* the last ones */
@@ -58,7 +59,8 @@ static struct entry *find_for(void *owner, struct bytes id,
 			   host_state_name(state));
 		return NULL;
 	}
-	if (!entry->rpc) {
+	/* One that is given its files has none yet. */
+	if (!entry->rpc && !(request == STATE_KILL && entry->request >= 0)) {
 		rpc_refuse(ticket, HOST_REFUSED_UNREACHABLE,
 			   "its supervisor does not answer");
 		return NULL;
@@ -334,8 +336,10 @@ static void answer_kill(struct rpc_ticket ticket, const void *message, int *fd,
 		return;
 	}
 	/* Said twice it hears it once. */
-	if (rpc_tell(entry->rpc, MSG_SUPERVISOR_END, &supervisor_end_schema,
-		     &end, -1, &err) < 0)
+	if (entry->request >= 0)
+		snapshots_break_off(entry->daemon, entry);
+	else if (rpc_tell(entry->rpc, MSG_SUPERVISOR_END,
+			  &supervisor_end_schema, &end, -1, &err) < 0)
 		keep_kill(entry);
 	if (entry->sandbox.state != HOST_STOPPING)
 		entry_become(entry, HOST_STOPPING, "killed", "");

@@ -129,6 +129,9 @@ static void answer(struct entry *entry, struct waiter *waiter)
 		code = HOST_REFUSED_INVALID;
 	else if (bytes_is(sandbox->reason, "not_permitted"))
 		code = HOST_REFUSED_FORBIDDEN;
+	else if (sandbox->state == HOST_TERMINATED)
+		/* Somebody ended it, or that beside which it was to stand. */
+		code = HOST_REFUSED_STATE;
 	rpc_refuse(waiter->ticket, (uint16_t)code, "%.*s",
 		   BYTES_ARGS(sandbox->message.len ? sandbox->message
 						   : sandbox->reason));

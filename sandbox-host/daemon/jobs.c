@@ -188,6 +188,16 @@ int job_start(struct io_loop *loop, const struct job *job, struct err *err)
 	return 0;
 }
 
+/* Its group is there once its process has made it. */
+void job_break_off(const void *owner)
+{
+	const struct running *running;
+
+	DL_FOREACH(all, running)
+	if (running->owner == owner && kill(-running->pid, SIGKILL) < 0)
+		(void)kill(running->pid, SIGKILL);
+}
+
 void jobs_close(void)
 {
 	struct running *running, *next;

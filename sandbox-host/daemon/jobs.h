@@ -36,6 +36,8 @@ struct job {
 
 /* Start one; on_end is called once, later. 0, or -1. */
 int job_start(struct io_loop *loop, const struct job *job, struct err *err);
+/* End the one of that owner, who is told as ever. */
+void job_break_off(const void *owner);
 /* End all that still work; nobody is told. */
 void jobs_close(void);
 

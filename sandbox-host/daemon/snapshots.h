@@ -48,5 +48,7 @@ int snapshots_restore(struct snapshot *snapshot, const char *id,
 		      void (*on_end)(const struct job_result *result,
 				     void *owner),
 		      void *owner, struct err *err);
+/* owner wants none of it any more: on_end comes soon. */
+void snapshots_break_off(const struct daemon *daemon, const void *owner);
 
 #endif

@@ -208,6 +208,17 @@ static void on_read(const struct job_result *result, void *owner)
 	was.on_end(result, was.owner);
 }
 
+void snapshots_break_off(const struct daemon *daemon, const void *owner)
+{
+	const struct snapshot *snapshot;
+	const struct snapshot_reader *reader;
+
+	DL_FOREACH(daemon->snapshots, snapshot)
+	DL_FOREACH(snapshot->readers, reader)
+	if (reader->owner == owner)
+		job_break_off(reader);
+}
+
 int snapshots_restore(struct snapshot *snapshot, const char *id,
 		      void (*on_end)(const struct job_result *result,
 				     void *owner),

@@ -124,10 +124,13 @@ static int describe(struct entry *entry, const struct sandbox_request *request,
 static void on_restored(const struct job_result *result, void *owner)
 {
 	struct entry *entry = owner;
+	bool is_wanted = entry->sandbox.state == HOST_PENDING;
 	struct image_root image;
 	struct err err = {0};
 
-	if (!result->is_done)
+	if (!is_wanted)
+		err_set(&err, ERR_CLOSED, "it was ended before it began");
+	else if (!result->is_done)
 		err_set(&err, ERR_INVALID, "the snapshot: %s", result->message);
 	else if (images_find(entry->daemon, entry->sandbox.image, &image,
 			     &err) == 0 &&
@@ -138,7 +141,10 @@ static void on_restored(const struct job_result *result, void *owner)
 	if (entry->rpc)
 		return;
 	keep_sweep(entry);
-	entry_become(entry, HOST_FAILED, "not_built", err.text);
+	if (is_wanted)
+		entry_become(entry, HOST_FAILED, "not_built", err.text);
+	else
+		entry_become(entry, HOST_TERMINATED, "killed", err.text);
 }
 
 static int restore(struct entry *entry, struct snapshot *snapshot,

@@ -679,6 +679,29 @@ def test_a_snapshot_that_is_removed_stays_for_who_begins_with_it(host):
     host.ok("kill", new)
 
 
+def test_one_that_is_given_its_files_can_be_killed(host):
+    box = create(host)
+    assert sh(host, box, "seq 6000 | xargs touch").returncode == 0
+    snapshot = host.ok("snapshot", box).strip()
+    with host.popen("create", "--workspace", "-", "--snapshot",
+                    snapshot) as asking:
+        ended = has_ended(stop_a_copy(host))
+        new, = [one["id"] for one in host.list() if one["state"] == "Pending"]
+        host.ok("kill", new)
+        assert ended()
+        assert asking.wait(60) == 7
+        assert "ended before it began" in asking.stderr.read()
+    shown = host.show(new)
+    assert (shown["state"], shown["reason"]) == ("Terminated", "killed")
+    wait_until(lambda: not (host.works / new).exists())
+    # The next one has all of it.
+    new = create(host, "--snapshot", snapshot)
+    assert sh(host, new, "ls | wc -l").stdout == "6000\n"
+    for one in (box, new):
+        host.ok("kill", one)
+    remove(host, snapshot)
+
+
 def test_a_copy_ends_with_a_daemon_that_is_killed(host):
     box = create(host)
     assert sh(host, box, "seq 6000 | xargs touch").returncode == 0
