@@ -359,11 +359,27 @@ static void pass_on_empty(struct entry *entry, struct rpc_ticket ticket,
 	pass_on(entry, ticket, &call, true);
 }
 
+/* To rest, or to go on. NULL: answered; while a snapshot is made of it that is
+ * done afterwards. */
+static struct entry *find_unless_wished(void *owner, struct bytes id,
+					bool rests, struct rpc_ticket ticket)
+{
+	struct entry *entry = entry_find(daemon_of(owner), id);
+
+	if (entry && !entry->is_pooled &&
+	    entry->sandbox.state != HOST_STOPPING &&
+	    snapshots_wish(entry, rests)) {
+		reply_sandbox(ticket, entry);
+		return NULL;
+	}
+	return find_for(owner, id, rests ? STATE_PAUSE : STATE_RESUME, ticket);
+}
+
 static void answer_pause(struct rpc_ticket ticket, const void *message, int *fd,
 			 void *owner)
 {
 	const struct host_ref *ref = message;
-	struct entry *entry = find_for(owner, ref->id, STATE_PAUSE, ticket);
+	struct entry *entry = find_unless_wished(owner, ref->id, true, ticket);
 
 	(void)fd;
 	if (entry)
@@ -374,7 +390,7 @@ static void answer_resume(struct rpc_ticket ticket, const void *message,
 			  int *fd, void *owner)
 {
 	const struct host_ref *ref = message;
-	struct entry *entry = find_for(owner, ref->id, STATE_RESUME, ticket);
+	struct entry *entry = find_unless_wished(owner, ref->id, false, ticket);
 
 	(void)fd;
 	if (entry)

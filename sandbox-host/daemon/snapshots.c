@@ -236,7 +236,7 @@ static void become(struct snapshot *snapshot, enum snapshot_state state,
 {
 	struct host_snapshot shown = snapshot->shown;
 
-	snapshot->is_begun = false;
+	snapshot->is_begun = snapshot->is_copied = false;
 	(void)io_loop_defer(snapshot->daemon->loop, begin_next,
 			    snapshot->daemon);
 
@@ -285,6 +285,7 @@ static void settle(struct snapshot *snapshot, enum snapshot_state state,
 		entry_find(snapshot->daemon, snapshot->shown.sandbox);
 	struct err err = {0};
 
+	snapshot->is_copied = true;
 	snapshot->end = state;
 	snapshot->bytes = bytes;
 	(void)snprintf(snapshot->why, sizeof(snapshot->why), "%s", message);
@@ -294,6 +295,23 @@ static void settle(struct snapshot *snapshot, enum snapshot_state state,
 		log_error("%s: %s", entry->id, err.text);
 		become(snapshot, state, message, bytes);
 	}
+}
+
+bool snapshots_wish(const struct entry *entry, bool rests)
+{
+	struct snapshot *snapshot;
+	struct host_snapshot shown;
+
+	DL_FOREACH(entry->daemon->snapshots, snapshot)
+	if (snapshot->is_begun && !snapshot->is_copied &&
+	    bytes_is(snapshot->shown.sandbox, entry->id))
+		break;
+	/* What rests for us alone is not told to by anybody else. */
+	if (!snapshot || (rests && !snapshot->shown.was_running))
+		return false;
+	shown = snapshot->shown;
+	shown.was_running = !rests;
+	return snapshot_store(snapshot, &shown) == 0;
 }
 
 static void fail(struct snapshot *snapshot, const char *message)

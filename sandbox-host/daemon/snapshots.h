@@ -19,7 +19,8 @@ struct snapshot {
 	char id[HOST_ID_MAX + 1];
 	struct rpc_ticket ticket; /* who waits for it */
 	bool has_ticket;
-	bool is_begun; /* its sandbox rests, or is copied; else it waits */
+	bool is_begun;	/* its sandbox rests, or is copied; else it waits */
+	bool is_copied; /* it is settled what becomes of it */
 	struct snapshot_reader *readers; /* who begins with it */
 	/* What became of it, while its sandbox is told to go on. */
 	enum snapshot_state end;
@@ -36,6 +37,9 @@ struct snapshot *snapshots_find(const struct daemon *daemon, struct bytes id);
 void snapshots_begin(struct entry *entry,
 		     const struct host_snapshot_request *request, uid_t owner,
 		     struct rpc_ticket ticket);
+/* While one is made of it, entry is to rest, or to go on: it does when that is
+ * done. False: none is made, or nothing would be another. */
+bool snapshots_wish(const struct entry *entry, bool rests);
 /* It goes once nobody begins with it any more. */
 void snapshots_remove(struct snapshot *snapshot);
 

@@ -679,6 +679,44 @@ def test_a_snapshot_that_is_removed_stays_for_who_begins_with_it(host):
     host.ok("kill", new)
 
 
+def verb(host, command, box):
+    return host.run(command, box).returncode
+
+
+def test_what_is_wanted_while_a_snapshot_is_made_comes_afterwards(host):
+    box = create(host)
+    assert sh(host, box, "seq 6000 | xargs touch").returncode == 0
+    # Who resumes it and pauses it again, and who only resumes it.
+    for wanted, end in ((["pause"], "Paused"),
+                        (["resume"], "Running"),
+                        (["pause", "resume"], "Running"),
+                        (["resume", "pause"], "Paused")):
+        with host.popen("snapshot", box) as asking:
+            pid = stop_a_copy(host)
+            for one in wanted:
+                assert verb(host, one, box) == 0, one
+                # Nothing of it changes while it is copied.
+                assert host.state(box) == "Paused"
+            os.kill(pid, signal.SIGCONT)
+            assert asking.wait(60) == 0
+        assert host.state(box) == end, wanted
+        if end == "Paused":
+            # It is paused by somebody now: a second time is once too much.
+            assert verb(host, "pause", box) == 7
+            host.ok("resume", box)
+        remove(host, snapshots(host)[0]["id"])
+    # Of one that rests anyway a snapshot changes nothing.
+    host.ok("pause", box)
+    with host.popen("snapshot", box) as asking:
+        pid = stop_a_copy(host)
+        assert verb(host, "pause", box) == 7
+        os.kill(pid, signal.SIGCONT)
+        assert asking.wait(60) == 0
+    assert host.state(box) == "Paused"
+    remove(host, snapshots(host)[0]["id"])
+    host.ok("kill", box)
+
+
 def test_one_that_is_given_its_files_can_be_killed(host):
     box = create(host)
     assert sh(host, box, "seq 6000 | xargs touch").returncode == 0
