@@ -21,7 +21,8 @@ static void finish(struct agent *agent, struct rpc_ticket ticket, int result,
 /* ---- remove ---- */
 
 /* A read-only file system says so even of what is not there. */
-static int remove_path(const char *path, bool is_directory)
+static int remove_path(const struct agent *agent, char path[PATH_MAX],
+		       bool is_directory)
 {
 	struct stat st;
 
@@ -30,7 +31,7 @@ static int remove_path(const char *path, bool is_directory)
 	if (!is_directory)
 		return unlink(path);
 	if (S_ISDIR(st.st_mode))
-		return path_remove_tree(path);
+		return path_remove_tree(agent, path);
 	errno = ENOTDIR;
 	return -1;
 }
@@ -47,7 +48,7 @@ void answer_remove(struct rpc_ticket ticket, const void *message, int *fd,
 
 	(void)fd;
 	if (result == 0)
-		result = remove_path(path, wanted->is_directory);
+		result = remove_path(owner, path, wanted->is_directory);
 	finish(owner, ticket, result, ATTEMPT_REMOVE, path);
 }
 

@@ -56,6 +56,8 @@ void agent_refuse(struct agent *agent, struct rpc_ticket ticket,
  * that the policy hides or protects and that no mount covers. */
 int agent_may(const struct agent *agent, enum attempt attempt,
 	      const char *path);
+/* The same of removing what is at a real path. */
+bool agent_may_remove(const struct agent *agent, const char *real);
 
 /* ---- path.c ---- */
 
@@ -69,8 +71,9 @@ int path_follow(const char *path, char out[PATH_MAX]);
 int path_make(const char *path);
 /* Make those above path. */
 int path_make_parents(const char *path);
-/* Remove a directory and all below it; never through a link. */
-int path_remove_tree(const char *path);
+/* Remove a directory and all below it; never through a link. What may not be
+ * removed stays, and path becomes its: EACCES. */
+int path_remove_tree(const struct agent *agent, char path[PATH_MAX]);
 
 /* ---- owner.c ---- */
 

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -125,48 +126,93 @@ int path_make_parents(const char *path)
 	return path_make(parent);
 }
 
-static int remove_below(int directory, const char *name, unsigned level);
+/* A tree that goes. */
+struct removal {
+	const struct agent *agent;
+	char path[PATH_MAX]; /* the real one, of what is looked at */
+};
 
-static int remove_one(int directory, const char *name, unsigned level)
+static int remove_below(struct removal *removal, int directory,
+			const char *name, unsigned level);
+
+static int remove_one(struct removal *removal, int directory, const char *name,
+		      unsigned level)
 {
+	if (!agent_may_remove(removal->agent, removal->path)) {
+		errno = EACCES;
+		return -1;
+	}
 	if (unlinkat(directory, name, 0) == 0)
 		return 0;
-	return errno == EISDIR ? remove_below(directory, name, level) : -1;
+	return errno == EISDIR ? remove_below(removal, directory, name, level)
+			       : -1;
 }
 
-static int remove_below(int directory, const char *name, unsigned level)
+/* One of a directory's; where it can not be removed its path stays. */
+static int remove_entry(struct removal *removal, int directory,
+			const char *name, unsigned level)
+{
+	size_t len = strlen(removal->path);
+	int put = snprintf(removal->path + len, PATH_MAX - len, "/%s", name);
+
+	if (put < 0 || (size_t)put >= PATH_MAX - len) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	if (remove_one(removal, directory, name, level) < 0)
+		return -1;
+	removal->path[len] = '\0';
+	return 0;
+}
+
+static int remove_all(struct removal *removal, DIR *dir, unsigned level)
+{
+	const struct dirent *entry;
+	int result = 0;
+
+	if (level == LEVELS_MAX) {
+		errno = EMFILE;
+		return -1;
+	}
+	while (result == 0 && (entry = readdir(dir)))
+		if (strcmp(entry->d_name, ".") != 0 &&
+		    strcmp(entry->d_name, "..") != 0)
+			result = remove_entry(removal, dirfd(dir),
+					      entry->d_name, level + 1);
+	return result;
+}
+
+static int remove_below(struct removal *removal, int directory,
+			const char *name, unsigned level)
 {
 	int fd = openat(directory, name,
 			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *entry;
-	int result = 0;
+	int result, number;
 
 	if (!dir) {
 		if (fd >= 0)
 			(void)close(fd);
 		return -1;
 	}
-	if (level == LEVELS_MAX) {
-		errno = EMFILE;
-		result = -1;
-	}
-	while (result == 0 && (entry = readdir(dir)))
-		if (strcmp(entry->d_name, ".") != 0 &&
-		    strcmp(entry->d_name, "..") != 0)
-			result = remove_one(fd, entry->d_name, level + 1);
-	if (result < 0) {
-		int number = errno;
-
-		(void)closedir(dir);
-		errno = number;
-		return -1;
-	}
+	result = remove_all(removal, dir, level);
+	number = errno;
 	(void)closedir(dir);
-	return unlinkat(directory, name, AT_REMOVEDIR);
+	errno = number;
+	return result < 0 ? -1 : unlinkat(directory, name, AT_REMOVEDIR);
 }
 
-int path_remove_tree(const char *path)
+int path_remove_tree(const struct agent *agent, char path[PATH_MAX])
 {
-	return remove_below(AT_FDCWD, path, 0);
+	struct removal removal = {.agent = agent};
+	int number;
+
+	if (!realpath(path, removal.path))
+		return -1;
+	if (remove_below(&removal, AT_FDCWD, path, 0) == 0)
+		return 0;
+	number = errno;
+	(void)snprintf(path, PATH_MAX, "%s", removal.path);
+	errno = number;
+	return -1;
 }

@@ -130,6 +130,12 @@ int agent_may(const struct agent *agent, enum attempt attempt, const char *path)
 	return -1;
 }
 
+bool agent_may_remove(const struct agent *agent, const char *real)
+{
+	return !guard_veils(&agent->guard, real, true) &&
+	       !guard_covers(&agent->guard, real);
+}
+
 void agent_refuse(struct agent *agent, struct rpc_ticket ticket,
 		  enum attempt attempt, const char *path)
 {

@@ -363,6 +363,31 @@ def test_the_policy_s_reason_is_told(files):
     assert (files.api.workspace / "free.txt").read_text() == "mine"
 
 
+def test_a_directory_stays_with_what_came_into_it_and_is_guarded(
+        api, tmp_path):
+    policy, work = tmp_path / "policy.yaml", tmp_path / "work"
+    policy.write_text(json.dumps({
+        "version": 1, "filesystem": {"hide": ["**/*.secret"],
+                                     "protect": ["**/kept.txt"]}}))
+    work.mkdir()
+    box = api.create("--policy", policy, "--workspace", work)
+    files = Files(api, box)
+    for name, words in [("its.secret", "hidden"), ("kept.txt", "protected")]:
+        files.sh("mkdir -p one/two; touch one/two/free.txt")
+        # By its owner, outside, while the sandbox runs: no mount is over it.
+        there = work / "one/two" / name
+        there.write_text("mine")
+        answer = files.call("DELETE", "/directories", path="one")
+        assert answer.status == 403, answer
+        assert f"{name} denied by filesystem ({words})" in \
+            answer.json["message"]
+        assert there.read_text() == "mine"
+        there.unlink()
+        assert files.call("DELETE", "/directories", path="one").status == 200
+        assert not (work / "one").exists()
+    api.ok("kill", box)
+
+
 def test_odd_paths_are_odd_names_or_refused(files):
     for raw, status in [("%00", 400), ("/tmp/a%00b", 400), ("", 400),
                         ("%2e%2e%2f" * 9 + "etc%2fshadow", 403),
