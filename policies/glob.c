@@ -288,30 +288,61 @@ static void advance(const struct glob *glob, struct states *next, size_t at,
 	}
 }
 
-bool glob_matches(const struct glob *glob, struct bytes path)
+static void step(const struct glob *glob, struct states *now, unsigned c)
 {
 	size_t words = glob->count / WORD_BITS + 1;
-	struct states now = {{0}};
+	struct states next = {{0}};
 
-	enter(glob, &now, 0);
-	for (size_t i = 0; i < path.len; i++) {
-		struct states next = {{0}};
+	for (size_t word = 0; word < words; word++) {
+		uint64_t left = now->words[word];
 
-		for (size_t word = 0; word < words; word++) {
-			uint64_t left = now.words[word];
+		for (; left; left &= left - 1) {
+			size_t at = word * WORD_BITS +
+				    (size_t)__builtin_ctzll(left);
 
-			for (; left; left &= left - 1) {
-				size_t at = word * WORD_BITS +
-					    (size_t)__builtin_ctzll(left);
-
-				if (at < glob->count)
-					advance(glob, &next, at, path.data[i]);
-			}
+			if (at < glob->count)
+				advance(glob, &next, at, c);
 		}
-		now = next;
 	}
-	return now.words[glob->count / WORD_BITS] >> glob->count % WORD_BITS &
+	*now = next;
+}
+
+static void run(const struct glob *glob, struct bytes path,
+		struct states *states)
+{
+	*states = (struct states){{0}};
+	enter(glob, states, 0);
+	for (size_t i = 0; i < path.len; i++)
+		step(glob, states, path.data[i]);
+}
+
+bool glob_matches(const struct glob *glob, struct bytes path)
+{
+	struct states end;
+
+	run(glob, path, &end);
+	return end.words[glob->count / WORD_BITS] >> glob->count % WORD_BITS &
 	       1;
+}
+
+/* What can be matched from a state is the same wherever it was reached. */
+bool glob_keeps(const struct glob *glob, const struct bytes *from,
+		const struct bytes *to)
+{
+	struct states before = {{0}}, after = {{0}};
+
+	if (from) {
+		run(glob, *from, &before);
+		step(glob, &before, '/');
+	}
+	if (to) {
+		run(glob, *to, &after);
+		step(glob, &after, '/');
+	}
+	for (size_t i = 0; i < WORDS; i++)
+		if (before.words[i] & ~after.words[i])
+			return false;
+	return true;
 }
 
 /* ---- escapes ---- */

@@ -45,6 +45,11 @@ int glob_parse(struct glob *glob, struct bytes text, enum glob_flavour flavour,
 /* Does it match the whole of path? */
 bool glob_matches(const struct glob *glob, struct bytes path);
 
+/* Does all that it matches below one directory match below the other, too?
+ * NULL: nothing below that one does. */
+bool glob_keeps(const struct glob *glob, const struct bytes *from,
+		const struct bytes *to);
+
 /* Does text mean more than itself? */
 bool glob_is_one(struct bytes text);
 /* Take the escapes out of a text without any other meaning. out has text.len

@@ -143,6 +143,16 @@ bool guard_is_above(const struct guard *guard, const char *path)
 	       list_is_below(&guard->veiled, path);
 }
 
+bool guard_keeps(const struct guard *guard, const char *from, const char *to)
+{
+	const struct guard_list *list = &guard->veiled;
+
+	for (size_t i = 0; i < list->pattern_count; i++)
+		if (!pattern_keeps(&list->patterns[i], from, to))
+			return false;
+	return !guard->ignore || ignore_keeps(guard->ignore, from, to);
+}
+
 bool guard_allows_socket(const struct guard *guard, const char *path)
 {
 	for (size_t i = 0; i < guard->socket_count; i++)

@@ -35,6 +35,9 @@ bool guard_veils(const struct guard *guard, const char *path,
 		 bool is_directory);
 /* Is it above one that must not be written, or what a glob of them is below? */
 bool guard_is_above(const struct guard *guard, const char *path);
+/* Is what must not be read below one directory, should it appear, still that
+ * where the directory is moved to? */
+bool guard_keeps(const struct guard *guard, const char *from, const char *to);
 /* Was this socket brought in by name? */
 bool guard_allows_socket(const struct guard *guard, const char *path);
 

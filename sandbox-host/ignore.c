@@ -134,6 +134,32 @@ static bool matches(const struct ignore_rule *rule, const char *path,
 			    bytes_str(rule->is_anchored ? rest : name + 1));
 }
 
+static bool rule_keeps(const struct ignore_rule *rule, const char *from,
+		       const char *to)
+{
+	const char *before = below(from, rule->base);
+	const char *after = below(to, rule->base);
+	struct bytes one = bytes_str(before), other = bytes_str(after);
+
+	if (!rule->is_anchored)
+		return !before || after;
+	return glob_keeps(&rule->glob, before ? &one : NULL,
+			  after ? &other : NULL);
+}
+
+/* Of what a rule shows there must not be more. */
+bool ignore_keeps(const struct ignore *ignore, const char *from, const char *to)
+{
+	for (size_t i = 0; i < ignore->count; i++) {
+		const struct ignore_rule *rule = &ignore->rules[i];
+
+		if (rule->shows ? !rule_keeps(rule, to, from)
+				: !rule_keeps(rule, from, to))
+			return false;
+	}
+	return true;
+}
+
 bool ignore_hides(const struct ignore *ignore, const char *path,
 		  bool is_directory)
 {

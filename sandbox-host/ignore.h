@@ -51,6 +51,9 @@ bool ignore_hides(const struct ignore *ignore, const char *path,
  * the files are known that were added? */
 bool ignore_is_anywhere(const struct ignore *ignore, const char *tree,
 			const char *name, bool is_directory);
+/* Is what is hidden below one directory hidden below the other, too? */
+bool ignore_keeps(const struct ignore *ignore, const char *from,
+		  const char *to);
 /* Is it, or a directory above it? What exists not is taken for a file. */
 bool ignore_covers(const struct ignore *ignore, const char *path,
 		   bool is_directory);

@@ -102,6 +102,7 @@ struct notify_question {
 	uint64_t flags; /* open's */
 	struct place_view view;
 	struct place place;
+	struct place moved;		 /* of a move: what from */
 	char paths[PATHS_MAX][PATH_MAX]; /* as the program wrote them */
 	int results[PATHS_MAX];		 /* of reading them */
 };
@@ -206,6 +207,23 @@ static bool is_veiled(const struct notify *notify,
 			   place->exists && S_ISDIR(place->mode));
 }
 
+/* Does a directory go where a name that is hidden in it once it comes would not
+ * be? */
+static bool is_unveiled(const struct notify *notify,
+			const struct notify_question *question)
+{
+	const struct place *from = &question->moved, *to = &question->place;
+	bool is_exchange = question->row->call == __NR_renameat2 &&
+			   question->args[4] & RENAME_EXCHANGE;
+
+	if (question->row->act != ACT_MOVE_TO || !from->exists)
+		return false;
+	return (S_ISDIR(from->mode) &&
+		!guard_keeps(&notify->guard, from->path, to->path)) ||
+	       (is_exchange && to->exists && S_ISDIR(to->mode) &&
+		!guard_keeps(&notify->guard, to->path, from->path));
+}
+
 static void say_hidden(struct notify *notify,
 		       const struct notify_question *question)
 {
@@ -227,7 +245,7 @@ static int judge_write(struct notify *notify,
 
 	if (place->is_handle)
 		return ANSWER_GO_ON;
-	if (is_veiled(notify, question)) {
+	if (is_veiled(notify, question) || is_unveiled(notify, question)) {
 		say_hidden(notify, question);
 		return -EACCES;
 	}
@@ -359,6 +377,8 @@ static int judge(struct notify *notify, struct notify_question *question)
 		return rc;
 	if (row->act == ACT_CONNECT)
 		return judge_connect(notify, question);
+	if (row->act == ACT_MOVE_FROM)
+		question->moved = question->place;
 	if (!question->place.exists && !is_making(question))
 		return ANSWER_GO_ON;
 	return judge_write(notify, question);
@@ -446,6 +466,7 @@ static int judge_paths(struct notify *notify,
 
 	place_begin(&question->view, notify->root, (pid_t)notify->request->pid);
 	question->args = notify->request->data.args;
+	question->moved.exists = false;
 	read_paths(question, rows, count);
 	for (unsigned i = 0; rc == ANSWER_GO_ON && i < count; i++) {
 		question->row = rows[i];

@@ -61,7 +61,9 @@ int pattern_parse(struct pattern *pattern, const char *glob, struct err *err)
 	return 0;
 }
 
-bool pattern_matches(const struct pattern *pattern, const char *path)
+/* What of path is below the base. False: it is not. */
+static bool rest_of(const struct pattern *pattern, const char *path,
+		    struct bytes *rest)
 {
 	size_t len = strlen(pattern->base);
 
@@ -69,7 +71,27 @@ bool pattern_matches(const struct pattern *pattern, const char *path)
 		len = 0;
 	if (strncmp(path, pattern->base, len) != 0 || path[len] != '/')
 		return false;
-	return glob_matches(&pattern->rest, bytes_str(path + len + 1));
+	*rest = bytes_str(path + len + 1);
+	return true;
+}
+
+bool pattern_matches(const struct pattern *pattern, const char *path)
+{
+	struct bytes rest;
+
+	return rest_of(pattern, path, &rest) &&
+	       glob_matches(&pattern->rest, rest);
+}
+
+bool pattern_keeps(const struct pattern *pattern, const char *from,
+		   const char *to)
+{
+	struct bytes before, after;
+	bool is_before = rest_of(pattern, from, &before);
+	bool is_after = rest_of(pattern, to, &after);
+
+	return glob_keeps(&pattern->rest, is_before ? &before : NULL,
+			  is_after ? &after : NULL);
 }
 
 struct expansion {

@@ -28,6 +28,10 @@ int pattern_parse(struct pattern *pattern, const char *glob, struct err *err);
 /* Does an absolute path, which need not exist, match? */
 bool pattern_matches(const struct pattern *pattern, const char *path);
 
+/* Does what matches below one directory match below the other, too? */
+bool pattern_keeps(const struct pattern *pattern, const char *from,
+		   const char *to);
+
 typedef int pattern_on_path(void *owner, const char *path, struct err *err);
 /* Call on_path for everything that exists and matches, not below another
  * match, and on_closed for each directory that may not be looked into. Fails

@@ -120,6 +120,7 @@ void answer_move(struct rpc_ticket ticket, const void *message, int *fd,
 				     path_copy(pair->to, to) < 0 ||
 				     agent_may(owner, ATTEMPT_MOVE, from) < 0 ||
 				     agent_may(owner, ATTEMPT_MOVE, to) < 0 ||
+				     agent_may_move(owner, from, to) < 0 ||
 				     move(from, to) < 0
 			     ? -1
 			     : 0;

@@ -56,6 +56,8 @@ void agent_refuse(struct agent *agent, struct rpc_ticket ticket,
  * that the policy hides or protects and that no mount covers. */
 int agent_may(const struct agent *agent, enum attempt attempt,
 	      const char *path);
+/* The same of a directory that is moved. */
+int agent_may_move(const struct agent *agent, const char *from, const char *to);
 /* The same of removing what is at a real path. */
 bool agent_may_remove(const struct agent *agent, const char *real);
 

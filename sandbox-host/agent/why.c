@@ -130,6 +130,20 @@ int agent_may(const struct agent *agent, enum attempt attempt, const char *path)
 	return -1;
 }
 
+int agent_may_move(const struct agent *agent, const char *from, const char *to)
+{
+	char before[PATH_MAX], after[PATH_MAX];
+	struct stat st;
+
+	find_real(ATTEMPT_MOVE, from, before);
+	find_real(ATTEMPT_MOVE, to, after);
+	if (lstat(from, &st) < 0 || !S_ISDIR(st.st_mode) ||
+	    guard_keeps(&agent->guard, before, after))
+		return 0;
+	errno = EACCES;
+	return -1;
+}
+
 bool agent_may_remove(const struct agent *agent, const char *real)
 {
 	return !guard_veils(&agent->guard, real, true) &&

@@ -388,6 +388,25 @@ def test_a_directory_stays_with_what_came_into_it_and_is_guarded(
     api.ok("kill", box)
 
 
+def test_a_directory_is_not_moved_from_where_it_is_hidden(api, tmp_path):
+    policy, work = tmp_path / "policy.yaml", tmp_path / "work"
+    policy.write_text(json.dumps({
+        "version": 1, "filesystem": {"hide": ["./*/sub/*.secret"]}}))
+    (work / "one/sub").mkdir(parents=True)
+    box = api.create("--policy", policy, "--workspace", work)
+    files = Files(api, box)
+    (work / "one/sub/its.secret").write_text("mine")
+    for source, target, status in [("one/sub", "sub", 403),
+                                   ("one", "two/one", 403),
+                                   ("one", "two", 200)]:
+        answer = files.call("POST", "/files/mv",
+                            [{"src": source, "dest": target}])
+        assert answer.status == status, answer
+    assert (work / "two/sub/its.secret").read_text() == "mine"
+    assert files.read("two/sub/its.secret").status == 403
+    api.ok("kill", box)
+
+
 def test_odd_paths_are_odd_names_or_refused(files):
     for raw, status in [("%00", 400), ("/tmp/a%00b", 400), ("", 400),
                         ("%2e%2e%2f" * 9 + "etc%2fshadow", 403),

@@ -350,6 +350,37 @@ def test_a_name_that_is_hidden_later_is_not_moved_either(box):
     assert out == "fine\n", err
 
 
+# A glob, or an ignore file's text; moves that lead out of it, and one that does
+# not.
+PLACED = [
+    ("./*/sub/*.key", "", ["conf in/conf", "conf/sub sub",
+                           "conf/sub conf/other"], "conf other"),
+    ("./**/sub/*.key", "", ["conf/sub conf/other"], "conf in/conf"),
+    ("", "/conf/sub/*.key", ["conf other", "conf/sub sub"], "in out"),
+    ("", "conf/*/its.key", ["conf other", "conf/sub sub"],
+     "conf/sub conf/other"),
+    ("", "*.key\n!/in/*/*.key", ["conf/sub in/sub"], "conf other"),
+]
+
+
+@pytest.mark.parametrize("glob, rule, out_of_it, within", PLACED)
+def test_what_is_hidden_by_its_place_is_not_moved_from_there(
+        box, glob, rule, out_of_it, within):
+    """With a directory above it, when it came after the start."""
+    box.write("conf/sub/fine", "fine\n")
+    box.write("in/fine", "fine\n")
+    if rule:
+        box.write(".agentignore", rule)
+    script = "".join(f"mv {move} && echo moved {move}\n"
+                     for move in [*out_of_it, within])
+    out, err = meanwhile(box, lambda: box.write("conf/sub/its.key", "SECRET"),
+                         script + "grep -rs SECRET .",
+                         ["--hide", glob] if glob else
+                         ["--ignore", ".agentignore"])
+    assert out == f"moved {within}\n", err
+    assert err.count("sandbox: move to ") == len(out_of_it), err
+
+
 def test_a_socket_of_the_host_is_not_moved_to_where_it_is_not_known(box):
     path = box.workspace / "conf/deep/agent.sock"
     path.parent.mkdir(parents=True)

@@ -68,6 +68,52 @@ static void a_glob_matches_whole_paths(void **state)
 	}
 }
 
+static bool keeps(const char *text, enum glob_flavour flavour, const char *from,
+		  const char *to)
+{
+	struct bytes before = bytes_str(from), after = bytes_str(to);
+	struct glob glob;
+	struct glob_fault fault;
+
+	assert_int_equal(glob_parse(&glob, bytes_str(text), flavour, &fault),
+			 0);
+	return glob_keeps(&glob, from ? &before : NULL, to ? &after : NULL);
+}
+
+static void what_matches_below_a_directory_may_not_below_another(void **state)
+{
+	static const struct {
+		const char *glob, *from, *to;
+		bool keeps;
+	} rows[] = {
+		{"*/s/*.key", "d", "e", true},
+		{"*/s/*.key", "d", "e/d", false},
+		{"*/s/*.key", "d/s", "e/s", true},
+		{"*/s/*.key", "d/s", "e/t", false},
+		{"*/s/*.key", "d/t", "e/t", true},
+		{"*/s/*.key", "d", NULL, false},
+		{"*/s/*.key", "d/t", NULL, true},
+		{"*/s/*.key", NULL, "d", true},
+		{"**/*.key", "d", "e/f", true},
+		{"**/*.key", "d", NULL, false},
+		{"**/s/*.key", "d/t", "e", true},
+		{"**/s/*.key", "d/s", "e", false},
+		{"a/**", "a", "b", false},
+		{"a/**", "a/b", "a/c/d", true},
+		{"[ab]/x", "a", "b", true},
+		{"[ab]/x", "a", "c", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		for (int flavour = GLOB_POLICY; flavour <= GLOB_IGNORE;
+		     flavour++)
+			assert_int_equal(keeps(rows[i].glob,
+					       (enum glob_flavour)flavour,
+					       rows[i].from, rows[i].to),
+					 rows[i].keeps);
+}
+
 static void what_can_not_be_enforced_is_refused_in_its_place(void **state)
 {
 	static const struct {
@@ -185,6 +231,8 @@ int main(void)
 		cmocka_unit_test(a_glob_matches_whole_paths),
 		cmocka_unit_test(
 			what_can_not_be_enforced_is_refused_in_its_place),
+		cmocka_unit_test(
+			what_matches_below_a_directory_may_not_below_another),
 		cmocka_unit_test(braces_stand_for_each_of_their_parts),
 		cmocka_unit_test(braces_without_end_are_bounded),
 		cmocka_unit_test(an_escaped_text_means_itself),
