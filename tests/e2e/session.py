@@ -55,6 +55,7 @@ class Session:
         self.port = self._attach_tcp()
         self.proxy = f"http://127.0.0.1:{self.port}"
         (self.dir / "home").mkdir(exist_ok=True)
+        (self.dir / "no-ca").mkdir(exist_ok=True)
 
     def _attach_tcp(self):
         with socket.create_server(("127.0.0.1", 0), backlog=128) as listener:
@@ -105,8 +106,11 @@ class Session:
     # ---- git ----
 
     def git_env(self):
+        # Of the system's authorities none: git reads all of them each time,
+        # which is two thirds of what a request of it takes.
         return {**git_env(self.dir / "home"), "HTTPS_PROXY": self.proxy,
-                "GIT_SSL_CAINFO": str(self.ca)}
+                "GIT_SSL_CAINFO": str(self.ca),
+                "GIT_SSL_CAPATH": str(self.dir / "no-ca")}
 
     def git(self, *args, cwd=None, check=True, timeout=120, **env):
         done = subprocess.run(["git", *map(str, args)], cwd=cwd or self.dir,
