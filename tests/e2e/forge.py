@@ -1,7 +1,11 @@
 """The local git forge (deploy/forge/forge) as a test sees it."""
+import hashlib
 import os
 import pathlib
+import shutil
 import subprocess
+import time
+import zlib
 
 from waiting import wait_until
 
@@ -37,6 +41,15 @@ class Repo:
         if check and done.returncode != 0:
             raise AssertionError(f"git {args}: {done.stderr}")
         return done.stdout.strip()
+
+    def store(self, kind, content):
+        """An object, as git itself would store it; returns its name."""
+        data = f"{kind} {len(content)}\0".encode() + content
+        name = hashlib.sha1(data).hexdigest()
+        path = self.path / "objects" / name[:2] / name[2:]
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(zlib.compress(data))
+        return name
 
     def refs(self):
         lines = self.git("for-each-ref", "--format=%(refname) %(objectname)")
@@ -75,6 +88,7 @@ class Forge:
                        stdin=subprocess.DEVNULL)
         self.token = (self.dir / "token").read_text().strip()
         self.ca_pem = (self.dir / "ca.pem").read_text()
+        self._template = self._make_repo("template/first")
 
     def stop(self):
         subprocess.run([FORGE, "stop", self.dir], check=True,
@@ -82,9 +96,25 @@ class Forge:
 
     def repo(self, name=None):
         self._made += 1
-        name = name or f"acme/widgets-{self._made}"
+        return self._copy_repo(name or f"acme/widgets-{self._made}")
+
+    def _make_repo(self, name):
         subprocess.run([FORGE, "repo", self.dir, name], check=True)
         return Repo(self, name)
+
+    def _copy_repo(self, name):
+        """What the forge makes of this name, without a dozen processes: the
+        tests have hundreds of repositories."""
+        repo = Repo(self, name)
+        shutil.copytree(self._template.path, repo.path,
+                        ignore=shutil.ignore_patterns("*.sample", "??"))
+        blob = repo.store("blob", f"{name}\n".encode())
+        tree = repo.store("tree", b"100644 README\0" + bytes.fromhex(blob))
+        who = f"forge <forge@forge.example> {int(time.time())} +0000"
+        commit = repo.store("commit", f"tree {tree}\nauthor {who}\n"
+                            f"committer {who}\n\nthe first\n".encode())
+        (repo.path / "refs/heads/main").write_text(f"{commit}\n")
+        return repo
 
     def log(self):
         """What upstream got: a line a request, never a credential."""
