@@ -107,15 +107,18 @@ class Host:
         """{pid: id} of supervisors of ours that live. What each has inside was
         forked from it, and looks like it until it executes something."""
         found = {}
+        works = str(self.works).encode()
+        # Asked for often, and there are hundreds of processes.
         for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
             try:
-                words = pathlib.Path(
-                    f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+                with open(f"/proc/{pid}/cmdline", "rb", buffering=0) as line:
+                    words = line.read().split(b"\0")
             except OSError:
                 continue
+            if words[0] != SUPERVISOR.encode() or works not in words:
+                continue
             fields = fields_of(pid)
-            if words[0] == SUPERVISOR.encode() and fields and \
-                    str(self.works).encode() in words and fields[0] != "Z":
+            if fields and fields[0] != "Z":
                 found[pid] = words[2].decode(), fields[1]
         return {pid: name for pid, (name, parent) in found.items()
                 if parent not in found}
