@@ -114,3 +114,24 @@ int tree_remove(int directory, const char *path)
 	log_warn("remove %s: %s", path, strerror(errno));
 	return -1;
 }
+
+int tree_open(int directory, const char *name)
+{
+	auto_fd int fd = openat(directory, name, OPEN_FLAGS);
+	auto_fd int place = -1;
+	struct stat st;
+	char path[NAME_BYTES];
+
+	if (fd >= 0 || errno != EACCES)
+		return take_fd(&fd);
+	place = openat(directory, name,
+		       O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
+	if (place < 0 || fstat(place, &st) < 0 ||
+	    fchmodat(AT_FDCWD, path, (st.st_mode & 07777) | 0500, 0) < 0)
+		return -1;
+	fd = openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fchmodat(AT_FDCWD, path, st.st_mode & 07777, 0) < 0)
+		return -1;
+	return take_fd(&fd);
+}

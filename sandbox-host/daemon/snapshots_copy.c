@@ -61,7 +61,8 @@ static bool place_of(const struct daemon *daemon, const char *id, size_t i,
 static int open_part(struct job *job, int from_at, const char *from, int to_at,
 		     const char *to, const char *kind)
 {
-	int source = openat(from_at, from, DIR_FLAGS);
+	/* What copies it opens it for that time (store/copy.c). */
+	int source = tree_open(from_at, from);
 	struct stat st;
 	int target;
 

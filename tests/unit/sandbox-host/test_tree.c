@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -148,6 +149,51 @@ static void a_link_that_stays_leads_nowhere(void **state)
 	assert_int_equal(rmdir(other), 0);
 }
 
+/* 0: it was opened, can be listed, and its mode is as it was. */
+static int open_closed_one(int top)
+{
+	int fd = tree_open(top, "closed");
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct stat info;
+	int names = 0;
+
+	if (!dir || fstatat(top, "closed", &info, 0) < 0)
+		return 3;
+	while (readdir(dir))
+		names++;
+	(void)closedir(dir);
+	return names == 3 && (info.st_mode & 07777) == 0 ? 0 : 4;
+}
+
+static void a_directory_that_is_closed_is_opened_and_stays_so(void **state)
+{
+	char path[] = "/tmp/tree-XXXXXX";
+	pid_t child;
+	int top, status;
+
+	(void)state;
+	assert_non_null(mkdtemp(path));
+	top = open_dir(AT_FDCWD, path);
+	assert_int_equal(fchmod(top, 0755), 0);
+	assert_int_equal(mkdirat(top, "closed", 0700), 0);
+	make_file(top, "closed/file");
+	assert_int_equal(symlinkat("closed", top, "link"), 0);
+	if (geteuid() == 0)
+		assert_int_equal(fchownat(top, "closed", OTHER, OTHER, 0), 0);
+	assert_int_equal(fchmodat(top, "closed", 0, 0), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		if (geteuid() == 0 && setresuid(OTHER, OTHER, OTHER) < 0)
+			_exit(2);
+		_exit(tree_open(top, "link") < 0 ? open_closed_one(top) : 5);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	(void)close(top);
+	assert_int_equal(tree_remove(AT_FDCWD, path), 0);
+}
+
 static void what_is_not_there_is_removed_already(void **state)
 {
 	(void)state;
@@ -161,6 +207,8 @@ int main(void)
 		cmocka_unit_test(directories_without_any_right_are_removed),
 		cmocka_unit_test(links_are_not_followed),
 		cmocka_unit_test(a_link_that_stays_leads_nowhere),
+		cmocka_unit_test(
+			a_directory_that_is_closed_is_opened_and_stays_so),
 		cmocka_unit_test(what_is_not_there_is_removed_already),
 	};
 
