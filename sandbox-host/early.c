@@ -194,9 +194,12 @@ void early_bury_aside(void)
 	aside = (struct early)NONE;
 }
 
-/* Would it have been begun so for this one, now? */
+/* Would it have been begun so for this one, now? What ignore files say is in no
+ * orders. */
 static bool fits(const struct plan *plan, uint64_t tmpfs_bytes)
 {
+	if (plan->ignore)
+		return false;
 	return !waits.has_base || (begun.tmpfs_bytes == tmpfs_bytes &&
 				   base_begins(&begun.plan, plan) &&
 				   base_is_shown(&begun.plan, begun.shown));

@@ -105,6 +105,24 @@ def test_what_a_command_may_not_reach_the_agent_may_not_either(
     assert (host.workspace / "other.txt").read_text() == "mine"
 
 
+def test_the_agent_knows_what_ignore_files_say_of_names_to_come(
+        host, tmp_path):
+    """As the reporter does: they hide what was not there at the start."""
+    (tmp_path / "policy.yaml").write_text(json.dumps(
+        {"version": 1, "filesystem": {"ignore-files": [".agentignore"]}}))
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / ".agentignore").write_text("*.key\n")
+    box = host.create("--policy", tmp_path / "policy.yaml", "--workspace",
+                      work)
+    for name in ("later.key", "later.txt"):
+        (work / name).write_text("hush")
+    done = host.run("cp", f"{box}:later.key", tmp_path / "stolen")
+    assert done.returncode == 5 and "hidden" in done.stderr, done.stderr
+    host.ok("cp", f"{box}:later.txt", tmp_path / "taken")
+    host.ok("kill", box)
+
+
 def test_a_link_leads_where_it_leads_inside(host, box, tmp_path):
     inside(host, box, "ln -sf /etc/shadow shadow; ln -sf /proc/self/root/etc/"
                       "shadow deep; echo real > real; ln -sf real alias")
