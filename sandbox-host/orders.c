@@ -29,7 +29,7 @@ struct orders {
 	size_t steps_count;
 	bool is_privileged, watches_reads;
 	uint32_t uid, gid;
-	struct bytes cwd, layers, image_layers;
+	struct bytes workspace, cwd, layers, image_layers;
 	/* its limits */
 	uint64_t memory_bytes, processes, disk_bytes, files;
 	uint32_t groups;
@@ -65,6 +65,7 @@ static const struct wire_field orders_fields[] = {
 	WIRE_BOOL(struct orders, watches_reads),
 	WIRE_U32(struct orders, uid),
 	WIRE_U32(struct orders, gid),
+	WIRE_BYTES(struct orders, workspace, PATH_MAX),
 	WIRE_BYTES(struct orders, cwd, WIRE_MEMFD_MAX),
 	WIRE_BYTES(struct orders, layers, PATH_MAX),
 	WIRE_BYTES(struct orders, image_layers, PATH_MAX),
@@ -132,6 +133,7 @@ int orders_seal(const struct init *init, struct err *err)
 		.watches_reads = plan->watches_reads,
 		.uid = plan->identity.uid,
 		.gid = plan->identity.gid,
+		.workspace = bytes_str(plan->workspace),
 		.cwd = bytes_str(plan->cwd),
 		.layers = bytes_str(plan->layers),
 		.image_layers = bytes_str(plan->image_layers),
@@ -222,6 +224,7 @@ static bool take_plan(struct taken *taken, const struct orders *orders)
 	plan->identity = (struct plan_identity){orders->is_privileged,
 						orders->uid, orders->gid};
 	plan->watches_reads = orders->watches_reads;
+	plan->workspace = text_of(arena, orders->workspace, &failed);
 	plan->cwd = text_of(arena, orders->cwd, &failed);
 	plan->layers = text_of(arena, orders->layers, &failed);
 	plan->image_layers = text_of(arena, orders->image_layers, &failed);

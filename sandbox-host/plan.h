@@ -81,9 +81,10 @@ enum plan_flags {		   /* bits */
 				       their tree is .tree + 1 */
 		  PLAN_GLOB = 64,    /* guard, veil: the target is a glob */
 		  PLAN_OWNER = 128,  /* tree: id-mapped from its own owner */
-		  PLAN_GIT = 256, /* pin: a repository's, all of it is done */
-		  PLAN_TOP = 512  /* bind: of the host's /, that nobody named:
-				     left out where it is gone by then */
+		  PLAN_GIT = 256,   /* pin: a repository's, all of it is done */
+		  PLAN_TOP = 512,   /* bind: of the host's /, that nobody named:
+				       left out where it is gone by then */
+		  PLAN_OTHER = 1024 /* hide: another name of what is hidden */
 };
 
 struct plan_step {

@@ -6,6 +6,7 @@
  */
 #include "sandbox-host/plan_parts.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,6 +17,7 @@
 #define FILES_MAX   4096    /* with more names than one */
 #define INSIDE_MAX  20000   /* entries of one protected directory */
 #define ENTRIES_MAX 1000000 /* of one tree */
+#define LOOKS_MAX   16
 
 struct linked {
 	dev_t device;
@@ -28,6 +30,7 @@ struct links {
 	struct linked *files;
 	size_t count;
 	enum plan_kind kind; /* of the step that is looked at */
+	size_t gone; /* moved, it may be, to where it was not looked for */
 };
 
 static int add_file(struct links *links, const char *path, struct err *err)
@@ -104,17 +107,21 @@ static enum walk_answer on_entry(void *owner, const struct walk_entry *entry,
 
 	if (entry->is_directory)
 		return WALK_INTO;
-	if (lstat(entry->path, &st) < 0 || !S_ISREG(st.st_mode) ||
-	    st.st_nlink < 2)
+	if (lstat(entry->path, &st) < 0) {
+		links->gone += errno == ENOENT || errno == ENOTDIR;
+		return WALK_SKIP;
+	}
+	if (!S_ISREG(st.st_mode) || st.st_nlink < 2)
 		return WALK_SKIP;
 	file = find(links, &st);
 	if (!file || is_covered(links->plan, entry->path, file->kind))
 		return WALK_SKIP;
 	path = plan_format(links->plan, err, "%s", entry->path);
-	if (!path ||
-	    plan_add(links->plan,
-		     (struct plan_step){.kind = file->kind, .target = path},
-		     err) < 0)
+	if (!path || plan_add(links->plan,
+			      (struct plan_step){.kind = file->kind,
+						 .flags = PLAN_OTHER,
+						 .target = path},
+			      err) < 0)
 		return WALK_FAIL;
 	return WALK_SKIP;
 }
@@ -126,17 +133,27 @@ static int on_closed(void *owner, const char *path, struct err *err)
 	return plan_refuse_closed(links->plan, path, err);
 }
 
+static void on_gone(void *owner, const char *path)
+{
+	struct links *links = owner;
+
+	(void)path;
+	links->gone++;
+}
+
 /* Where the other names would be of use: what is hidden may be read
  * anywhere, but is looked for where a user's files are. */
-static int look_through(struct links *links, const struct plan_step *step,
-			struct err *err)
+static int look_once(struct links *links, const struct plan_step *step,
+		     struct err *err)
 {
 	struct walk walk = {.entries_max = ENTRIES_MAX,
 			    .depth_max = WALK_DEPTH_MAX,
 			    .on_entry = on_entry,
 			    .on_closed = on_closed,
+			    .on_gone = on_gone,
 			    .owner = links};
 
+	links->gone = 0;
 	if (walk_tree(&walk, step->target, err) < 0)
 		return -1;
 	return walk.is_cut ? err_set(err, ERR_TOO_LARGE,
@@ -145,6 +162,23 @@ static int look_through(struct links *links, const struct plan_step *step,
 				     "to find them all",
 				     step->target)
 			   : 0;
+}
+
+/* While another sandbox moves them about. */
+static int look_through(struct links *links, const struct plan_step *step,
+			struct err *err)
+{
+	for (unsigned i = 0; i < LOOKS_MAX; i++) {
+		if (look_once(links, step, err) < 0)
+			return -1;
+		if (links->gone == 0)
+			return 0;
+	}
+	return err_set(err, ERR_DENIED,
+		       "%s: protected or hidden files have other names, which "
+		       "may be moved or removed faster than they are found: "
+		       "try again",
+		       step->target);
 }
 
 static bool is_looked_through(const struct plan *plan,

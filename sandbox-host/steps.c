@@ -12,6 +12,7 @@
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "sandbox-host/capabilities.h"
+#include "sandbox-host/hide.h"
 #include "sandbox-host/landlock.h"
 #include "sandbox-host/mounts.h"
 #include "sandbox-host/mounts_overlay.h"
@@ -314,28 +315,37 @@ static int step_seal(struct steps *steps, const struct plan_step *step,
 	return mounts_seal(step->target, err);
 }
 
+/* No pattern finds another name again that was moved meanwhile. */
+static int check_other(int target, const struct plan_step *step,
+		       struct err *err)
+{
+	struct stat st;
+
+	if (target < 0 && errno == EACCES)
+		return 0;
+	if (target >= 0 && fstat(target, &st) == 0 && st.st_nlink > 1)
+		return 0;
+	return err_set(err, ERR_DENIED,
+		       "hide %s: it was moved or removed in the meantime: try "
+		       "again",
+		       step->target);
+}
+
 /* What is not there, or out of reach already, needs no hiding. */
 static int step_hide(struct steps *steps, const struct plan_step *step,
 		     struct err *err)
 {
 	auto_fd int target = mounts_open(step->target);
-	auto_fd int tree = -1;
-	struct stat st;
 
 	(void)steps;
+	if ((step->flags & PLAN_OTHER) && check_other(target, step, err) < 0)
+		return -1;
 	if (target < 0 &&
 	    (errno == ENOENT || errno == ENOTDIR || errno == EACCES))
 		return 0;
-	if (target < 0 || fstat(target, &st) < 0)
+	if (target < 0)
 		return err_system(err, "hide %s", step->target);
-	/* The mount it is copied from is read-only, and so is the copy: its
-	 * owner, who is the command's user, can not change its mode. */
-	tree = mounts_clone(S_ISDIR(st.st_mode) ? SANDBOX_FILES "/hidden.d"
-						: SANDBOX_FILES "/hidden",
-			    err);
-	if (tree < 0)
-		return -1;
-	return mounts_attach_fd(tree, target, step->target, err);
+	return hide_mount(target, step->target, err);
 }
 
 /* Mount a tree of the inside on itself. */
@@ -453,7 +463,7 @@ int steps_build(struct steps *steps, struct err *err)
 	int rc = steps_build_base(steps, err);
 
 	roots_release();
-	return rc;
+	return rc < 0 ? -1 : hide_again(steps->plan, err);
 }
 
 int steps_confine(struct steps *steps, struct err *err)

@@ -138,8 +138,11 @@ static int walk_dir(struct walk *walk, int parent, char *path, unsigned depth,
 	dir = open_dir(parent, depth ? strrchr(path, '/') + 1 : path);
 	if (dir ? is_unsearchable(dir) : errno == EACCES)
 		return pass_by(walk, path, err);
-	if (!dir && is_nothing(errno))
+	if (!dir && is_nothing(errno)) {
+		if (depth > 0 && walk->on_gone)
+			walk->on_gone(walk->owner, path);
 		return 0;
+	}
 	if (!dir)
 		return err_system(err, "look through %s", path);
 	return walk_entries(walk, dir, path, depth, err);

@@ -29,6 +29,8 @@ struct walk {
 	/* A directory that may not be read or searched. 0, or -1 to end. NULL:
 	 * such are passed by. */
 	int (*on_closed)(void *owner, const char *path, struct err *err);
+	/* A directory that went before it was read; or NULL. */
+	void (*on_gone)(void *owner, const char *path);
 	void *owner;
 	bool is_cut; /* set: one of the bounds ended the walk */
 };

@@ -84,6 +84,7 @@ static void orders_say_all_that_process_1_goes_by(void **state)
 		.steps = steps,
 		.step_count = sizeof(steps) / sizeof(steps[0]),
 		.identity = {true, 1000, 100},
+		.workspace = "/work/tree",
 		.cwd = "/work",
 		.layers = "/var/lib/layers",
 		.watches_reads = true,
@@ -116,6 +117,7 @@ static void orders_say_all_that_process_1_goes_by(void **state)
 	assert_true(init.plan->identity.is_privileged);
 	assert_int_equal(init.plan->identity.uid, 1000);
 	assert_int_equal(init.plan->identity.gid, 100);
+	text_is(init.plan->workspace, plan.workspace);
 	text_is(init.plan->cwd, plan.cwd);
 	text_is(init.plan->layers, plan.layers);
 	text_is(init.plan->image_layers, NULL);
