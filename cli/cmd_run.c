@@ -16,6 +16,7 @@
 #include "cli/control_fd.h"
 #include "cli/policy_file.h"
 #include "cli/run.h"
+#include "cli/run_secrets.h"
 #include "cli/settings_file.h"
 #include "cli/teller.h"
 #include "common/cgroup.h"
@@ -78,6 +79,7 @@ struct run {
 	struct client client;
 	struct reply session;
 	struct attachment attachment;
+	struct run_secrets secrets;
 	struct sandbox *sandbox;
 	struct teller teller;
 	struct control_fd control;
@@ -371,6 +373,9 @@ static int run_sandbox(struct run *run, int *exit_code, struct err *err)
 		return err_set(err, ERR_CLOSED, "interrupted");
 	if (sandbox_go(run->sandbox, err) < 0 || confine(run, err) < 0)
 		return -1;
+	run->secrets.attachment = &run->attachment;
+	run->secrets.sandbox = run->sandbox;
+	run_secrets_watch(&run->secrets);
 	return sandbox_wait(run->sandbox, exit_code, err);
 }
 

@@ -14,6 +14,7 @@ static const struct {
 		       "socket in `filesystem.write`"},
 	{RULE_SYSCALLS, "do without it: no policy opens it"},
 	{RULE_SET_ID, "leave the set-id bits out"},
+	{RULE_SECRETS, "run it again: it is hidden from what begins now"},
 	{RULE_MEMORY, "use less, or raise `limits.memory`"},
 	{RULE_COUNT, "run fewer at one time, or raise `limits.processes`"},
 	{RULE_TIME, "do less at once, or raise `limits.time`"},

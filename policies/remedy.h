@@ -15,6 +15,7 @@
 #define RULE_SOCKETS  "built-in/sockets"
 #define RULE_SYSCALLS "built-in/syscalls"
 #define RULE_SET_ID   "built-in/set-id"
+#define RULE_SECRETS  "built-in/secrets"
 #define RULE_MEMORY   "limits.memory"
 #define RULE_COUNT    "limits.processes"
 #define RULE_TIME     "limits.time"

@@ -9,6 +9,7 @@
 #include "sandbox-host/disk.h"
 #include "sandbox-host/identity.h"
 #include "sandbox-host/limits.h"
+#include "sandbox-host/news.h"
 #include "sandbox-host/plan.h"
 #include "sandbox-host/report.h"
 #include "sandbox-host/reporter.h"
@@ -32,7 +33,8 @@ struct sandbox {
 	int changes; /* the lock on the changes of an overlay; -1 */
 	uint64_t time_ms, start_ms;
 	struct disk_watch disk;
-	int signals; /* signalfd from sandbox_go() on; -1 */
+	struct sandbox_news news; /* fd_of NULL: none */
+	int signals;		  /* signalfd from sandbox_go() on; -1 */
 	sigset_t old_mask;
 };
 

@@ -24,6 +24,7 @@ enum slot {
 	SLOT_TERMINAL,
 	SLOT_INPUT,
 	SLOT_DISK,
+	SLOT_NEWS,
 	SLOT_MAX
 };
 
@@ -81,6 +82,15 @@ static void serve_signals(struct watch *watch)
 	(void)control_send(watch->sandbox->control, &message, NULL, 0, NULL);
 }
 
+/* Kill all of it. */
+static void end(struct watch *watch)
+{
+	watch->has_status = true;
+	watch->exit_code = 128 + SIGKILL;
+	(void)syscall(SYS_pidfd_send_signal, watch->sandbox->pidfd, SIGKILL,
+		      NULL, 0);
+}
+
 /* How long to wait at most, for poll; -1: for ever. Ends the sandbox when
  * its time is over. */
 static int check_time(struct watch *watch)
@@ -98,9 +108,7 @@ static int check_time(struct watch *watch)
 	report_deny(&sandbox->report, CONSTRAINT_resource_limit, RULE_TIME,
 		    "the command was ended by resource_limit (time: %llu ms)",
 		    (unsigned long long)sandbox->time_ms);
-	watch->has_status = true;
-	watch->exit_code = 128 + SIGKILL;
-	(void)syscall(SYS_pidfd_send_signal, sandbox->pidfd, SIGKILL, NULL, 0);
+	end(watch);
 	return -1;
 }
 
@@ -110,9 +118,27 @@ static void serve_disk(struct watch *watch)
 	struct err words;
 
 	disk_watch_take(&sandbox->disk, &sandbox->report, &words);
-	watch->has_status = true;
-	watch->exit_code = 128 + SIGKILL;
-	(void)syscall(SYS_pidfd_send_signal, sandbox->pidfd, SIGKILL, NULL, 0);
+	end(watch);
+}
+
+static int news_fd(const struct sandbox *sandbox)
+{
+	const struct sandbox_news *news = &sandbox->news;
+
+	return news->fd_of ? news->fd_of(news->owner) : -1;
+}
+
+static void serve_news(struct watch *watch)
+{
+	struct sandbox *sandbox = watch->sandbox;
+	struct sandbox_news *news = &sandbox->news;
+	char why[REPORT_TEXT_MAX];
+
+	if (watch->has_status || news->on_news(news->owner, why, sizeof(why)))
+		return;
+	report_deny(&sandbox->report, CONSTRAINT_filesystem, RULE_SECRETS,
+		    "the command was ended by filesystem (%s)", why);
+	end(watch);
 }
 
 static void turn(struct watch *watch)
@@ -125,6 +151,8 @@ static void turn(struct watch *watch)
 				   .events = POLLIN},
 		[SLOT_SIGNALS] = {.fd = sandbox->signals, .events = POLLIN},
 		[SLOT_DISK] = {.fd = sandbox->disk.fd, .events = POLLIN},
+		[SLOT_NEWS] = {.fd = watch->has_status ? -1 : news_fd(sandbox),
+			       .events = POLLIN},
 	};
 
 	terminal_poll(&sandbox->terminal, &fds[SLOT_TERMINAL]);
@@ -139,6 +167,8 @@ static void turn(struct watch *watch)
 		serve_control(watch);
 	if (fds[SLOT_DISK].revents)
 		serve_disk(watch);
+	if (fds[SLOT_NEWS].revents)
+		serve_news(watch);
 }
 
 int supervise_begin(struct sandbox *sandbox, struct err *err)
@@ -169,6 +199,11 @@ void supervise_end(struct sandbox *sandbox)
 	(void)close(sandbox->signals);
 	sandbox->signals = -1;
 	(void)sigprocmask(SIG_SETMASK, &sandbox->old_mask, NULL);
+}
+
+void sandbox_listen(struct sandbox *sandbox, const struct sandbox_news *news)
+{
+	sandbox->news = *news;
 }
 
 int sandbox_wait(struct sandbox *sandbox, int *exit_code, struct err *err)

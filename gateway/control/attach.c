@@ -7,6 +7,7 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "gateway/control/conn.h"
+#include "gateway/control/secret_files.h"
 #include "gateway/control/session_check.h"
 #include "gateway/control/terms.h"
 
@@ -368,15 +369,25 @@ static void answer_terms(struct rpc_ticket ticket, const void *message, int *fd,
 {
 	const struct control *control = ((struct attached *)owner)->control;
 	uint8_t part[DIGEST_LEN];
+	auto_type(arena_release) struct arena arena;
+	struct secret_files files;
 	char text[TERMS_SIZE];
-	struct msg_session_terms reply;
 
 	(void)message;
 	(void)fd;
 	terms_of_config(&control->keeper->config, part);
 	terms_write(part, &control->ca, text);
-	reply.text = bytes_str(text);
-	rpc_reply(ticket, &msg_session_terms_schema, &reply, -1);
+	arena_init(&arena, SECRET_FILES_ARENA_MAX);
+	if (secret_files_list(&control->keeper->config, &arena, &files) < 0)
+		rpc_refuse(ticket, CONSTRAINT_internal, "memory is out");
+	else
+		rpc_reply(ticket, &msg_session_terms_schema,
+			  &(struct msg_session_terms){
+				  .text = bytes_str(text),
+				  .secret_files = files.items,
+				  .secret_files_count = files.count,
+			  },
+			  -1);
 }
 
 void attach_tell_change(struct control *control, const char *id)

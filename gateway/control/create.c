@@ -10,6 +10,7 @@
 #include "gateway/control/json.h"
 #include "gateway/control/placeholders.h"
 #include "gateway/control/rights.h"
+#include "gateway/control/secret_files.h"
 #include "gateway/control/signer.h"
 #include "gateway/control/terms.h"
 #include "gateway/session/lease.h"
@@ -285,34 +286,20 @@ static json_t *proxy_of(const struct conn *conn, const struct create_task *task)
 			       : json_string("");
 }
 
-/* Where its value stands. */
-static json_t *file_of(const struct config_source *source)
-{
-	const char *directory = getenv("CREDENTIALS_DIRECTORY");
-
-	if (source->kind == SOURCE_FILE)
-		return json_text(source->path);
-	return json_sprintf("%s/%.*s", directory ? directory : "",
-			    BYTES_ARGS(source->path));
-}
-
 /* The files that secrets stand in, which no sandbox may show. NULL: memory is
  * out. */
-static json_t *secret_files(const struct gateway_config *config)
+static json_t *secret_files(struct conn *conn)
 {
-	json_t *list = json_array();
+	struct secret_files files;
+	json_t *list;
 
-	for (size_t i = 0; i < config->sources_count; i++) {
-		const struct config_source *source = &config->sources[i];
-
-		if (source->kind != SOURCE_FILE &&
-		    source->kind != SOURCE_CREDENTIAL)
-			continue;
-		if (json_array_append_new(list, file_of(source)) < 0) {
-			json_decref(list);
-			return NULL;
-		}
-	}
+	if (secret_files_list(&conn->control->keeper->config, &conn->http.arena,
+			      &files) < 0)
+		return NULL;
+	list = json_array();
+	for (size_t i = 0; i < files.count; i++)
+		(void)json_array_append_new(list,
+					    json_text(files.items[i].path));
 	return list;
 }
 
@@ -338,8 +325,7 @@ static void reply_created(struct conn *conn, json_t *signing)
 			  json_base64(ca->pkcs12), "state", json_text(state),
 			  "proxy", proxy_of(conn, task), "placeholders",
 			  json_incref(task->placeholders), "signing", signing,
-			  "terms", terms, "secret_files",
-			  secret_files(&conn->control->keeper->config)));
+			  "terms", terms, "secret_files", secret_files(conn)));
 }
 
 static void on_signer(struct conn *conn, const void *message)

@@ -44,8 +44,15 @@ const struct wire_schema msg_session_changed_schema =
 	WIRE_SCHEMA("session-changed", struct msg_session_changed,
 		    msg_session_changed_fields);
 
+static const struct wire_field msg_secret_file_fields[] = {
+	WIRE_TEXT(struct msg_secret_file, path, SECRET_FILE_PATH_MAX),
+};
+static const struct wire_schema msg_secret_file_schema = WIRE_SCHEMA(
+	"secret-file", struct msg_secret_file, msg_secret_file_fields);
 static const struct wire_field msg_session_terms_fields[] = {
 	WIRE_TEXT(struct msg_session_terms, text, SESSION_TERMS_MAX),
+	WIRE_LIST(struct msg_session_terms, secret_files, SOURCES_MAX,
+		  &msg_secret_file_schema),
 };
 const struct wire_schema msg_session_terms_schema = WIRE_SCHEMA(
 	"session-terms", struct msg_session_terms, msg_session_terms_fields);

@@ -45,10 +45,16 @@ struct msg_session_changed {
 extern const struct wire_schema msg_session_changed_schema;
 
 /* What holds for a session from its beginning: a digest, as POST /v1/sessions
- * says it (`terms`). */
-#define SESSION_TERMS_MAX 64
+ * says it (`terms`), and the files that its sandbox may not show. */
+#define SESSION_TERMS_MAX    64
+#define SECRET_FILE_PATH_MAX 8192
+struct msg_secret_file {
+	struct bytes path; /* absolute */
+};
 struct msg_session_terms {
 	struct bytes text;
+	const struct msg_secret_file *secret_files;
+	size_t secret_files_count;
 };
 extern const struct wire_schema msg_session_terms_schema;
 

@@ -400,10 +400,11 @@ static int open_on(struct attachment *attachment, struct err *err)
 					  .permit_count = ARRAY_SIZE(permits),
 					  .owner = attachment,
 					  .on_closed = on_closed};
-	int fd = connect_attach(err);
 
-	if (fd >= 0)
-		attachment->rpc = rpc_new(attachment->loop, fd, &config, err);
+	attachment->fd = connect_attach(err);
+	if (attachment->fd >= 0)
+		attachment->rpc =
+			rpc_new(attachment->loop, attachment->fd, &config, err);
 	if (attachment->rpc)
 		return 0;
 	attachment_close(attachment);

@@ -71,6 +71,7 @@ struct attachment {
 	/* One that begins now has other terms (MSG_TERMS_CHANGED); or NULL. */
 	void (*on_terms)(void *owner);
 	void *owner;
+	int fd; /* rpc's own, to be waited for where has_own_loop */
 };
 int attachment_open(struct attachment *attachment, struct err *err);
 /* On a loop of the caller's (borrowed). */
@@ -95,7 +96,8 @@ int attachment_hold(struct attachment *attachment, const char *id,
 int attachment_ask_terms(struct attachment *attachment,
 			 rpc_outcome_fn *on_outcome, void *owner,
 			 struct err *err);
-/* Is there still somebody at its other end? */
+/* Is there still somebody at its other end? With a loop of its own what came
+ * is served, too. */
 bool attachment_is_open(struct attachment *attachment);
 /* Wait until all that were given have been taken. 0, or -1. */
 int attachment_wait(struct attachment *attachment, struct err *err);

@@ -42,9 +42,7 @@ static struct sandbox_paths paths_of(struct arena *arena,
 				      strings->count};
 }
 
-/* The name path, in the directory that it really is in: it may have gone, or be
- * a link. False: there is no telling. */
-static bool find_name(const char *path, char name[PATH_MAX])
+bool session_find_name(const char *path, char name[PATH_MAX])
 {
 	char whole[PATH_MAX] = "", above[PATH_MAX + 1], real[PATH_MAX];
 	size_t len;
@@ -103,7 +101,7 @@ static bool add_names(struct arena *arena, struct names *names,
 	char name[PATH_MAX], next[PATH_MAX];
 
 	for (size_t links = 0; links <= LINKS_MAX; links++) {
-		if (!find_name(path, name))
+		if (!session_find_name(path, name))
 			return true;
 		names->items[names->count] = glob_of(arena, name);
 		if (!names->items[names->count++])
@@ -216,7 +214,7 @@ static int set_secrets(const struct session_spec *from, struct arena *arena,
 	for (size_t i = 0; items && i < count; i++) {
 		const char *path = json_string_value(json_array_get(list, i));
 
-		if (!path || path[0] != '/' || !find_name(path, name))
+		if (!path || path[0] != '/' || !session_find_name(path, name))
 			return err_set(err, ERR_INVALID,
 				       "hide the gateway's secret '%.200s': "
 				       "there is no telling where it is",

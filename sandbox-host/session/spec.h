@@ -6,6 +6,7 @@
 #define SANDBOX_HOST_SESSION_SPEC_H
 
 #include <jansson.h>
+#include <limits.h>
 
 #include "common/arena.h"
 #include "policies/policy.h"
@@ -30,5 +31,8 @@ struct session_spec {
  * strings are in arena, or borrowed from *from. 0, or -1. */
 int session_spec_make(const struct session_spec *from, struct arena *arena,
 		      struct sandbox_spec *spec, struct err *err);
+/* The name path, in the directory that it really is in: it may have gone, or be
+ * a link. False: there is no telling. */
+bool session_find_name(const char *path, char name[PATH_MAX]);
 
 #endif

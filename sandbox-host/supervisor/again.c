@@ -13,6 +13,7 @@
 #include "common/clock.h"
 #include "sandbox-host/supervisor/again.h"
 #include "sandbox-host/supervisor/parts.h"
+#include "sandbox-host/supervisor/secrets.h"
 
 #define CONNECT_MS   1000
 #define HEARD_MS     30000
@@ -223,6 +224,7 @@ static int attach(struct supervisor *supervisor, const char *id,
 		return -1;
 	}
 	attachment->on_changed = again_on_changed;
+	attachment->on_terms = secrets_on_terms;
 	if (attachment_hold(attachment, id, err) < 0) {
 		again_close_listeners(&listeners);
 		return -1;

@@ -7,8 +7,8 @@
 
 #include "common/clock.h"
 #include "sandbox-host/supervisor/again.h"
-#include "sandbox-host/supervisor/ahead.h"
 #include "sandbox-host/supervisor/parts.h"
+#include "sandbox-host/supervisor/secrets.h"
 
 static void on_lost(void *owner)
 {
@@ -24,6 +24,8 @@ static void is_back(struct supervisor *supervisor)
 	supervisor->lost_ms = 0;
 	supervisor->is_unknown = false;
 	away_end(supervisor);
+	/* Nor did anybody tell us of other files meanwhile. */
+	secrets_look(supervisor);
 }
 
 static void give_up(struct supervisor *supervisor, enum constraint constraint,
@@ -92,7 +94,7 @@ static void hold(struct supervisor *supervisor)
 	if (attachment_open_on(attachment, supervisor->loop, on_lost,
 			       supervisor, &err) == 0) {
 		attachment->on_changed = again_on_changed;
-		attachment->on_terms = ahead_on_terms;
+		attachment->on_terms = secrets_on_terms;
 		(void)attachment_hold(attachment, id, &err);
 	}
 	io_timer_set(supervisor->link_timer, LINK_RETRY_MS);
@@ -154,7 +156,7 @@ int link_begin(struct supervisor *supervisor, struct err *err)
 {
 	supervisor->attachment.on_lost = on_lost;
 	supervisor->attachment.on_changed = again_on_changed;
-	supervisor->attachment.on_terms = ahead_on_terms;
+	supervisor->attachment.on_terms = secrets_on_terms;
 	supervisor->attachment.owner = supervisor;
 	supervisor->link_timer =
 		io_timer_new(supervisor->loop, on_timer, supervisor);
@@ -163,6 +165,8 @@ int link_begin(struct supervisor *supervisor, struct err *err)
 	if (!supervisor->link_timer || !supervisor->renew_timer)
 		return err_set(err, ERR_TOO_LARGE, "no memory");
 	io_timer_set(supervisor->renew_timer, SESSION_RENEW_MS);
+	/* Since the session began nobody may have told us. */
+	secrets_look(supervisor);
 	return 0;
 }
 

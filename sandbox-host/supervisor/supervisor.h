@@ -25,6 +25,7 @@
  *	events  -> what happened, the newest
  *	network -> what the gateway denies, among the events
  *	link    -> the session stays while we do
+ *	secrets -> files of the gateway's that were not hidden at the start
  *	again   -> another one, when the gateway had ended and is back
  *	away    -> an answer to who connects meanwhile
  *

@@ -103,6 +103,57 @@ static enum err_code hold(struct rig *rig, struct rpc *rpc, const char *id)
 	return outcome.code;
 }
 
+static void on_files(struct rpc_outcome *outcome, void *owner)
+{
+	const struct msg_session_terms *terms = outcome->message;
+	bool *is_told = owner;
+
+	assert_null(outcome->err);
+	assert_int_equal(terms->secret_files_count, 2);
+	assert_true(bytes_is(terms->secret_files[0].path, "/srv/one"));
+	assert_true(bytes_is(terms->secret_files[1].path, "/creds/two"));
+	*is_told = true;
+}
+
+static void terms_name_the_files_that_hold_secrets(void **state)
+{
+	static const struct config_source sources[] = {
+		{.kind = SOURCE_FILE, .path = {(const uint8_t *)"/srv/one", 8}},
+		{.kind = SOURCE_EXEC, .path = {(const uint8_t *)"/no", 3}},
+		{.kind = SOURCE_CREDENTIAL,
+		 .path = {(const uint8_t *)"two", 3}},
+	};
+	const struct wire_empty empty = {0};
+	bool is_told = false;
+	const struct rpc_call call = {
+		.type = MSG_SESSION_TERMS,
+		.schema = &wire_empty_schema,
+		.message = &empty,
+		.fd = -1,
+		.reply_schema = &msg_session_terms_schema,
+		.timeout_ms = 5000,
+		.on_outcome = on_files,
+		.owner = &is_told,
+	};
+	struct rig rig;
+	struct rpc *rpc;
+	struct err err;
+
+	(void)state;
+	assert_int_equal(setenv("CREDENTIALS_DIRECTORY", "/creds", 1), 0);
+	rig_init(&rig, 0, true);
+	rig.keeper.config.sources = sources;
+	rig.keeper.config.sources_count = ARRAY_SIZE(sources);
+	rpc = connect_as(&rig, 12345);
+	assert_int_equal(rpc_ask(rpc, &call, NULL, &err), 0);
+	rig_turns(&rig);
+	assert_true(is_told);
+	rpc_close(rpc);
+	rig_turns(&rig);
+	rig_release(&rig);
+	assert_int_equal(unsetenv("CREDENTIALS_DIRECTORY"), 0);
+}
+
 static void on_terms(struct rpc_outcome *outcome, void *owner)
 {
 	const struct msg_session_terms *terms = outcome->message;
@@ -447,6 +498,7 @@ static void attach_takes_as_many_channels_as_there_may_be_sessions(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(terms_name_the_files_that_hold_secrets),
 		cmocka_unit_test(terms_are_others_when_what_a_session_keeps_is),
 		cmocka_unit_test(attach_hands_a_listener_to_the_session),
 		cmocka_unit_test(
