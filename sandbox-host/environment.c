@@ -29,6 +29,9 @@ static const struct sandbox_variable trust[] = {
 	{"SSL_CERT_FILE", SANDBOX_CA_BUNDLE},
 	{"SSL_CERT_DIR", "/etc/ssl/certs"},
 	{"GIT_SSL_CAINFO", SANDBOX_CA_BUNDLE},
+	/* git would read each certificate of the host's directory as well, for
+	 * each request anew: two thirds of the request's time. */
+	{"GIT_SSL_CAPATH", SANDBOX_CA_DIR},
 	{"NODE_EXTRA_CA_CERTS", SANDBOX_CA_PEM},
 	{"REQUESTS_CA_BUNDLE", SANDBOX_CA_BUNDLE},
 	{"CURL_CA_BUNDLE", SANDBOX_CA_BUNDLE},

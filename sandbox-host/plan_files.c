@@ -77,7 +77,12 @@ static int add_trust(struct plan *plan, const struct sandbox_spec *spec,
 		if (failed)
 			return -1;
 	}
-	if (add_file(plan, SANDBOX_CA_PEM, NULL, spec->ca_pem, err) < 0 ||
+	if (plan_add(plan,
+		     (struct plan_step){.kind = PLAN_DIR,
+					.target = SANDBOX_CA_DIR,
+					.mode = 0755},
+		     err) < 0 ||
+	    add_file(plan, SANDBOX_CA_PEM, NULL, spec->ca_pem, err) < 0 ||
 	    add_file(plan, SANDBOX_CA_BUNDLE, *bundle, spec->ca_pem, err) < 0)
 		return -1;
 	return add_made(plan, PLAN_TRUSTSTORE, SANDBOX_CA_PKCS12, *bundle,

@@ -54,7 +54,8 @@
 #define SANDBOX_CA_PEM		  SANDBOX_FILES "/ca.pem" /* ours alone */
 #define SANDBOX_CA_BUNDLE	  SANDBOX_FILES "/bundle.pem" /* the host's + ours */
 #define SANDBOX_CA_PKCS12	  SANDBOX_FILES "/ca.p12" /* the same, for Java */
-#define SANDBOX_PATHS_MAX	  10000			  /* of each list */
+#define SANDBOX_CA_DIR		  SANDBOX_FILES "/ca.d" /* empty: the bundle has all */
+#define SANDBOX_PATHS_MAX	  10000			/* of each list */
 #define SANDBOX_ENV_MAX		  4096
 #define SANDBOX_EXIT_FAILED	  125 /* the sandbox itself failed */
 #define SANDBOX_EXIT_NOT_RUNNABLE 126

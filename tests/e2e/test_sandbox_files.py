@@ -289,3 +289,14 @@ def test_the_ca_is_trusted_by_the_system_bundle(box):
     assert int(lines[3]) > 50
     with open("/etc/ssl/certs/ca-certificates.crt") as bundle:
         assert "ours\n" not in bundle.readlines()
+
+
+def test_the_directory_of_cas_that_git_is_told_of_is_empty(box):
+    """git would read each of the host's for each of its requests."""
+    ca = box.write("ca.pem", "-----BEGIN CERTIFICATE-----\nours\n", box.root)
+    result = box.sh("ls -A /run/sallyport/ca.d | wc -l; "
+                    "touch /run/sallyport/ca.d/x 2>&1",
+                    options=["--ca", str(ca)])
+    lines = result.stdout.splitlines()
+    assert lines[0] == "0", result.stderr
+    assert "Read-only file system" in lines[1]

@@ -90,6 +90,7 @@ static void environment_names_the_ca_where_each_tool_looks(void **state)
 		"SSL_CERT_FILE",      "GIT_SSL_CAINFO", "NODE_EXTRA_CA_CERTS",
 		"REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT",
 		"AWS_CA_BUNDLE",      "DENO_CERT",	"CARGO_HTTP_CAINFO",
+		"GIT_SSL_CAPATH",
 	};
 	struct made made = make((struct environment){.has_ca = true});
 
