@@ -26,6 +26,10 @@ static void status_table(const json_t *value)
 		     (long long)json_integer_value(
 			     json_object_get(value, "sessions")),
 		     json_text(value, "run"));
+	/* First: who looks on sees it above many edges. */
+	if (json_text(value, "failing")[0])
+		(void)printf("ledger: can not store records: %s\n\n",
+			     json_text(value, "failing"));
 	(void)printf("%-10s %8s %8s %-6s %s\n", "PROCESS", "PID", "RESTARTS",
 		     "READY", "SESSION");
 	json_array_foreach(json_object_get(value, "processes"), index,
@@ -46,10 +50,12 @@ int cmd_status(struct cli *cli)
 						      .path = "/v1/status"};
 	auto_type(reply_release) struct reply reply = {0};
 	struct err err;
+	int code;
 
 	if (arguments_words(cli, 0, 0) < 0)
 		return cli_usage(cli);
 	if (control_once(&request, &reply, &err) < 0)
 		return cli_fail_err(&err);
-	return cli_print(cli, reply.json, status_table);
+	code = cli_print(cli, reply.json, status_table);
+	return json_text(reply.json, "failing")[0] ? EXIT_FAILED : code;
 }

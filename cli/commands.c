@@ -534,7 +534,11 @@ const struct command commands[] = {
 	 "\n"
 	 "COUNT is 1 to 10000, 20 without -n.\n"},
 	{"status", NULL, OUTPUT_VALUE, cmd_status, "is the gateway well?",
-	 "Usage: sallyport status [-o json|yaml]\n"},
+	 "Usage: sallyport status [-o json|yaml]\n"
+	 "\n"
+	 "Exits 1 when no record can be stored, and says why: what must be on "
+	 "record\n"
+	 "first is refused then.\n"},
 	{"doctor", NULL, OUTPUT_VALUE, cmd_doctor, "what does this host lack?",
 	 "Usage: sallyport doctor [-o json|yaml]\n"
 	 "\n"

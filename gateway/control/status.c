@@ -10,6 +10,64 @@ struct status_task {
 	uint32_t asked; /* so many processes were told */
 };
 
+/* ---- the answer ---- */
+
+static void reply(struct conn *conn, struct bytes failing)
+{
+	const struct status_task *task = conn->task;
+	json_t *status =
+		json_pack("{s:s, s:s, s:O, s:I}", "version", SP_VERSION, "run",
+			  conn->control->run, "processes", task->rows,
+			  "sessions", (json_int_t)task->sessions);
+
+	if (status && failing.len)
+		(void)json_object_set_new(status, "failing",
+					  json_text(failing));
+	conn_reply_json(conn, 200, status);
+}
+
+/* ---- the ledger ---- */
+
+/* Whatever became of the question: where no answer comes nothing is stored
+ * either, and who asks for the status wants to hear of that. */
+static void on_ledger(struct rpc_outcome *outcome, void *owner)
+{
+	const struct msg_ledger_verified *verified = outcome->message;
+	struct conn *conn = owner;
+
+	conn->ask = NULL;
+	if (outcome->refusal)
+		reply(conn, outcome->refusal->detail);
+	else if (outcome->err)
+		reply(conn, bytes_str(outcome->err->text));
+	else
+		reply(conn, verified->failing);
+}
+
+static void ask_ledger(struct conn *conn)
+{
+	const struct msg_ledger_verify message = {LEDGER_VERIFY_NO_ROWS};
+	const struct question question = {
+		.role = ROLE_LEDGER,
+		.type = MSG_LEDGER_VERIFY,
+		.schema = &msg_ledger_verify_schema,
+		.message = &message,
+		.fd = -1,
+		.reply_schema = &msg_ledger_verified_schema,
+		.fn = on_ledger,
+		.owner = conn,
+	};
+	struct err err;
+
+	conn->ask = ask_send(conn->control, &question, &err);
+	if (!conn->ask && err.code == ERR_TOO_LARGE)
+		conn_refuse(conn, 429, "%s", err.text);
+	else if (!conn->ask)
+		reply(conn, bytes_str(err.text));
+}
+
+/* ---- processes and sessions ---- */
+
 static json_t *row_of(const struct msg_process *process)
 {
 	return json_pack("{s:s, s:I, s:I, s:b, s:o}", "role",
@@ -36,11 +94,7 @@ static void on_processes(struct conn *conn, const void *message)
 		ask_processes(conn);
 		return;
 	}
-	conn_reply_json(conn, 200,
-			json_pack("{s:s, s:s, s:O, s:I}", "version", SP_VERSION,
-				  "run", conn->control->run, "processes",
-				  task->rows, "sessions",
-				  (json_int_t)task->sessions));
+	ask_ledger(conn);
 }
 
 static void ask_processes(struct conn *conn)

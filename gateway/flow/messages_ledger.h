@@ -33,6 +33,9 @@ struct msg_ledger_rows {
 	bool more;
 };
 extern const struct wire_schema msg_ledger_rows_schema;
+/* `after` of who wants to know of `failing` alone, soon: no row is looked at,
+ * and what is said of them means nothing. */
+#define LEDGER_VERIFY_NO_ROWS ((uint64_t)INT64_MAX)
 struct msg_ledger_verify {
 	uint64_t after; /* go on from this sequence number; 0: from the start */
 };

@@ -96,10 +96,13 @@ def filler(own_gateway):
     subprocess.run(["umount", "-l", own_gateway.state], check=True)
 
 
-def test_verify_says_when_nothing_can_be_stored(own_gateway, filler,
-                                                policies):
+def test_verify_and_status_say_when_nothing_can_be_stored(
+        own_gateway, filler, policies):
     own_gateway.create(policies.make([]))
     assert own_gateway.cli("audit", "verify").returncode == 0
+    well = own_gateway.cli("status")
+    assert (well.returncode, "can not store" in well.stdout) == (0, False)
+    assert "failing" not in own_gateway.get("/v1/status")
     full = subprocess.run(["dd", "if=/dev/zero", f"of={filler}", "bs=4096"],
                           capture_output=True, text=True, check=False)
     assert "No space" in full.stderr
@@ -110,8 +113,16 @@ def test_verify_says_when_nothing_can_be_stored(own_gateway, filler,
     assert done.returncode == 1, done.stdout
     assert "intact" in done.stdout
     assert "NO RECORD CAN BE STORED since 20" in done.stdout
+    done = own_gateway.cli("status")
+    assert done.returncode == 1, done.stdout
+    assert "ledger: can not store records: since 20" in done.stdout
+    assert "database or disk is full" in done.stdout
+    assert "PROCESS" in done.stdout
+    assert own_gateway.get("/v1/status")["failing"].startswith("since 20")
     filler.unlink()
     wait_until(lambda: own_gateway.cli("audit", "verify").returncode == 0)
+    well = own_gateway.cli("status")
+    assert (well.returncode, "can not store" in well.stdout) == (0, False)
 
 
 def test_tail_shows_denials_with_their_reason(own_gateway, make_session,

@@ -109,6 +109,32 @@ static void conn_tells_of_all_processes_however_many(void **state)
 	}
 }
 
+static void conn_tells_that_no_record_can_be_stored(void **state)
+{
+	static const char ask[] = "GET /v1/status HTTP/1.1\r\n" H "\r\n";
+	struct rig rig;
+	const char *answer;
+
+	(void)state;
+	rig_init(&rig, 0, true);
+	rig.processes = 1;
+	/* The ledger has more rows than it looks at for one question. */
+	rig.verify_steps = 3;
+	answer = rig_ask(&rig, ask);
+	assert_status(answer, 200);
+	assert_null(strstr(answer, "failing"));
+	assert_int_equal(rig.verify_steps, 2);
+	rig.failing = "since then";
+	assert_contains(rig_ask(&rig, ask), "\"failing\":\"since then\"");
+	/* Nor while there is no ledger; all else is told still. */
+	DL_DELETE(rig.keeper.peers, &rig.peers[2]);
+	answer = rig_ask(&rig, ask);
+	assert_status(answer, 200);
+	assert_contains(answer, "\"failing\":\"the ledger is not there");
+	assert_contains(answer, "\"role\":\"edge\"");
+	rig_release(&rig);
+}
+
 static void conn_tells_everybody_the_guardrail(void **state)
 {
 	static const char ask[] = "GET /v1/guardrail HTTP/1.1\r\n" H "\r\n";
@@ -304,6 +330,7 @@ int main(void)
 			conn_answers_a_request_that_comes_byte_by_byte),
 		cmocka_unit_test(conn_answers_requests_one_after_the_other),
 		cmocka_unit_test(conn_tells_of_all_processes_however_many),
+		cmocka_unit_test(conn_tells_that_no_record_can_be_stored),
 		cmocka_unit_test(conn_tells_everybody_the_guardrail),
 		cmocka_unit_test(
 			conn_refuses_an_ordinary_user_what_is_for_administrators),
