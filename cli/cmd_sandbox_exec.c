@@ -17,6 +17,7 @@
 #include "cli/host.h"
 #include "cli/pump.h"
 #include "common/cleanup.h"
+#include "sandbox-host/session/denials.h"
 #include "sandbox-host/terminal.h"
 
 #define ENV_MAX	    256
@@ -144,6 +145,20 @@ static void take_fd_of(const void *message, int *fd, void *owner)
 	*(int *)owner = take_fd(fd);
 }
 
+/* Its terminal is as it was: it has not started. */
+static void answer_asked(struct rpc_ticket ticket, const void *message, int *fd,
+			 void *owner)
+{
+	const struct exec_asked *asked = message;
+	char line[DENIALS_LINE_BYTES];
+
+	(void)ticket;
+	(void)fd;
+	(void)owner;
+	denials_wanted_line(asked->id, asked->words, line, sizeof(line));
+	(void)fprintf(stderr, "%s\n", line);
+}
+
 static void answer_ended(struct rpc_ticket ticket, const void *message, int *fd,
 			 void *owner)
 {
@@ -177,6 +192,7 @@ static void on_closed(struct rpc *rpc, const char *why, void *owner)
 static int open_channel(struct exec *exec)
 {
 	static const struct rpc_permit permits[] = {
+		{MSG_EXEC_ASKED, &exec_asked_schema, answer_asked, false, 0},
 		{MSG_EXEC_ENDED, &exec_ended_schema, answer_ended, false, 0},
 	};
 	const struct rpc_config config = {

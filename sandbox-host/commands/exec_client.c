@@ -304,6 +304,17 @@ static void answer_ended(struct rpc_ticket ticket, const void *message, int *fd,
 	be_ended(client);
 }
 
+/* Over HTTP there is no place for it: whoever decides hears of it among the
+ * events. */
+static void answer_asked(struct rpc_ticket ticket, const void *message, int *fd,
+			 void *owner)
+{
+	(void)ticket;
+	(void)message;
+	(void)fd;
+	(void)owner;
+}
+
 static void on_closed(struct rpc *rpc, const char *why, void *owner)
 {
 	struct exec_client *client = owner;
@@ -326,6 +337,7 @@ struct exec_client *exec_client_new(struct io_loop *loop, int channel,
 				    exec_fn *fn, void *owner, struct err *err)
 {
 	static const struct rpc_permit permits[] = {
+		{MSG_EXEC_ASKED, &exec_asked_schema, answer_asked, false, 0},
 		{MSG_EXEC_ENDED, &exec_ended_schema, answer_ended, false, 0},
 	};
 	struct exec_client *client = calloc(1, sizeof(*client));

@@ -226,6 +226,13 @@ static const struct wire_field exec_started_fields[] = {
 const struct wire_schema exec_started_schema =
 	WIRE_SCHEMA("exec-started", struct exec_started, exec_started_fields);
 
+static const struct wire_field exec_asked_fields[] = {
+	WIRE_TEXT(struct exec_asked, id, EXEC_ASKED_ID_MAX),
+	WIRE_TEXT(struct exec_asked, words, HOST_MESSAGE_MAX),
+};
+const struct wire_schema exec_asked_schema =
+	WIRE_SCHEMA("exec-asked", struct exec_asked, exec_asked_fields);
+
 static const struct wire_field exec_signal_fields[] = {
 	WIRE_ENUM(struct exec_signal, number, 65),
 	WIRE_BOOL(struct exec_signal, is_for_group),

@@ -98,6 +98,8 @@ enum host_msg_type {
 				writes is kept; no MSG_EXEC_STDIO then */
 	/* a supervisor -> the asker, notification */
 	MSG_EXEC_ENDED = 353, /* exec_ended: its last word on this channel */
+	MSG_EXEC_ASKED = 358, /* exec_asked, before START is answered: it waits
+				 for a person; again, for another proposal */
 
 	/* the API -> a supervisor, on a channel for it, requests */
 	MSG_BACKGROUND_SHOW = 355, /* background_ref -> background_state */

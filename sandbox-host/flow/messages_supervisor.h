@@ -46,6 +46,14 @@ struct exec_started {
 };
 extern const struct wire_schema exec_started_schema;
 
+#define EXEC_ASKED_ID_MAX 32
+struct exec_asked {
+	struct bytes id;    /* of the proposal */
+	struct bytes words; /* the command, as a person is shown it, or its
+			       beginning */
+};
+extern const struct wire_schema exec_asked_schema;
+
 struct exec_signal {
 	uint8_t number;
 	bool is_for_group; /* the whole process group of the command */

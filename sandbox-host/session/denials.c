@@ -77,14 +77,13 @@ void denials_line(const json_t *row, char *out, size_t size)
 	plain_text(out);
 }
 
-void denials_wanted_line(const json_t *row, char *out, size_t size)
+void denials_wanted_line(struct bytes id, struct bytes what, char *out,
+			 size_t size)
 {
-	const char *id = json_text(row, "approval");
-
 	(void)snprintf(out, size,
-		       "sallyport: approval %s wanted for %s: "
-		       "sallyport approval approve %s",
-		       id, json_text(row, "detail"), id);
+		       "sallyport: approval %.*s wanted for %.*s: "
+		       "sallyport approval approve %.*s",
+		       BYTES_ARGS(id), BYTES_ARGS(what), BYTES_ARGS(id));
 	plain_text(out);
 }
 
@@ -125,7 +124,9 @@ bool denials_tell(struct told *told, const json_t *row, char *out, size_t size)
 		/* Who is refused says so itself. */
 		if (strcmp(json_text(row, "constraint"), "approval_pending"))
 			return false;
-		denials_wanted_line(row, out, size);
+		denials_wanted_line(bytes_str(json_text(row, "approval")),
+				    bytes_str(json_text(row, "detail")), out,
+				    size);
 	} else {
 		if (is_of_told(told, row))
 			return false;

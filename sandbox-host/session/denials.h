@@ -31,8 +31,9 @@ bool denials_are_known(const struct policy_strings *quiet, const json_t *row);
 const char *denials_remedy(const json_t *row);
 /* A denied row's line for people, without a line feed. */
 void denials_line(const json_t *row, char *out, size_t size);
-/* The line of a row that asks for an approval, with the command that gives
- * it. */
-void denials_wanted_line(const json_t *row, char *out, size_t size);
+/* The line of an approval that is asked for (id: of the proposal; what it is
+ * about), with the command that gives it. */
+void denials_wanted_line(struct bytes id, struct bytes what, char *out,
+			 size_t size);
 
 #endif

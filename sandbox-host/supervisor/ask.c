@@ -19,7 +19,7 @@
 #include "common/cleanup.h"
 #include "common/utf8.h"
 #include "sandbox-host/session/client.h"
-#include "sandbox-host/supervisor/parts.h"
+#include "sandbox-host/supervisor/ask.h"
 
 #define PATH_BYTES    160
 #define SHOWN_BYTES   300 /* of a command, or of why it is asked about */
@@ -30,6 +30,8 @@
 #define PAUSE_MAX_MS  1000
 #define STATUS_FAILED 400 /* this will not change */
 #define STATUS_LATER  429 /* this may */
+
+static_assert(PROPOSAL_ID_MAX <= EXEC_ASKED_ID_MAX, "it is told whole");
 
 enum {
 	STATE_FAILED = PROPOSAL_STATE_MAX,
@@ -52,7 +54,7 @@ struct ask {
 	int queue;
 	struct io_watch *watch;
 	struct io_timer *timer;
-	ask_fn *on_end;
+	const struct ask_hooks *hooks;
 	void *owner;
 };
 
@@ -163,11 +165,11 @@ void ask_drop(struct ask *ask)
 /* The last of it. why: what is told where it may not run; NULL: it may. */
 static void end(struct ask *ask, const char *why)
 {
-	ask_fn *on_end = ask->on_end;
+	const struct ask_hooks *hooks = ask->hooks;
 	void *owner = ask->owner;
 
 	ask_drop(ask);
-	on_end(why, owner);
+	hooks->on_end(why, owner);
 }
 
 /* As much as leaves room for what to do. */
@@ -198,6 +200,19 @@ static void end_unanswered(struct ask *ask)
 	end(ask, text);
 }
 
+/* In the words that the gateway's record has. */
+static void tell_asked(const struct ask *ask)
+{
+	const struct bytes command = shown(ask->question.command);
+	char words[sizeof(PROPOSAL_COMMAND) + SHOWN_BYTES + 1];
+	struct exec_asked asked = {.id = bytes_str(ask->id)};
+
+	(void)snprintf(words, sizeof(words), "%s %.*s", PROPOSAL_COMMAND,
+		       BYTES_ARGS(command));
+	asked.words = bytes_str(words);
+	ask->hooks->on_asked(&asked, ask->owner);
+}
+
 static void on_time_over(void *owner)
 {
 	end_unanswered(owner);
@@ -218,10 +233,11 @@ static void take_word(struct ask *ask, struct word *word)
 			       BYTES_ARGS(command));
 		end(ask, text);
 	} else if (word->state == PROPOSAL_PENDING) {
-		/* The gateway tells it among the events. */
 		memcpy(ask->id, word->id, sizeof(ask->id));
 		io_timer_set(ask->timer,
 			     ask->supervisor->policy->commands.hold_ms);
+		/* The gateway tells it among the events, and we who waits. */
+		tell_asked(ask);
 	} else {
 		memcpy(ask->why, word->text, sizeof(ask->why));
 		if (word->state != STATE_LATER)
@@ -259,8 +275,9 @@ static int start_asker(struct ask *ask, struct err *err)
 }
 
 struct ask *ask_begin(struct supervisor *supervisor,
-		      const struct ask_question *question, ask_fn *on_end,
-		      void *owner, struct err *err)
+		      const struct ask_question *question,
+		      const struct ask_hooks *hooks, void *owner,
+		      struct err *err)
 {
 	struct ask *ask = NULL;
 
@@ -275,7 +292,7 @@ struct ask *ask_begin(struct supervisor *supervisor,
 	*ask = (struct ask){.supervisor = supervisor,
 			    .question = *question,
 			    .queue = -1,
-			    .on_end = on_end,
+			    .hooks = hooks,
 			    .owner = owner};
 	supervisor->ask_count++;
 	ask->timer = io_timer_new(supervisor->loop, on_time_over, ask);

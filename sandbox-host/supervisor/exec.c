@@ -365,6 +365,16 @@ static void run_approved(struct exec *exec, int fd)
 	request_release(&memory);
 }
 
+static void on_asked(const struct exec_asked *asked, void *owner)
+{
+	const struct exec *exec = owner;
+	struct err err;
+
+	if (exec->rpc)
+		(void)rpc_tell(exec->rpc, MSG_EXEC_ASKED, &exec_asked_schema,
+			       asked, -1, &err);
+}
+
 static void on_person(const char *why, void *owner)
 {
 	struct exec *exec = owner;
@@ -383,10 +393,12 @@ static void on_person(const char *why, void *owner)
 static int ask_first(struct exec *exec, int fd,
 		     const struct ask_question *question, struct err *err)
 {
+	static const struct ask_hooks hooks = {on_asked, on_person};
+
 	exec->request = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (exec->request < 0)
 		return err_system(err, "keep what is to run");
-	exec->ask = ask_begin(exec->supervisor, question, on_person, exec, err);
+	exec->ask = ask_begin(exec->supervisor, question, &hooks, exec, err);
 	if (!exec->ask)
 		(void)close(take_fd(&exec->request));
 	return exec->ask ? 0 : -1;
@@ -540,20 +552,6 @@ int exec_open(struct supervisor *supervisor, struct err *err)
 	return theirs;
 }
 
-static int give_output(struct exec *exec, struct err *err)
-{
-	auto_fd int output = output_open(exec->supervisor, err);
-
-	if (output < 0)
-		return -1;
-	for (int i = 1; i < 3; i++) {
-		exec->stdio[i] = fcntl(output, F_DUPFD_CLOEXEC, 0);
-		if (exec->stdio[i] < 0)
-			return err_system(err, "copy the output's pipe");
-	}
-	return 0;
-}
-
 int exec_entrypoint(struct supervisor *supervisor, struct err *err)
 {
 	const struct exec_request request = image_entrypoint(supervisor);
@@ -569,7 +567,7 @@ int exec_entrypoint(struct supervisor *supervisor, struct err *err)
 		return -1;
 	exec->is_entrypoint = true;
 	exec->is_of_image = supervisor->request.entrypoint_count == 0;
-	if (give_output(exec, err) < 0)
+	if (output_give(supervisor, exec->stdio, err) < 0)
 		return -1;
 	if (admit(exec, sealed, &request, &code, err) == 0)
 		return 0;

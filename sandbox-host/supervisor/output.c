@@ -93,7 +93,8 @@ void output_prepare(struct supervisor *supervisor)
 		open_log(supervisor);
 }
 
-int output_open(struct supervisor *supervisor, struct err *err)
+/* The write end, or -1. */
+static int open_pipe(struct supervisor *supervisor, struct err *err)
 {
 	int ends[2];
 
@@ -116,6 +117,20 @@ int output_open(struct supervisor *supervisor, struct err *err)
 	}
 	io_watch_set(supervisor->output_watch, true, false);
 	return ends[1];
+}
+
+int output_give(struct supervisor *supervisor, int stdio[3], struct err *err)
+{
+	auto_fd int output = open_pipe(supervisor, err);
+
+	if (output < 0)
+		return -1;
+	for (int i = 1; i < 3; i++) {
+		stdio[i] = fcntl(output, F_DUPFD_CLOEXEC, 0);
+		if (stdio[i] < 0)
+			return err_system(err, "copy the output's pipe");
+	}
+	return 0;
 }
 
 void output_close(struct supervisor *supervisor)

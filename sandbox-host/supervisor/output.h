@@ -11,8 +11,8 @@
  * waits for it. If that fails it is tried again, and said, when it is needed.
  */
 void output_prepare(struct supervisor *supervisor);
-/* The write end for the entrypoint, or -1. */
-int output_open(struct supervisor *supervisor, struct err *err);
+/* The write end for the entrypoint: its descriptors 1 and 2. 0, or -1. */
+int output_give(struct supervisor *supervisor, int stdio[3], struct err *err);
 /* What is still in the pipe, then close. */
 void output_close(struct supervisor *supervisor);
 

@@ -2,6 +2,7 @@
 #ifndef SANDBOX_HOST_SUPERVISOR_PARTS_H
 #define SANDBOX_HOST_SUPERVISOR_PARTS_H
 
+#include "sandbox-host/supervisor/ask.h"
 #include "sandbox-host/supervisor/supervisor.h"
 
 /* ---- build.c ---- */
@@ -105,12 +106,6 @@ void inside_forget(struct supervisor *supervisor, struct waiting *waiting);
 
 /* ---- admit.c ---- */
 
-/* What a person is asked about. */
-struct ask_question {
-	char command[PROPOSAL_PATH_MAX + 1]; /* policies/command/spell.h */
-	char rule[PROPOSAL_RULE_MAX + 1];
-	char words[COMMAND_REASON_MAX + 1]; /* why */
-};
 enum admission {
 	ADMIT,
 	ADMIT_ASK, /* a person decides; the question is filled in */
@@ -123,19 +118,6 @@ enum admission exec_admit(struct supervisor *supervisor,
 			  enum host_refusal *code, struct err *err);
 /* A person said that it may: count it. 0, or -1: there were too many. */
 int exec_count(struct supervisor *supervisor, struct err *err);
-
-/* ---- ask.c ---- */
-
-struct ask;
-/* why: the words of a refusal; NULL: it may run. The ask is over. */
-typedef void ask_fn(const char *why, void *owner);
-/* Ask a person, and wait so long as the policy says. on_end comes once, and
- * never from in here. NULL: too many wait. */
-struct ask *ask_begin(struct supervisor *supervisor,
-		      const struct ask_question *question, ask_fn *on_end,
-		      void *owner, struct err *err);
-/* Nobody waits any more; the proposal stays. May be NULL. */
-void ask_drop(struct ask *ask);
 
 /* ---- exec.c ---- */
 

@@ -1,5 +1,7 @@
 """What `commands` of a policy leaves to a person: held, answered, run."""
 import json
+import os
+import pty
 import subprocess
 
 import pytest
@@ -39,6 +41,10 @@ class Command:
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             **host.gateway.as_user)
 
+    def hear(self):
+        """What it says while it waits: one line."""
+        return self.process.stderr.readline()
+
     def end(self):
         out, errors = self.process.communicate(timeout=60)
         return self.process.returncode, out, errors
@@ -58,6 +64,13 @@ def pending(host, box, command):
     return wait_until(find)[0]
 
 
+def wanted(proposal):
+    """What whoever waits is told at once; `sallyport run` says the same."""
+    return (f"sallyport: approval {proposal['id']} wanted for EXEC "
+            f"{proposal['path']}: sallyport approval approve "
+            f"{proposal['id']}\n")
+
+
 def decide(host, proposal, *words):
     done = host.gateway.cli("approval", *words, proposal["id"])
     assert done.returncode == 0, done.stderr
@@ -74,6 +87,7 @@ def test_a_command_runs_once_it_is_approved_and_not_before(host, box):
     listed = host.gateway.cli("approval", "list").stdout
     assert f"{asked['id']} pending" in listed and "EXEC touch 'a b' [" in \
         listed
+    assert held.hear() == wanted(asked)
     assert "EXEC touch" in decide(host, asked, "approve", "--once")
     assert held.end() == (0, "", "")
     assert host.exec(box, "ls").stdout == "a b\n"
@@ -87,10 +101,51 @@ def test_a_command_runs_once_it_is_approved_and_not_before(host, box):
     assert "approval_denied" in host.exec(box, "touch", "a b").stderr
 
 
+def test_those_that_wait_are_told_so_at_once(host, box):
+    """Both that ask for the same, the first that is detached too; and one
+    whose text is long is told the beginning, and how to answer."""
+    held = [Command(host, box, "touch", "one", options=options)
+            for options in ((), ("-d",))]
+    asked = pending(host, box, "touch one")
+    assert [one.hear() for one in held] == [wanted(asked)] * 2
+    assert [one.process.poll() for one in held] == [None, None]
+    decide(host, asked, "approve")
+    assert [one.end() for one in held] == [(0, "", "")] * 2
+    # Nobody is asked, and nothing is said.
+    assert host.exec(box, "touch", "one").stderr == ""
+    words = ("touch", "\u00e9" * 600)
+    held = Command(host, box, *words)
+    line = held.hear()
+    asked = approvals(host, box)[0]
+    assert line.startswith(wanted(asked)[:200])
+    assert line.endswith(f": sallyport approval approve {asked['id']}\n")
+    decide(host, asked, "deny")
+    assert held.end()[0] == 5
+
+
+def test_one_with_a_terminal_says_there_that_it_waits(host, box):
+    master, slave = pty.openpty()
+    child = subprocess.Popen(
+        host.command("exec", "-i", "-t", box, "--", "touch", "two"),
+        env=host.env(), stdin=slave, stdout=slave, stderr=slave,
+        **host.gateway.as_user)
+    os.close(slave)
+    asked = pending(host, box, "touch two")
+    seen = b""
+    while b"\n" not in seen:
+        seen += os.read(master, 4096)
+    assert seen.decode() == wanted(asked).replace("\n", "\r\n")
+    assert child.poll() is None
+    decide(host, asked, "approve")
+    assert child.wait(60) == 0
+    os.close(master)
+
+
 def test_a_grant_is_for_the_session_and_for_that_command(host, box):
     held = Command(host, box, "rm", "-rf", "x")
-    decide(host, pending(host, box, "rm -rf x"), "approve")
-    assert held.end() == (0, "", "")
+    asked = pending(host, box, "rm -rf x")
+    decide(host, asked, "approve")
+    assert held.end() == (0, "", wanted(asked))
     for _ in range(2):
         assert host.exec(box, "rm", "-rf", "x").returncode == 0
     for words, options, text in (
@@ -117,7 +172,7 @@ def test_a_grant_is_for_the_variables_that_a_shell_puts_in(host, box):
         assert value not in asked["path"] and "D=@" in asked["path"]
         proposals.add(asked["path"])
         decide(host, asked, "approve")
-        assert held.end() == (0, "", "")
+        assert held.end() == (0, "", wanted(asked))
         assert host.exec(box, *words, options=["-e", f"D={value}"]
                          ).returncode == 0
     assert len(proposals) == 2

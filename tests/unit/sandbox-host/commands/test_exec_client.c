@@ -212,6 +212,24 @@ static void write_all(int fd, const char *text)
 
 /* ---- tests ---- */
 
+static void a_command_that_waits_for_a_person_goes_on(void **state)
+{
+	const struct exec_asked asked = {.id = bytes_str("p-abc"),
+					 .words = bytes_str("EXEC true")};
+	const struct exec_started started = {.pid = 7};
+	struct rig *rig = *state;
+
+	ask(rig, EXEC_NO_INPUT);
+	assert_int_equal(rpc_tell(rig->rpc, MSG_EXEC_ASKED, &exec_asked_schema,
+				  &asked, -1, NULL),
+			 0);
+	rpc_reply(rig->start, &exec_started_schema, &started, -1);
+	wait_for(rig, &rig->has_started);
+	say_ended(rig, 0, "");
+	wait_for(rig, &rig->has_ended);
+	assert_false(exec_client_end(rig->client).is_lost);
+}
+
 static void all_output_comes_before_the_end(void **state)
 {
 	struct rig *rig = *state;
@@ -435,6 +453,7 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
+		TEST(a_command_that_waits_for_a_person_goes_on),
 		TEST(all_output_comes_before_the_end),
 		TEST(whoever_is_left_behind_and_writes_on_keeps_no_end_off),
 		TEST(a_timeout_is_told_apart),
