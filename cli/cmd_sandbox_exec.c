@@ -17,13 +17,16 @@
 #include "cli/host.h"
 #include "cli/pump.h"
 #include "common/cleanup.h"
+#include "policies/policy.h"
 #include "sandbox-host/session/denials.h"
 #include "sandbox-host/terminal.h"
 
 #define ENV_MAX	    256
 #define TIMEOUT_MAX 31536000ull /* seconds: a year */
 #define STDIO	    3
-#define EXIT_LOST   125 /* the sandbox's own: it ended, or never began */
+/* A person may be asked first, for as long as the policy says. */
+#define START_MS  (POLICY_HOLD_MAX_MS + HOST_TIMEOUT_MS)
+#define EXIT_LOST 125 /* the sandbox's own: it ended, or never began */
 
 enum slot {
 	SLOT_CHANNEL,
@@ -308,6 +311,7 @@ static int start(struct exec *exec)
 		.reply = &exec_started_schema,
 		.take = take_started,
 		.owner = exec,
+		.timeout_ms = START_MS,
 	};
 
 	if (request < 0 || give_all(exec, &err) < 0)

@@ -212,6 +212,13 @@ static void tell_waiting(const char *what, uint64_t since_ms, uint64_t *next_ms)
 		      what, (unsigned long long)((now - since_ms) / 1000));
 }
 
+static unsigned timeout_of(const struct host_call *call)
+{
+	if (call->waits_for)
+		return HOST_LONG_MS;
+	return call->timeout_ms ? call->timeout_ms : HOST_TIMEOUT_MS;
+}
+
 int host_ask_on(struct host *host, struct rpc *rpc,
 		const struct host_call *call)
 {
@@ -222,7 +229,7 @@ int host_ask_on(struct host *host, struct rpc *rpc,
 		.message = call->message,
 		.fd = call->fd,
 		.reply_schema = call->reply,
-		.timeout_ms = call->waits_for ? HOST_LONG_MS : HOST_TIMEOUT_MS,
+		.timeout_ms = timeout_of(call),
 		.on_outcome = on_outcome,
 		.owner = &asked,
 	};

@@ -29,8 +29,9 @@ struct host_call {
 	void (*take)(const void *message, int *fd, void *owner);
 	void *owner;
 	/* What may take long, for people: they are told now and then that it
-	 * is waited for, up to HOST_LONG_MS. NULL: HOST_TIMEOUT_MS. */
+	 * is waited for, up to HOST_LONG_MS. NULL: timeout_ms. */
 	const char *waits_for;
+	unsigned timeout_ms; /* 0: HOST_TIMEOUT_MS */
 };
 
 /* Connect: $SALLYPORT_HOST, or the first host.sock that is for us, of the

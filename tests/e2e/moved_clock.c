@@ -1,9 +1,11 @@
 /*
  * Loaded before the C library, it moves the clock of the day as `date -s`
  * does, for these processes alone: by the seconds that stand at the beginning
- * of the file MOVED_CLOCK, which may change at any time. No other clock moves.
+ * of the file MOVED_CLOCK, which may change at any time. MOVED_TIME moves the
+ * clocks that nobody can set, as if so much time had passed.
  */
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -12,15 +14,16 @@
 #include <time.h>
 #include <unistd.h>
 
-static const volatile int64_t *moved;
+static const volatile int64_t *moved, *passed;
 
-/* Before its process gives up opening files. */
-__attribute__((constructor)) static void find_file(void)
+static const volatile int64_t *map(const char *name)
 {
-	const char *path = getenv("MOVED_CLOCK");
+	const char *path = getenv(name);
 	int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 	void *mapped = MAP_FAILED;
 
+	if (!path)
+		return NULL;
 	if (fd >= 0) {
 		mapped = mmap(NULL, sizeof(*moved), PROT_READ, MAP_SHARED, fd,
 			      0);
@@ -28,7 +31,22 @@ __attribute__((constructor)) static void find_file(void)
 	}
 	if (mapped == MAP_FAILED)
 		abort();
-	moved = mapped;
+	return mapped;
+}
+
+/* Before its process gives up opening files. */
+__attribute__((constructor)) static void find_files(void)
+{
+	moved = map("MOVED_CLOCK");
+	passed = map("MOVED_TIME");
+	if (!moved && !passed)
+		abort();
+}
+
+static bool is_of_time(clockid_t id)
+{
+	return id == CLOCK_MONOTONIC || id == CLOCK_MONOTONIC_COARSE ||
+	       id == CLOCK_MONOTONIC_RAW || id == CLOCK_BOOTTIME;
 }
 
 int clock_gettime(clockid_t id, struct timespec *now)
@@ -37,6 +55,8 @@ int clock_gettime(clockid_t id, struct timespec *now)
 
 	if (rc == 0 && id == CLOCK_REALTIME && moved)
 		now->tv_sec += *moved;
+	if (rc == 0 && is_of_time(id) && passed)
+		now->tv_sec += *passed;
 	return rc;
 }
 

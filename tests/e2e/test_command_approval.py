@@ -1,13 +1,17 @@
 """What `commands` of a policy leaves to a person: held, answered, run."""
 import json
 import os
+import pathlib
 import pty
+import struct
 import subprocess
 
 import pytest
 from gateway import ApiError
 from host import OVER, Host
 from waiting import wait_until
+
+CLOCK = pathlib.Path(__file__).parent / "moved_clock.c"
 
 
 @pytest.fixture(scope="module")
@@ -34,10 +38,10 @@ def box(host, tmp_path_factory):
 class Command:
     """One that may have to wait."""
 
-    def __init__(self, host, box, *words, options=()):
+    def __init__(self, host, box, *words, options=(), env=None):
         self.process = subprocess.Popen(
             host.command("exec", *options, box, "--", *words),
-            env=host.env(), stdin=subprocess.DEVNULL, text=True,
+            env=host.env() | (env or {}), stdin=subprocess.DEVNULL, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             **host.gateway.as_user)
 
@@ -139,6 +143,31 @@ def test_one_with_a_terminal_says_there_that_it_waits(host, box):
     decide(host, asked, "approve")
     assert child.wait(60) == 0
     os.close(master)
+
+
+@pytest.mark.parametrize("seconds,is_there", [(599, True), (700, False)])
+def test_it_waits_as_long_as_a_policy_may_hold_it(host, box, tmp_path,
+                                                  seconds, is_there):
+    """By the clock of the command line, which alone goes ahead."""
+    library, passed = tmp_path / "moved_clock.so", tmp_path / "passed"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, CLOCK],
+                   check=True)
+    passed.write_bytes(bytes(8))
+    env = {"LD_PRELOAD": str(library), "MOVED_TIME": str(passed),
+           "ASAN_OPTIONS": host.env()["ASAN_OPTIONS"] +
+           ":verify_asan_link_order=0"}
+    held = Command(host, box, "touch", f"after-{seconds}", env=env)
+    asked = pending(host, box, f"touch after-{seconds}")
+    assert held.hear() == wanted(asked)
+    with open(passed, "r+b", buffering=0) as file:
+        file.write(struct.pack("=q", seconds))
+    if is_there:
+        with pytest.raises(subprocess.TimeoutExpired):
+            held.process.wait(1)
+        decide(host, asked, "approve")
+        assert held.end() == (0, "", "")
+    else:
+        assert held.end() == (8, "", "sallyport: no reply in time\n")
 
 
 def test_a_grant_is_for_the_session_and_for_that_command(host, box):
