@@ -8,7 +8,14 @@
 
 #include "common/bytes.h"
 
-/* A file of ours in SANDBOX_FILES. */
+/* Our files inside; a read-only mount. */
+#define SANDBOX_FILES	  "/run/sallyport"
+#define SANDBOX_CA_PEM	  SANDBOX_FILES "/ca.pem"     /* ours alone */
+#define SANDBOX_CA_BUNDLE SANDBOX_FILES "/bundle.pem" /* the host's + ours */
+#define SANDBOX_CA_PKCS12 SANDBOX_FILES "/ca.p12"     /* the same, for Java */
+#define SANDBOX_CA_DIR	  SANDBOX_FILES "/ca.d" /* empty: the bundle has all */
+
+/* One more of these. */
 struct sandbox_file {
 	const char *name;
 	struct bytes content;

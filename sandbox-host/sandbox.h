@@ -44,18 +44,12 @@
 #include "policies/policy_rule.h"
 #include "sandbox-host/root.h"
 
-#define SANDBOX_ADDRESS4   "198.18.0.1"
-#define SANDBOX_ADDRESS6   "fd00::1"
-#define SANDBOX_HOSTNAME   "sandbox"
-#define SANDBOX_PROXY_PORT 3128
-#define SANDBOX_DNS_PORT   53
-/* Our files inside; a read-only mount. */
-#define SANDBOX_FILES		  "/run/sallyport"
-#define SANDBOX_CA_PEM		  SANDBOX_FILES "/ca.pem" /* ours alone */
-#define SANDBOX_CA_BUNDLE	  SANDBOX_FILES "/bundle.pem" /* the host's + ours */
-#define SANDBOX_CA_PKCS12	  SANDBOX_FILES "/ca.p12" /* the same, for Java */
-#define SANDBOX_CA_DIR		  SANDBOX_FILES "/ca.d" /* empty: the bundle has all */
-#define SANDBOX_PATHS_MAX	  10000			/* of each list */
+#define SANDBOX_ADDRESS4	  "198.18.0.1"
+#define SANDBOX_ADDRESS6	  "fd00::1"
+#define SANDBOX_HOSTNAME	  "sandbox"
+#define SANDBOX_PROXY_PORT	  3128
+#define SANDBOX_DNS_PORT	  53
+#define SANDBOX_PATHS_MAX	  10000 /* of each list */
 #define SANDBOX_ENV_MAX		  4096
 #define SANDBOX_EXIT_FAILED	  125 /* the sandbox itself failed */
 #define SANDBOX_EXIT_NOT_RUNNABLE 126
