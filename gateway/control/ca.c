@@ -7,11 +7,6 @@
 #define CA_ARENA_MAX (64 * 1024)
 #define TRUSTED_MAX  (CONFIG_BYTES_MAX / 2 + CA_ARENA_MAX)
 
-struct ca_task {
-	void (*next)(struct conn *conn);
-	void *task; /* whose place we took */
-};
-
 void ca_forget(struct control *control)
 {
 	control->ca = (struct msg_ca){0};
@@ -22,7 +17,6 @@ void ca_forget(struct control *control)
 static void on_ca(struct conn *conn, const void *message)
 {
 	const struct msg_ca *ca = message;
-	const struct ca_task *task = conn->task;
 	struct control *control = conn->control;
 
 	ca_forget(control);
@@ -30,8 +24,7 @@ static void on_ca(struct conn *conn, const void *message)
 		.pem = arena_copy(&control->ca_arena, ca->pem),
 		.pkcs12 = arena_copy(&control->ca_arena, ca->pkcs12),
 	};
-	conn->task = task->task;
-	task->next(conn);
+	conn->on_ca(conn);
 }
 
 void ca_need(struct conn *conn, void (*next)(struct conn *conn))
@@ -45,19 +38,12 @@ void ca_need(struct conn *conn, void (*next)(struct conn *conn))
 		.fd = -1,
 		.reply_schema = &msg_ca_schema,
 	};
-	struct ca_task *task;
 
 	if (conn->control->ca.pem.len > 0) {
 		next(conn);
 		return;
 	}
-	task = arena_alloc(&conn->http.arena, sizeof(*task));
-	if (!task) {
-		conn_refuse(conn, 503, "no memory");
-		return;
-	}
-	*task = (struct ca_task){next, conn->task};
-	conn->task = task;
+	conn->on_ca = next;
 	conn_ask(conn, &question, on_ca);
 }
 

@@ -30,6 +30,8 @@ struct conn {
 	struct params params;
 	struct ask *ask; /* what it waits for, or NULL */
 	conn_answer_fn *on_answer;
+	/* Once the CA's certificate is there (gateway/control/ca.h). */
+	void (*on_ca)(struct conn *conn);
 	void *task; /* the handler's, in the arena */
 	/* The session that was checked, while its handler is called. */
 	const struct msg_session *session;

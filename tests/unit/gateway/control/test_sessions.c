@@ -1,3 +1,5 @@
+#include <fcntl.h>
+
 #include "common/clock.h"
 #include "tests/unit/gateway/control/rig.h"
 
@@ -123,29 +125,63 @@ static void session_create_refuses_what_is_wrong_and_says_what(void **state)
 	rig_release(&rig);
 }
 
-static void session_that_nobody_waits_for_is_ended_again(void **state)
+/* Whoever asks for a session is gone while this question is open. */
+static void create_and_leave(struct rig *rig, uint16_t question)
 {
 	static const char body[] = "{\"policy\":\"" POLICY "\"}";
 	char request[256];
-	struct rig rig;
 	struct err err;
 
-	(void)state;
-	rig_init(&rig, 1000, false);
 	(void)snprintf(request, sizeof(request),
 		       "POST /v1/sessions HTTP/1.1\r\n" H
 		       "Content-Length: %zu\r\n\r\n%s",
 		       strlen(body), body);
-	rig_send(rig.client, request);
-	for (int i = 0; i < 50 && !rig.creations; i++) {
-		assert_int_equal(io_loop_turn(rig.loop, 0, &err), 0);
-		if (rig.control.rates[MSG_SESSION_CREATE].open)
-			http_server_close(&rig.control.server);
+	rig_send(rig->client, request);
+	for (int i = 0; i < 50 && rig->control.server.conns; i++) {
+		assert_int_equal(io_loop_turn(rig->loop, 0, &err), 0);
+		if (rig->control.rates[question].open)
+			http_server_close(&rig->control.server);
 	}
-	rig_turns(&rig);
+	assert_null(rig->control.server.conns);
+	rig_turns(rig);
+}
+
+static void session_that_nobody_waits_for_is_ended_again(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig, 1000, false);
+	create_and_leave(&rig, MSG_SESSION_CREATE);
 	assert_int_equal(rig.creations, 1);
 	assert_int_equal(rig.revocations, 1);
 	assert_string_equal(rig.reason, "ended");
+	rig_release(&rig);
+}
+
+#define FDS_MAX 256
+
+static void list_fds(bool open[FDS_MAX])
+{
+	for (int fd = 0; fd < FDS_MAX; fd++)
+		open[fd] = fcntl(fd, F_GETFD) >= 0;
+}
+
+static void session_that_is_left_before_the_ca_is_there(void **state)
+{
+	bool before[FDS_MAX], after[FDS_MAX];
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig, 1000, false);
+	list_fds(before);
+	/* The other end of the rig's. */
+	before[rig.client - 1] = false;
+	create_and_leave(&rig, MSG_CA_GET);
+	assert_int_equal(rig.creations, 0);
+	/* Nor its package, which was sealed, nor less than there was. */
+	list_fds(after);
+	assert_memory_equal(before, after, sizeof(before));
 	rig_release(&rig);
 }
 
@@ -311,6 +347,7 @@ int main(void)
 		cmocka_unit_test(
 			session_create_refuses_what_is_wrong_and_says_what),
 		cmocka_unit_test(session_that_nobody_waits_for_is_ended_again),
+		cmocka_unit_test(session_that_is_left_before_the_ca_is_there),
 		cmocka_unit_test(session_is_ended_by_its_owner),
 		cmocka_unit_test(session_of_somebody_else_is_out_of_reach),
 		cmocka_unit_test(session_list_shows_an_ordinary_user_their_own),
