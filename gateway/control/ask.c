@@ -110,7 +110,8 @@ struct ask *ask_send(struct control *control, const struct question *question,
 		.message = question->message,
 		.fd = question->fd,
 		.reply_schema = question->reply_schema,
-		.timeout_ms = ASK_TIMEOUT_MS,
+		.timeout_ms = question->timeout_ms ? question->timeout_ms
+						   : ASK_TIMEOUT_MS,
 		.on_outcome = on_outcome,
 		.owner = ask,
 	};

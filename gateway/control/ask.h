@@ -23,6 +23,7 @@ struct question {
 	const struct wire_schema *reply_schema;
 	ask_fn *fn; /* may be NULL: the answer does not matter */
 	void *owner;
+	unsigned timeout_ms; /* 0: ASK_TIMEOUT_MS */
 	/* When nobody waits any more for a good answer, this session is ended
 	 * again. Empty: nothing is undone. */
 	struct bytes undo;

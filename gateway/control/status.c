@@ -3,6 +3,8 @@
 #include "gateway/control/session_check.h"
 
 #define PROCESSES_LISTED_MAX 12000 /* more than sessions may have */
+/* One that stands still for so long is told of; the rest is known. */
+#define LEDGER_TIMEOUT_MS 2000
 
 struct status_task {
 	json_t *rows;
@@ -56,6 +58,7 @@ static void ask_ledger(struct conn *conn)
 		.reply_schema = &msg_ledger_verified_schema,
 		.fn = on_ledger,
 		.owner = conn,
+		.timeout_ms = LEDGER_TIMEOUT_MS,
 	};
 	struct err err;
 

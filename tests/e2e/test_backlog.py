@@ -53,25 +53,25 @@ class Asker:
 
 @pytest.fixture
 def slow(own_gateway, make_session, policies, origin):
-    """A session whose requests wait for a ledger that stands still; what
-    asks, and how the ledger goes on."""
+    """A session whose requests wait for a ledger that stands still, its
+    edge; what asks, and how the ledger goes on."""
     policy = policies.make([policies.rule("plain.example", paths=["/**"])])
     session = make_session(policy, on=own_gateway)
     assert session.curl(origin.plain_url("/echo")).status == 200
     wait_until(own_gateway.is_ready)
-    ledger = own_gateway.pid("ledger")
+    ledger, edge = own_gateway.pid("ledger"), session.edge()
     os.kill(ledger, signal.SIGSTOP)
     try:
         asker = Asker(session, origin.plain_url(""), [LONG] * MANY)
         wait_until(asker.is_held)
-        yield session, asker, lambda: os.kill(ledger, signal.SIGCONT)
+        yield session, edge, asker, lambda: os.kill(ledger, signal.SIGCONT)
     finally:
         os.kill(ledger, signal.SIGCONT)
         asker.thread.join(180)
 
 
 def test_a_ledger_that_stands_still_for_a_moment_costs_no_request(slow):
-    session, asker, go_on = slow
+    session, _, asker, go_on = slow
     assert 0 < len(asker.answers) < MANY
     go_on()
     asker.thread.join(180)
@@ -82,8 +82,8 @@ def test_a_ledger_that_stands_still_for_a_moment_costs_no_request(slow):
 
 def test_an_edge_that_is_killed_takes_few_records_along(slow, own_gateway):
     """Twin of the one above, in which nothing is killed or lost."""
-    session, asker, go_on = slow
-    os.kill(session.edge(), signal.SIGKILL)
+    session, edge, asker, go_on = slow
+    os.kill(edge, signal.SIGKILL)
     asker.thread.join(180)
     answered = len(asker.answers)
     assert LOST_MAX < answered < MANY
@@ -94,7 +94,7 @@ def test_an_edge_that_is_killed_takes_few_records_along(slow, own_gateway):
 
 def test_a_policy_that_changes_meanwhile_holds_for_what_waits(
         slow, policies):
-    session, asker, go_on = slow
+    session, _, asker, go_on = slow
     before = len(asker.answers)
     assert 0 < before < MANY
     policy = policies.make([policies.rule("good.example")])
