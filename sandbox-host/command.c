@@ -50,11 +50,11 @@ int command_prepare(const struct init *init, const char *cwd, struct err *err)
 	return 0;
 }
 
-static int prepare(const struct init *init, int master, struct err *err)
+static int prepare(const struct init *init, int slave, struct err *err)
 {
 	if (setsid() < 0)
 		return err_system(err, "command: leave the session");
-	if (master >= 0 && terminal_adopt(master, err) < 0)
+	if (slave >= 0 && terminal_adopt(slave, err) < 0)
 		return -1;
 	return command_prepare(init, init->plan->cwd, err);
 }
@@ -80,12 +80,12 @@ static void wait_for_go(int go)
 		_exit(SANDBOX_EXIT_FAILED);
 }
 
-_Noreturn void command_exec(const struct init *init, int master, int go)
+_Noreturn void command_exec(const struct init *init, int slave, int go)
 {
 	const char *const *argv = init->spec->argv;
 	struct err err = {0};
 
-	if (prepare(init, master, &err) < 0)
+	if (prepare(init, slave, &err) < 0)
 		fail(init, &err, SANDBOX_EXIT_FAILED);
 	environ = make_environment(init->spec);
 	if (!environ) {

@@ -90,8 +90,8 @@ static int take_standard(const struct exec_start *start,
 	const struct winsize size = {.ws_row = request->rows,
 				     .ws_col = request->columns};
 
-	if (start->master >= 0) {
-		if (terminal_adopt(start->master, err) < 0)
+	if (start->slave >= 0) {
+		if (terminal_adopt(start->slave, err) < 0)
 			return -1;
 		(void)ioctl(STDIN_FILENO, TIOCSWINSZ, &size);
 		return 0;

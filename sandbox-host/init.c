@@ -156,7 +156,7 @@ static int build(struct init *init, int *score, struct err *err)
 }
 
 static int report_ready(const struct init *init,
-			struct sandbox_listeners *listeners, int *master,
+			struct sandbox_listeners *listeners, struct pty *pty,
 			struct err *err)
 {
 	struct control_message message = {.kind = CONTROL_READY};
@@ -165,8 +165,7 @@ static int report_ready(const struct init *init,
 	auto_fd int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int rc;
 
-	*master = init->spec->has_terminal ? terminal_make(err) : -1;
-	if (init->spec->has_terminal && *master < 0)
+	if (init->spec->has_terminal && terminal_make(pty, err) < 0)
 		return -1;
 	if (root < 0)
 		return err_system(err, "init: open the root");
@@ -178,9 +177,9 @@ static int report_ready(const struct init *init,
 		message.value |= INIT_HAS_TCP6;
 		fds[count++] = listeners->tcp6;
 	}
-	if (*master >= 0) {
+	if (pty->master >= 0) {
 		message.value |= INIT_HAS_TERMINAL;
-		fds[count++] = *master;
+		fds[count++] = pty->master;
 	}
 	rc = control_send(init->control, &message, fds, count, err);
 	network_close(listeners);
@@ -265,7 +264,7 @@ static int wait_for_children(struct err *err)
 	return fd < 0 ? err_system(err, "init: watch children") : fd;
 }
 
-static int start_command(const struct init *init, int master,
+static int start_command(const struct init *init, int slave,
 			 struct started *command, struct err *err)
 {
 	int ends[2];
@@ -278,7 +277,7 @@ static int start_command(const struct init *init, int master,
 		return err_system(err, "init: fork");
 	if (command->pid == 0) {
 		(void)close(ends[1]);
-		command_exec(init, master, ends[0]);
+		command_exec(init, slave, ends[0]);
 	}
 	(void)close(ends[0]);
 	return 0;
@@ -296,23 +295,23 @@ _Noreturn void init_run(struct init *init)
 {
 	struct sandbox_listeners listeners;
 	struct err err = {0};
-	int master = -1;
+	struct pty pty = {-1, -1};
 	int signals, score = -1;
 	struct started command = {-1, -1};
 
 	close_others(init);
 	if (begin(&listeners, &err) < 0 || build(init, &score, &err) < 0 ||
-	    report_ready(init, &listeners, &master, &err) < 0)
+	    report_ready(init, &listeners, &pty, &err) < 0)
 		fail(init, &err);
 	signals = wait_for_children(&err);
 	if (signals < 0)
 		fail(init, &err);
 	if (init->spec->is_service)
 		init_serve(init, signals, score);
-	if (start_command(init, master, &command, &err) < 0)
+	if (start_command(init, pty.slave, &command, &err) < 0)
 		fail(init, &err);
-	if (master >= 0)
-		(void)close(master);
+	if (pty.master >= 0)
+		(void)close(pty.master);
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ||
 	    capabilities_drop(&err) < 0 || seccomp_enter_init(&err) < 0)
 		fail(init, &err);

@@ -54,10 +54,10 @@ struct init {
 _Noreturn void init_run(struct init *init);
 
 /* The life of the command's process until its exec, forked by init_run().
- * master: the pty's, or -1. go: a pipe; it execs when INIT_GO comes out of
+ * slave: the pty's, or -1. go: a pipe; it execs when INIT_GO comes out of
  * it. Does not return. */
 #define INIT_GO "go"
-_Noreturn void command_exec(const struct init *init, int master, int go);
+_Noreturn void command_exec(const struct init *init, int slave, int go);
 
 /* The life of init in a sandbox that serves, once it is built and said so.
  * children: a signalfd. score: its own oom_score_adj, or -1. Does not return.
@@ -71,7 +71,7 @@ struct exec_start {
 	uint32_t serial;
 	int request; /* sealed struct exec_request */
 	int stdio[3];
-	int master; /* or -1 */
+	int slave; /* of the pty, instead; -1: there is none */
 };
 _Noreturn void exec_run(const struct init *init,
 			const struct exec_start *start);

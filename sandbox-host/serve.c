@@ -23,6 +23,7 @@
 struct running {
 	pid_t pid; /* 0: a free place */
 	uint32_t serial;
+	int slave; /* of its terminal; -1: it has none */
 };
 
 #define SCORE_MAX   1000
@@ -135,13 +136,13 @@ static struct running *free_place(struct serve *serve)
 }
 
 static void tell_started(struct serve *serve, struct running *place,
-			 uint32_t serial, pid_t pid, const int *master)
+			 uint32_t serial, pid_t pid, struct pty *pty)
 {
 	const struct control_message message = {
 		.kind = CONTROL_STARTED, .serial = serial, .pid = pid};
 
-	*place = (struct running){pid, serial};
-	say(serve, &message, master);
+	*place = (struct running){pid, serial, take_fd(&pty->slave)};
+	say(serve, &message, pty->master < 0 ? NULL : &pty->master);
 }
 
 static void start_command(struct serve *serve, uint32_t serial, const int *fds,
@@ -149,8 +150,8 @@ static void start_command(struct serve *serve, uint32_t serial, const int *fds,
 {
 	struct running *place = free_place(serve);
 	struct exec_start start = {
-		.serial = serial, .request = fds[0], .master = -1};
-	auto_fd int master = -1;
+		.serial = serial, .request = fds[0], .slave = -1};
+	auto_type(pty_close) struct pty pty = {-1, -1};
 	struct err err;
 	pid_t pid;
 
@@ -161,12 +162,11 @@ static void start_command(struct serve *serve, uint32_t serial, const int *fds,
 		return;
 	}
 	if (fd_count == CONTROL_EXEC_TERMINAL) {
-		master = terminal_make(&err);
-		start.master = master;
-		if (master < 0) {
+		if (terminal_make(&pty, &err) < 0) {
 			refuse(serve, serial, &err);
 			return;
 		}
+		start.slave = pty.slave;
 	} else {
 		memcpy(start.stdio, fds + 1, sizeof(start.stdio));
 	}
@@ -178,12 +178,13 @@ static void start_command(struct serve *serve, uint32_t serial, const int *fds,
 		refuse(serve, serial, &err);
 		return;
 	}
-	tell_started(serve, place, serial, pid, master < 0 ? NULL : &master);
+	tell_started(serve, place, serial, pid, &pty);
 }
 
 static void start_agent(struct serve *serve, uint32_t serial, int channel)
 {
 	struct running *place = free_place(serve);
+	struct pty none = {-1, -1};
 	struct err err;
 	pid_t pid = -1;
 
@@ -197,7 +198,7 @@ static void start_agent(struct serve *serve, uint32_t serial, int channel)
 	if (pid == 0)
 		exec_agent(serve->init, channel);
 	if (pid > 0)
-		tell_started(serve, place, serial, pid, NULL);
+		tell_started(serve, place, serial, pid, &none);
 	else
 		refuse(serve, serial, &err);
 }
@@ -302,6 +303,8 @@ static void tell_ended(struct serve *serve, pid_t pid, int status)
 		if (serve->running[i].pid != pid)
 			continue;
 		serve->running[i].pid = 0;
+		if (serve->running[i].slave >= 0)
+			(void)close(serve->running[i].slave);
 		say(serve, &message, NULL);
 		return;
 	}

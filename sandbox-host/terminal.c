@@ -9,22 +9,32 @@
 
 #include "common/cleanup.h"
 
-int terminal_make(struct err *err)
+int terminal_make(struct pty *pty, struct err *err)
 {
 	auto_fd int master =
 		open("/dev/pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
+	auto_fd int slave = -1;
 
 	if (master < 0 || unlockpt(master) < 0)
 		return err_system(err, "terminal: make a pty");
-	return take_fd(&master);
+	slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (slave < 0)
+		return err_system(err, "terminal: open its other side");
+	*pty = (struct pty){take_fd(&master), take_fd(&slave)};
+	return 0;
 }
 
-int terminal_adopt(int master, struct err *err)
+void pty_close(struct pty *pty)
 {
-	auto_fd int slave =
-		ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (pty->master >= 0)
+		(void)close(take_fd(&pty->master));
+	if (pty->slave >= 0)
+		(void)close(take_fd(&pty->slave));
+}
 
-	if (slave < 0 || ioctl(slave, TIOCSCTTY, 0) < 0)
+int terminal_adopt(int slave, struct err *err)
+{
+	if (ioctl(slave, TIOCSCTTY, 0) < 0)
 		return err_system(err, "terminal: make it the command's");
 	for (int fd = 0; fd <= STDERR_FILENO; fd++)
 		if (dup2(slave, fd) < 0)

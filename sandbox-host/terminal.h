@@ -24,11 +24,20 @@ struct terminal {
 	bool has_ended; /* the caller's input has */
 };
 
-/* In init: a pty of the devpts inside. Its master, or -1. */
-int terminal_make(struct err *err);
-/* In the command's process, a session leader: make the other side of master
- * its terminal and its standard descriptors. 0, or -1. */
-int terminal_adopt(int master, struct err *err);
+/* A pty of the devpts inside. Init keeps the slave until the command has
+ * ended: a command may close its own (touch(1) does), which would be the end
+ * of the terminal for whoever has the master. */
+struct pty {
+	int master, slave; /* -1: there is none */
+};
+
+/* In init. 0, or -1. */
+int terminal_make(struct pty *pty, struct err *err);
+/* What is left of it. */
+void pty_close(struct pty *pty);
+/* In the command's process, a session leader: make slave its terminal and
+ * its standard descriptors. 0, or -1. */
+int terminal_adopt(int slave, struct err *err);
 
 /* In the caller: own master (-1: a terminal that does nothing). */
 void terminal_open(struct terminal *terminal, int master);

@@ -213,6 +213,21 @@ def test_a_command_gets_a_terminal_of_its_own(host, box):
     os.close(master)
 
 
+def test_a_command_may_close_its_terminal_and_go_on(host, box):
+    """As touch(1) does before it ends; it is not hung up."""
+    master, slave = pty.openpty()
+    child = host.popen("exec", "-i", "-t", box, "--", "sh", "-c",
+                       "echo one; exec <&- >&- 2>&-; sleep 0.5; "
+                       "echo two > /dev/tty; exit 4",
+                       stdin=slave, stdout=slave, stderr=slave)
+    os.close(slave)
+    seen = b""
+    while b"two" not in seen:
+        seen += os.read(master, 4096)
+    assert child.wait(60) == 4
+    os.close(master)
+
+
 def test_a_terminal_needs_one(host, box):
     assert host.exec(box, "true", options=["-t"]).returncode == 2
 

@@ -205,6 +205,19 @@ def test_a_terminal_is_a_pty_of_the_sandboxes_own(box):
     assert os.waitstatus_to_exitcode(status) == 9
 
 
+def test_a_command_may_close_its_terminal_and_go_on(box):
+    pid, fd = pty.fork()
+    if pid == 0:
+        command = box.command(
+            "/bin/sh", "-c", "exec <&- >&- 2>&-; sleep 0.5; "
+            "echo later > /dev/tty; exit 4", options=["--terminal"])
+        os.execvp(command[0], command)
+    assert b"later" in read_until(fd, rb"later")
+    _, status = os.waitpid(pid, 0)
+    os.close(fd)
+    assert os.waitstatus_to_exitcode(status) == 4
+
+
 def resize(fd, rows, columns):
     import fcntl
     import struct
