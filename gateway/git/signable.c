@@ -2,6 +2,7 @@
 
 #include "common/cleanup.h"
 #include "gateway/git/refs.h"
+#include "policies/commit_encoding.h"
 
 #define ENCODING_MAX 64
 #define TIME_DIGITS  19
@@ -147,25 +148,6 @@ static int end_of_headers(struct reading *reading)
 	return refuse_header(reading, "the message");
 }
 
-/* git shows all of a commit as its encoding says, who it is of included: in
- * UTF-16, UTF-7 and their like that is not what was read here. */
-static bool is_plain_encoding(struct bytes name)
-{
-	static const char *const begins[] = {
-		"utf-8",    "utf8",    "us-ascii",    "ascii",	"iso-8859-",
-		"iso8859-", "latin",   "windows-125", "cp125",	"koi8-",
-		"euc-",	    "gb18030", "gbk",	      "gb2312", "big5",
-	};
-
-	if (!is_word(name, ENCODING_MAX))
-		return false;
-	for (size_t i = 0; i < ARRAY_SIZE(begins); i++)
-		if (bytes_is_nocase(bytes_slice(name, 0, strlen(begins[i])),
-				    begins[i]))
-			return true;
-	return false;
-}
-
 static int read_commit(struct reading *reading, struct signable *found)
 {
 	struct bytes value;
@@ -178,7 +160,8 @@ static int read_commit(struct reading *reading, struct signable *found)
 	if (take_who(reading, "author") < 0 ||
 	    take_who(reading, "committer") < 0)
 		return -1;
-	if (take(reading, "encoding", &value) && !is_plain_encoding(value))
+	if (take(reading, "encoding", &value) &&
+	    !commit_encoding_is_plain(value))
 		return err_set(reading->err, ERR_DENIED,
 			       "its encoding is not one in which ASCII is "
 			       "ASCII");

@@ -1,5 +1,6 @@
 #include "gateway/packcheck/commit_rules.h"
 
+#include "policies/commit_encoding.h"
 #include "policies/pattern.h"
 
 #define ARENA_MAX ((size_t)4 << 20)
@@ -61,6 +62,8 @@ void commit_rules_release(struct commit_rules *rules)
 
 struct parts {
 	struct bytes author, committer, subject, message;
+	/* What stands here is not what git shows. */
+	bool is_shown_otherwise;
 };
 
 /* "Name <address>" of "Name <address> 1700000000 +0000". */
@@ -95,7 +98,12 @@ static struct parts parts_of(struct bytes content)
 			parts.author = person_of(line);
 		else if (!parts.committer.data && cut_word(&line, "committer "))
 			parts.committer = person_of(line);
+		else if (cut_word(&line, "encoding "))
+			parts.is_shown_otherwise |=
+				!commit_encoding_is_plain(line);
 	}
+	/* git's message ends there. */
+	parts.is_shown_otherwise |= bytes_find(rest, '\0', 0) >= 0;
 	while (rest.len > 0 && rest.data[rest.len - 1] == '\n')
 		rest.len--;
 	parts.message = rest;
@@ -132,12 +140,27 @@ static void ask(const struct pattern *pattern, const char *what,
 				       FINDING_NAME_MAX / 2)));
 }
 
+static bool asks_for_text(const struct commit_rules *rules)
+{
+	for (size_t i = 0; i < rules->set_count; i++)
+		if (rules->sets[i].author || rules->sets[i].committer ||
+		    rules->sets[i].subject || rules->sets[i].message)
+			return true;
+	return false;
+}
+
 void commit_rules_look(struct commit_rules *rules, const git_oid *oid,
 		       struct bytes content, struct finding *finding)
 {
 	const struct parts parts = parts_of(content);
+	char id[FINDING_ID_LEN + 1];
 
 	rules->seen++;
+	if (parts.is_shown_otherwise && asks_for_text(rules))
+		finding_set(finding, CONSTRAINT_push_commit_not_allowed,
+			    "commit %s has a NUL in its message, or an "
+			    "encoding in which ASCII is not ASCII",
+			    finding_id(oid, id));
 	for (size_t i = 0; i < rules->set_count; i++) {
 		uint64_t max = rules->sets[i].count_max;
 

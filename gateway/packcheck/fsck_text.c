@@ -1,3 +1,4 @@
+#include "common/cleanup.h"
 #include "gateway/packcheck/fsck.h"
 
 #define TIME_DIGITS_MAX 18
@@ -77,6 +78,24 @@ static struct bytes head_of(struct bytes content)
 	return end < 0 ? content : bytes_slice(content, 0, (size_t)end + 1);
 }
 
+/* Where a commit says twice who it is of, git shows the last of them and
+ * others show the first. */
+static const char *check_rest(struct bytes head)
+{
+	static const char *const words[] = {"tree ", "parent ", "author ",
+					    "committer "};
+	struct bytes line;
+	bool more = true;
+
+	while (more) {
+		more = bytes_split(&head, '\n', &line);
+		for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+			if (bytes_starts_with(line, bytes_str(words[i])))
+				return "a line of its head is there twice";
+	}
+	return NULL;
+}
+
 const char *fsck_commit(struct bytes content)
 {
 	struct bytes head = head_of(content), value;
@@ -98,7 +117,8 @@ const char *fsck_commit(struct bytes content)
 		return fault;
 	if (!take_line(&head, "committer ", &value))
 		return "it names no committer";
-	return check_person(value);
+	fault = check_person(value);
+	return fault ? fault : check_rest(head);
 }
 
 const char *fsck_tag(struct bytes content)

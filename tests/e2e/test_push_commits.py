@@ -74,6 +74,50 @@ def test_the_same_commit_lands_without_the_rule(open_work, repo, name):
     assert repo.tip("agent/1") == work.out("rev-parse", "HEAD")
 
 
+# What git shows of a commit is not what stands where the rule looks: a second
+# author, in the same commit and beside it; the word that the rule forbids, in
+# UTF-7; the line that it wants, behind git's end of the message.
+FORGED = {
+    "author": ("push_object_unsound",
+               b"author root <root@example> 1700000000 +0000\n\nfeat: a\n"),
+    "encoding": ("push_commit_not_allowed",
+                 b"encoding UTF-7\n\nfeat: +AHc-ip\n"),
+    "NUL": ("push_commit_not_allowed",
+            b"\nfeat: a\0Signed-off-by: root\n"),
+}
+
+
+def forge(work, rest):
+    who = b"agent <agent@example> 1700000000 +0000"
+    text = (f"tree {work.out('rev-parse', 'HEAD^{tree}')}\n"
+            f"parent {work.out('rev-parse', 'HEAD')}\n").encode() + (
+        b"author " + who + b"\ncommitter " + who + b"\n" + rest)
+    path = work.path.parent / "forged"
+    path.write_bytes(text)
+    return work.out("hash-object", "-t", "commit", "-w", "--literally",
+                    str(path))
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_a_commit_that_git_shows_otherwise_is_refused(open_work, repo, name):
+    constraint, rest = FORGED[name]
+    work = open_work(**RULES)
+    forged = forge(work, rest)
+    done = work.push(f"{forged}:refs/heads/agent/1")
+    assert f"push refused: {constraint}" in done.stderr, done.stderr
+    assert repo.tip("agent/1") is None
+    work.commit("feat: as it should be")
+    assert work.push("HEAD:agent/1").returncode == 0
+
+
+def test_git_shows_the_second_author(open_work, repo):
+    """Without the rule it lands: what the test above is about."""
+    work = open_work()
+    forged = forge(work, FORGED["author"][1])
+    assert work.push(f"{forged}:refs/heads/agent/1").returncode == 0
+    assert repo.git("log", "-1", "--format=%an", "agent/1") == "root"
+
+
 def test_too_many_commits_are_refused(open_work, repo):
     work = open_work(max=3)
     for i in range(4):

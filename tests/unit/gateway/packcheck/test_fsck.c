@@ -58,6 +58,15 @@ static void commits_have_a_tree_and_people(void **state)
 		{TREE "author A <a@b> 1 +000\ncommitter " WHO "\n\n", false},
 		{TREE "author A <a@b> 1\ncommitter " WHO "\n\n", false},
 		{TREE "author A a@b\ncommitter " WHO "\n\n", false},
+		{TREE BOTH "author " WHO "\n\nwords\n", false},
+		{TREE BOTH "committer " WHO "\n\nwords\n", false},
+		{TREE BOTH "tree " OID "\n\nwords\n", false},
+		{TREE BOTH "x y\nparent " OID "\n\nwords\n", false},
+		{TREE BOTH "author " WHO "\n", false},
+		{TREE BOTH "author " WHO, false},
+		{TREE BOTH "mergetag x\n author " WHO "\n\nwords\n", true},
+		{TREE BOTH "\nauthor " WHO "\n", true},
+		{TREE BOTH "authored x\n\nwords\n", true},
 	};
 
 	(void)state;
