@@ -65,6 +65,10 @@ struct verdict decide_fetch(const struct policy_repo *repo);
 struct verdict decide_push(const struct policy_repo *repo,
 			   const struct push_facts *facts, bool *needs_proof);
 
+/* Must a branch that moves be proven to move forward? Then packs are looked
+ * at, whatever the rules for their content. */
+bool decide_proves_moves(const struct policy_repo *repo);
+
 /* May a push of the repository have this option (git push -o)? */
 bool decide_push_option(const struct policy_repo *repo, struct bytes option);
 

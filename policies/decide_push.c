@@ -64,11 +64,45 @@ static unsigned verbs_for(enum push_verb verb, enum ref_kind kind)
 	return 0;
 }
 
+/* What the push wanted to do, and the right it would take. */
+static struct bytes lacking(enum push_verb verb, enum ref_kind kind)
+{
+	static const struct bytes create =
+		BYTES_LITERAL("the session may not create it: push.verbs has "
+			      "no \"create\"");
+	static const struct bytes update =
+		BYTES_LITERAL("the session may not update it: push.verbs has "
+			      "no \"fast-forward\"");
+	static const struct bytes move =
+		BYTES_LITERAL("the session may not move a tag: push.verbs has "
+			      "no \"rewrite\"");
+	static const struct bytes rewrite =
+		BYTES_LITERAL("the session may not rewrite it: push.verbs has "
+			      "no \"rewrite\"");
+	static const struct bytes delete =
+		BYTES_LITERAL("the session may not delete it: push.verbs has "
+			      "no \"delete\"");
+
+	switch (verb) {
+	case PUSH_CREATE:
+		return create;
+	case PUSH_DELETE:
+		return delete;
+	case PUSH_UPDATE:
+	case PUSH_FAST_FORWARD:
+		return kind == REF_TAG ? move : update;
+	case PUSH_REWRITE:
+		return kind == REF_TAG ? move : rewrite;
+	case PUSH_VERB_MAX:
+		break;
+	}
+	return no_reason;
+}
+
 static struct verdict decide(const struct policy_repo *repo,
 			     const struct push_facts *facts, bool *needs_proof)
 {
 	enum ref_kind kind = kind_of(repo, facts->ref);
-	enum constraint constraint = CONSTRAINT_push_verb_not_allowed;
 
 	*needs_proof = false;
 	if (kind == REF_FORBIDDEN)
@@ -81,8 +115,10 @@ static struct verdict decide(const struct policy_repo *repo,
 	}
 	if (facts->verb == PUSH_REWRITE && kind == REF_BRANCH &&
 	    (repo->verbs & VERB_FAST_FORWARD))
-		constraint = CONSTRAINT_push_not_fast_forward;
-	return verdict_deny(constraint, repo->url, no_reason);
+		return verdict_deny(CONSTRAINT_push_not_fast_forward, repo->url,
+				    no_reason);
+	return verdict_deny(CONSTRAINT_push_verb_not_allowed, repo->url,
+			    lacking(facts->verb, kind));
 }
 
 struct verdict decide_push(const struct policy_repo *repo,
@@ -101,6 +137,14 @@ struct verdict decide_push(const struct policy_repo *repo,
 	*needs_proof = false;
 	guard.rule = bytes_str("guardrail/git");
 	return guard;
+}
+
+bool decide_proves_moves(const struct policy_repo *repo)
+{
+	if (!(repo->verbs & (VERB_FAST_FORWARD | VERB_REWRITE)))
+		return false;
+	return !(repo->verbs & VERB_REWRITE) ||
+	       (repo->guard && !(repo->guard->verbs & VERB_REWRITE));
 }
 
 static bool option_matches(const struct policy_repo *repo, struct bytes option)

@@ -82,13 +82,6 @@ int git_packcheck_start(struct conn *conn)
 	return 0;
 }
 
-/* Is a move from one commit to another looked at? */
-static bool proves_moves(const struct policy_repo *repo)
-{
-	return (repo->verbs & (VERB_FAST_FORWARD | VERB_REWRITE)) ==
-	       VERB_FAST_FORWARD;
-}
-
 void git_packcheck_soon(struct conn *conn)
 {
 	const struct wire_empty empty = {0};
@@ -96,7 +89,7 @@ void git_packcheck_soon(struct conn *conn)
 	struct err err;
 
 	if (conn->edge->keeper->warden &&
-	    (push_checks_any(repo) || proves_moves(repo)))
+	    (push_checks_any(repo) || decide_proves_moves(repo)))
 		(void)rpc_tell(conn->edge->keeper->warden, MSG_PACKCHECK_SOON,
 			       &wire_empty_schema, &empty, -1, &err);
 }
@@ -111,7 +104,7 @@ void git_start_ahead(struct conn *conn)
 	if (!conn->body_done || !push->has_pack)
 		return;
 	for (size_t i = 0; i < push->update_count; i++)
-		looks |= proves_moves(work->repo) &&
+		looks |= decide_proves_moves(work->repo) &&
 			 !git_oid_is_zero(push->updates[i].old_oid) &&
 			 !git_oid_is_zero(push->updates[i].new_oid);
 	if (looks)

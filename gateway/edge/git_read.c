@@ -150,7 +150,10 @@ int git_check_answer(struct conn *conn, const char *type)
 		return -1;
 	if (response->status == 401 || response->status == 403) {
 		conn_refuse(conn, CONSTRAINT_credential_unavailable,
-			    "%s refused the gateway's credential (%u)",
+			    conn->git->repo->credential.len
+				    ? "%s refused the gateway's credential (%u)"
+				    : "%s wants a credential (%u), and the "
+				      "policy has none for this repository",
 			    conn->errand->target.host, response->status);
 		return -1;
 	}
@@ -189,10 +192,7 @@ static int check_reply(struct conn *conn)
  * commit of a thin pack. */
 static bool needs_whole_packs(const struct policy_repo *repo)
 {
-	if (push_checks_any(repo))
-		return true;
-	return (repo->verbs & VERB_FAST_FORWARD) &&
-	       !(repo->verbs & VERB_REWRITE);
+	return push_checks_any(repo) || decide_proves_moves(repo);
 }
 
 /* Pushes know one version: there the field is dropped, whatever it says. */

@@ -5,6 +5,13 @@
 #define SHOWN_MAX 5
 #define HEADS	  "refs/heads/"
 
+/* A verb's denial says which in its reason. */
+static bool is_of_a_verb(const struct verdict *verdict)
+{
+	return verdict->constraint == CONSTRAINT_push_verb_not_allowed &&
+	       verdict->reason.len > 0;
+}
+
 static int add_denied(const struct push *push, struct buf *out)
 {
 	size_t shown = 0, left = 0;
@@ -12,7 +19,7 @@ static int add_denied(const struct push *push, struct buf *out)
 	for (size_t i = 0; i < push->update_count; i++) {
 		const struct push_update *update = &push->updates[i];
 		const struct verdict *verdict = &update->verdict;
-		const char *text;
+		struct bytes text;
 
 		if (verdict->kind == VERDICT_ALLOW ||
 		    verdict->constraint == CONSTRAINT_none)
@@ -21,9 +28,12 @@ static int add_denied(const struct push *push, struct buf *out)
 			left++;
 			continue;
 		}
-		text = constraint_text(verdict->constraint);
-		if (buf_add_format(out, "  %.*s: %s\n", BYTES_ARGS(update->ref),
-				   text) < 0)
+		text = is_of_a_verb(verdict) ? verdict->reason
+					     : bytes_str(constraint_text(
+						       verdict->constraint));
+		if (buf_add_format(out, "  %.*s: %.*s\n",
+				   BYTES_ARGS(update->ref),
+				   BYTES_ARGS(text)) < 0)
 			return -1;
 	}
 	return left ? buf_add_format(out, "  and %zu more\n", left) : 0;
@@ -180,6 +190,7 @@ static int add_all(const struct report_advice *advice, struct buf *text)
 		return -1;
 	if (verdict->reason.len > 0 &&
 	    verdict->constraint != CONSTRAINT_push_stale &&
+	    !is_of_a_verb(verdict) &&
 	    buf_add_format(text, "reason: %.*s\n",
 			   BYTES_ARGS(verdict->reason)) < 0)
 		return -1;

@@ -132,6 +132,9 @@ def test_delete_is_refused_by_the_gateway_too(work, session, repo):
                                   gitwire.commands([(tip, ZERO, OWN)]))
     assert status == 200 and OWN in report.refused
     assert "push_verb_not_allowed" in report.text
+    assert f"  {OWN}: the session may not delete it" in report.text
+    assert 'push.verbs has no "delete"' in report.refused[OWN]
+    assert "reason:" not in report.text
     assert repo.tip("agent/1") == tip
 
 
@@ -146,7 +149,9 @@ def test_delete_passes_where_the_policy_says_so(open_work, repo):
 def test_create_is_refused_where_only_updates_are_allowed(open_work, repo):
     work = open_work(verbs=["fast-forward"])
     work.commit()
-    refused(work.push("HEAD:agent/1"), "push_verb_not_allowed")
+    done = work.push("HEAD:agent/1")
+    refused(done, "push_verb_not_allowed")
+    assert "the session may not create it" in done.stderr
     assert repo.tip("agent/1") is None
 
 

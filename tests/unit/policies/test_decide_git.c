@@ -228,6 +228,74 @@ static void decide_push_binds_verbs_to_refs(void **state)
 	policy_free(policy);
 }
 
+static void decide_proves_moves_where_one_of_both_forbids_rewrites(void **state)
+{
+	static const struct {
+		unsigned own, guard; /* guard 0: there is none */
+		bool proves;
+	} rows[] = {
+		{VERB_CREATE | VERB_FAST_FORWARD, 0, true},
+		{VERB_FAST_FORWARD | VERB_REWRITE, 0, false},
+		{VERB_CREATE | VERB_DELETE, 0, false},
+		{VERB_FAST_FORWARD | VERB_REWRITE, VERB_FAST_FORWARD, true},
+		{VERB_FAST_FORWARD | VERB_REWRITE, VERB_REWRITE, false},
+		{VERB_CREATE, VERB_CREATE, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct policy_repo guard = {.verbs = rows[i].guard};
+		const struct policy_repo repo = {
+			.verbs = rows[i].own,
+			.guard = rows[i].guard ? &guard : NULL,
+		};
+
+		if (decide_proves_moves(&repo) != rows[i].proves)
+			fail_msg("row %zu", i);
+	}
+}
+
+static void decide_push_names_the_verb_that_it_denies(void **state)
+{
+	static const struct {
+		int repo;
+		const char *ref;
+		enum push_verb verb;
+		const char *reason;
+	} rows[] = {
+		{1, "refs/heads/main", PUSH_CREATE, "may not create it"},
+		{0, "refs/heads/agent/42", PUSH_DELETE, "may not delete it"},
+		{0, "refs/tags/v1", PUSH_UPDATE, "may not move a tag"},
+		{0, "refs/tags/v1", PUSH_REWRITE, "no \"rewrite\""},
+		{2, "refs/heads/x", PUSH_UPDATE, "no \"fast-forward\""},
+		{2, "refs/heads/x", PUSH_REWRITE, "may not rewrite it"},
+	};
+	struct policy *policy = policy_of(
+		"version: 1\ngit:\n"
+		"  - {repo: 'https://a.example/o/r', push: {branches: "
+		"[agent/42], tags: ['v*']}}\n"
+		"  - {repo: 'https://a.example/o/s', push: {branches: [main], "
+		"verbs: [fast-forward, rewrite, delete]}}\n"
+		"  - {repo: 'https://a.example/o/t', push: {branches: [x], "
+		"verbs: [create]}}\n");
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct push_facts facts = {bytes_str(rows[i].ref),
+					   rows[i].verb};
+		bool needs_proof;
+		struct verdict verdict = decide_push(
+			&policy->repos[rows[i].repo], &facts, &needs_proof);
+
+		assert_int_equal(verdict.constraint, VERB);
+		if (bytes_find_bytes(verdict.reason, bytes_str(rows[i].reason),
+				     0) < 0)
+			fail_msg("row %zu: %.*s", i,
+				 BYTES_ARGS(verdict.reason));
+	}
+	policy_free(policy);
+}
+
 static void decide_push_option_wants_a_whole_match(void **state)
 {
 	static const struct {
@@ -291,6 +359,9 @@ int main(void)
 		cmocka_unit_test(decide_repo_knows_one_identity),
 		cmocka_unit_test(decide_fetch_asks_for_read),
 		cmocka_unit_test(decide_push_binds_verbs_to_refs),
+		cmocka_unit_test(
+			decide_proves_moves_where_one_of_both_forbids_rewrites),
+		cmocka_unit_test(decide_push_names_the_verb_that_it_denies),
 		cmocka_unit_test(decide_push_option_wants_a_whole_match),
 		cmocka_unit_test(decide_push_needs_a_push_section),
 	};
