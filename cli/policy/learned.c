@@ -14,6 +14,8 @@
 
 #define NOTE_BYTES_MAX 400
 #define KEY_BYTES_MAX  4096
+#define HTTP_PORT      80
+#define HTTPS_PORT     443
 
 /* uthash's hash function falls through its cases and says so to gcc only. */
 #pragma GCC diagnostic ignored "-Wimplicit-fallthrough"
@@ -385,12 +387,40 @@ static int take_git(struct learned *learned, const struct row *row,
 			     "LFS objects of %s are kept on %s:%u: that is "
 			     "for its lfs.hosts",
 			     row->rule, row->host, row->port);
-	repo->has_fetched |= is_suffix(row->path, "/git-upload-pack") ||
-			     row->constraint == CONSTRAINT_fetch_not_allowed;
+	if (is_suffix(row->path, "/git-upload-pack") ||
+	    (!row->allowed && is_suffix(row->path, "/info/refs"))) {
+		repo->has_fetched = true;
+		repo->was_read |= row->allowed;
+		repo->refused = row->constraint;
+	}
 	if (row->credential[0])
 		repo->credential =
 			arena_copy(&learned->arena, bytes_str(row->credential));
 	return 0;
+}
+
+/* Of a request that git alone makes, and that was refused on a host where the
+ * policy knows no such repository: row->rule becomes its URL. */
+static bool names_repo(struct learned *learned, struct row *row)
+{
+	static const struct bytes refs = BYTES_LITERAL("/info/refs");
+	struct bytes path = bytes_str(row->path);
+	struct policy_repo repo = {.port = 0};
+	char port[8] = "";
+	struct err err;
+
+	if (row->allowed || strcmp(row->method, "GET") != 0 ||
+	    !bytes_ends_with(path, refs) || row->port == HTTP_PORT)
+		return false;
+	path = repo_path_canonical(bytes_slice(path, 0, path.len - refs.len));
+	if (row->port != HTTPS_PORT)
+		(void)snprintf(port, sizeof(port), ":%u", row->port);
+	row->rule = arena_format(&learned->arena, "https://%s%s%.*s", row->host,
+				 port, BYTES_ARGS(path));
+	return row->rule && path.len > 0 && !strstr(row->rule, "${") &&
+	       repo_url_parse(&learned->arena, bytes_str(row->rule), &repo,
+			      &err) == 0 &&
+	       bytes_equal(repo.path, path) && bytes_is(repo.host, row->host);
 }
 
 static unsigned verb_of(const struct row *row, bool is_tag)
@@ -501,6 +531,7 @@ static int take_decision(struct learned *learned, struct row *row,
 	bool is_git = !strncmp(row->rule, "https://", strlen("https://"));
 	bool is_request = !strcmp(row->activity, "request");
 	bool is_push = !strcmp(row->activity, "push");
+	struct row asked;
 
 	/* The gateway's own pages are everybody's. */
 	if (!strcmp(row->rule, "sallyport"))
@@ -508,10 +539,13 @@ static int take_decision(struct learned *learned, struct row *row,
 	row->is_left_out = is_left_out(learned, row, json);
 	if (row->is_left_out && (is_git || is_push))
 		return 0;
+	asked = *row;
 	if (is_push)
 		take_push(learned, row);
 	else if (is_git)
 		return take_git(learned, row, err);
+	else if (is_request && !row->is_left_out && names_repo(learned, &asked))
+		return take_git(learned, &asked, err);
 	else if (is_request)
 		return take_request(learned, row, err);
 	else

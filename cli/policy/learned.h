@@ -75,7 +75,9 @@ struct learned_ref {
 struct learned_repo {
 	struct bytes url, host, path, credential;
 	uint16_t port;
-	bool has_fetched;
+	bool has_fetched;	  /* or was refused that, and: */
+	bool was_read;		  /* once it passed */
+	enum constraint refused;  /* why not, the last time */
 	unsigned verbs;		  /* enum policy_verbs */
 	bool is_unproven;	  /* an update that nobody looked at */
 	struct learned_ref *refs; /* each once, sorted */

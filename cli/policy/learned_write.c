@@ -224,6 +224,8 @@ static void put_repo(struct learned *learned, struct yaml *yaml,
 	/* Protected paths need it. */
 	bool reads = repo->has_fetched || !repo->refs ||
 		     (push && text_child(push, "protect"));
+	bool is_new = repo->has_fetched && !repo->was_read &&
+		      repo->refused != CONSTRAINT_none;
 
 	yaml_put(yaml, "  - repo: ");
 	yaml_quote(yaml, repo->url);
@@ -240,7 +242,9 @@ static void put_repo(struct learned *learned, struct yaml *yaml,
 			    repo->credential);
 	}
 	if (reads)
-		yaml_put(yaml, "    read: true\n");
+		yaml_put(yaml, "    read: true%s%s\n",
+			 is_new ? " # was refused: " : "",
+			 is_new ? constraint_name(repo->refused) : "");
 	put_rest(yaml, 4, source, ours);
 	if (!repo->refs)
 		return;

@@ -171,6 +171,28 @@ def test_a_repository_is_learnt_with_its_branches(gateway, policies, wide,
     assert other.push("HEAD:refs/heads/agent/2").returncode == 0
 
 
+def test_a_refused_clone_is_learnt_as_a_repository(gateway, policies, wide,
+                                                   make_session, forge, repo):
+    """On a host that the policy knows, and on one that it does not."""
+    ran = wide(repo=repo)
+    session = make_session(ran.policy, repo)
+    other = forge.repo()
+    elsewhere = f"https://blocked.example{forge.suffix}/acme/widgets"
+    for url in (other.url, elsewhere):
+        assert session.git("ls-remote", url, check=False).returncode != 0
+    session.row("request", host="blocked.example", allowed=False)
+    text = ran.learn(session, "--denied")
+    for url, why in ((other.url, "path_not_allowed"),
+                     (elsewhere, "host_not_allowed")):
+        assert (f'  - repo: "{url}"\n    read: true # was refused: {why}\n'
+                in text), text
+    assert "/info/refs" not in text
+    again = make_session(text, repo)
+    done = again.git("ls-remote", other.url, check=False)
+    # The forge's own word: it lets nobody read without a credential.
+    assert "wants a credential (401), and the policy has none" in done.stderr
+
+
 def test_nobody_inside_writes_the_policy(gateway, wide, make_session,
                                          policies, origin, tmp_path):
     ran = wide([policies.rule("good.example", methods=["GET"])])

@@ -415,6 +415,50 @@ static void repositories_are_learnt_with_their_refs_and_verbs(void **state)
 	}
 }
 
+/* A clone begins so: what is wanted is the right to read, not a path. */
+static void a_refused_clone_is_a_repository_to_read(void **state)
+{
+	static const char *const paths[] = {"/o/r/info/refs",
+					    "/o/r.git/info/refs"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		struct learned *learned = learned_open(NULL, true);
+		struct buf out;
+
+		refuse(learned, "path_not_allowed", paths[i]);
+		close_into(learned, &out);
+		assert_string_equal(
+			buf_str(&out),
+			"git:\n"
+			"  - repo: \"https://a.example/o/r\"\n"
+			"    read: true # was refused: path_not_allowed\n");
+		buf_release(&out);
+	}
+}
+
+/* Not asked for, decided by somebody, or of no repository. */
+static void what_is_no_refused_clone_opens_no_repository(void **state)
+{
+	struct learned *learned = learned_open(NULL, false);
+	struct buf out;
+
+	(void)state;
+	refuse(learned, "path_not_allowed", "/o/r/info/refs");
+	close_into(learned, &out);
+	assert_has_not(&out, "git:");
+	buf_release(&out);
+	learned = learned_open(NULL, true);
+	refuse(learned, "denied_by_rule", "/o/r/info/refs");
+	refuse(learned, "path_not_allowed", "/info/refs");
+	refuse(learned, "path_not_allowed", "/${x}/info/refs");
+	refuse(learned, "path_not_allowed", "/o/r/info/refs/x");
+	close_into(learned, &out);
+	assert_has_not(&out, "git:");
+	assert_has(&out, "- \"/info/refs\"");
+	buf_release(&out);
+}
+
 static void bounds_of_pushes_are_kept(void **state)
 {
 	static const char *const repos[] = {"https://git.example/o/r",
@@ -463,6 +507,8 @@ int main(void)
 		cmocka_unit_test(a_credential_that_nobody_defines_is_a_comment),
 		cmocka_unit_test(
 			repositories_are_learnt_with_their_refs_and_verbs),
+		cmocka_unit_test(a_refused_clone_is_a_repository_to_read),
+		cmocka_unit_test(what_is_no_refused_clone_opens_no_repository),
 		cmocka_unit_test(bounds_of_pushes_are_kept),
 	};
 
