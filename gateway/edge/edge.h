@@ -113,6 +113,9 @@ int edge_record(struct edge *edge, const struct record *record);
 bool own_secrets_are_wanted(const struct edge *edge);
 /* Ask for them when they are wanted and not there, or old. */
 void own_secrets_refresh(struct edge *edge);
+/* Look for these and for tokens of known kinds, as long as edge->own.prints
+ * lives. NULL: refusal set. */
+struct secret_scan *own_secrets_scan(struct conn *conn);
 
 /* ---- dns.c ---- */
 

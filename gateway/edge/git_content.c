@@ -130,3 +130,52 @@ int git_ask_content(struct conn *conn)
 	}
 	return checks.deny_secrets ? tell_secrets(conn) : 0;
 }
+
+static const char *look_at(struct secret_scan *scan, struct bytes text)
+{
+	(void)secret_scan_feed(scan, text);
+	return secret_scan_end(scan);
+}
+
+/* The other refs' names upstream has already. */
+static const char *find_secret(struct secret_scan *scan,
+			       const struct push *push)
+{
+	const char *found = NULL;
+
+	for (size_t i = 0; i < push->update_count && !found; i++)
+		if (push->updates[i].verb == PUSH_CREATE)
+			found = look_at(scan, push->updates[i].ref);
+	for (size_t i = 0; i < push->option_count && !found; i++)
+		found = look_at(scan, push->options[i]);
+	return found;
+}
+
+static bool has_names(const struct push *push)
+{
+	for (size_t i = 0; i < push->update_count; i++)
+		if (push->updates[i].verb == PUSH_CREATE)
+			return true;
+	return push->option_count > 0;
+}
+
+int git_look_at_names(struct conn *conn)
+{
+	const struct git_work *work = conn->git;
+	const struct push *push = &work->commands.push;
+	struct secret_scan *scan;
+	const char *found;
+
+	if (!push_checks_of(work->repo).deny_secrets || !has_names(push))
+		return 0;
+	scan = own_secrets_scan(conn);
+	if (!scan)
+		return -1;
+	found = find_secret(scan, push);
+	secret_scan_close(scan);
+	if (!found)
+		return 0;
+	conn_refuse(conn, CONSTRAINT_push_secret,
+		    "the name of a ref, or an option, holds: %s", found);
+	return -1;
+}

@@ -140,6 +140,9 @@ struct git_pack_bounds git_pack_bounds(const struct policy_repo *repo);
 /* Put what the policy says of the content into the question (work->proof),
  * and tell packcheck what must go before it. 0, or -1: refusal set. */
 int git_ask_content(struct conn *conn);
+/* Where a push may hold no secret: do the names of the refs that it makes,
+ * and its options, hold none? 0, or -1: refusal set. */
+int git_look_at_names(struct conn *conn);
 
 /* Deny the whole push for what stands in conn->refusal; STEP_DENY. */
 enum step git_refuse_push(struct conn *conn);

@@ -193,6 +193,8 @@ enum step git_step_decide(struct conn *conn, enum lane_event event)
 		(void)git_record_push(conn);
 		return STEP_DENY;
 	}
+	if (git_look_at_names(conn) < 0)
+		return git_refuse_push(conn);
 	work->looks =
 		work->commands.push.has_pack && push_checks_any(work->repo);
 	if (work->ruling.needs_proof || work->looks)

@@ -200,29 +200,13 @@ static int check_end(void *state, struct buf *out, struct err *err)
 
 static int open_scan(struct conn *conn)
 {
-	const struct edge *edge = conn->edge;
-	const struct secret_look look = {
-		.prints = edge->own.prints,
-		/* Worthless elsewhere, as the session's lease is. */
-		.exempt = conn->law->placeholders->texts,
-		.exempt_count = conn->law->placeholders->texts_count,
-		.exempt_digest = edge->lease_hash,
-	};
-	struct err err;
-
 	if (!push_checks_of(conn->lfs->repo).deny_secrets)
 		return 0;
-	if (!edge->own.prints && own_secrets_are_wanted(edge)) {
-		conn_refuse(conn, CONSTRAINT_internal,
-			    "the session's own secrets are not known yet");
+	conn->lfs->scan = own_secrets_scan(conn);
+	if (!conn->lfs->scan)
 		return -1;
-	}
-	conn->lfs->prints = prints_keep(edge->own.prints);
-	conn->lfs->scan = secret_scan_open(&look, &err);
-	if (conn->lfs->scan)
-		return 0;
-	conn_refuse(conn, CONSTRAINT_internal, "%s", err.text);
-	return -1;
+	conn->lfs->prints = prints_keep(conn->edge->own.prints);
+	return 0;
 }
 
 static int check_upload(struct conn *conn)

@@ -3,10 +3,11 @@
  * secret out: had from the vault through the courier, and again as long as
  * the session lives, since secrets are rotated.
  */
-#include "gateway/edge/edge.h"
-
 #include "common/log.h"
+#include "gateway/edge/conn.h"
+#include "gateway/edge/placeholders.h"
 #include "policies/inspect/prints.h"
+#include "policies/inspect/secrets.h"
 
 #define PRINTS_TIMEOUT_MS 10000
 #define PRINTS_KEPT_MS	  60000
@@ -83,4 +84,28 @@ void own_secrets_refresh(struct edge *edge)
 	    (edge->own.prints && now - edge->own.had_ms < PRINTS_KEPT_MS))
 		return;
 	edge->own.is_asking = rpc_ask(courier->rpc, &call, NULL, &err) == 0;
+}
+
+struct secret_scan *own_secrets_scan(struct conn *conn)
+{
+	const struct edge *edge = conn->edge;
+	const struct secret_look look = {
+		.prints = edge->own.prints,
+		/* Worthless elsewhere, as the session's lease is. */
+		.exempt = conn->law->placeholders->texts,
+		.exempt_count = conn->law->placeholders->texts_count,
+		.exempt_digest = edge->lease_hash,
+	};
+	struct secret_scan *scan;
+	struct err err;
+
+	if (!edge->own.prints && own_secrets_are_wanted(edge)) {
+		conn_refuse(conn, CONSTRAINT_internal,
+			    "the session's own secrets are not known yet");
+		return NULL;
+	}
+	scan = secret_scan_open(&look, &err);
+	if (!scan)
+		conn_refuse(conn, CONSTRAINT_internal, "%s", err.text);
+	return scan;
 }

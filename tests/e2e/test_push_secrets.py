@@ -67,6 +67,32 @@ def test_a_secret_in_a_message_is_refused(work, repo):
     assert "commit " in done.stderr and repo.forge.token not in done.stderr
 
 
+TOKEN = "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"
+
+
+def test_a_secret_in_a_name_is_refused(work_with, repo):
+    """A new branch's, though nothing is left to send."""
+    work = work_with(branches=["**"], secrets="deny", verbs=["create"])
+    tip = work.commit("nothing")
+    wait_until(lambda: work.push(
+        "HEAD:refs/heads/agent/1").returncode == 0)
+    before = repo.refs()
+    for secret in (repo.forge.token, TOKEN):
+        done = work.push(f"HEAD:refs/heads/agent/{secret}")
+        refused(done, "push_secret")
+        assert "the name of a ref" in done.stderr
+        assert repo.refs() == before
+    landed(work.push("HEAD:refs/heads/agent/2"))
+    assert repo.tip("agent/2") == tip
+
+
+def test_without_the_rule_it_is_a_name_like_any(work_with, repo):
+    work = work_with(branches=["**"], verbs=["create"])
+    tip = work.commit("nothing")
+    landed(work.push(f"HEAD:refs/heads/agent/{TOKEN}"))
+    assert repo.tip(f"agent/{TOKEN}") == tip
+
+
 def test_other_text_passes(work, repo):
     tip = work.commit(content="ghp_ is how a token begins\n" * 10000)
     landed(work.push("HEAD:agent/1"))
