@@ -56,6 +56,12 @@ int git_set_inflater(struct conn *conn)
 		fields_find(&conn->errand->request.fields, "Content-Encoding");
 	struct err err;
 
+	if (fields_count_of(&conn->errand->request.fields, "Content-Encoding") >
+	    1) {
+		conn_refuse(conn, CONSTRAINT_request_malformed,
+			    "Content-Encoding stands there twice");
+		return -1;
+	}
 	if (!coding || bytes_is_nocase(coding->value, "identity"))
 		return 0;
 	work->inflater = inflater_new(coding->value, GIT_INFLATED_MAX, &err);
@@ -173,14 +179,15 @@ int git_check_answer(struct conn *conn, const char *type)
 	return 0;
 }
 
-/* Of what the client asked. Upstream's own "not found" may pass as it is. */
+/* Of what the client asked. Upstream's own "not found" may pass as it is; a
+ * part of an answer would pass the filter. */
 static int check_reply(struct conn *conn)
 {
 	const struct response *response = upstream_response(conn->up);
 
 	if (git_check_moved(conn, true) < 0)
 		return -1;
-	if (response->status != 200 && response->status != 401 &&
+	if (response->status >= 300 && response->status != 401 &&
 	    response->status != 403) {
 		conn->filter_down = NULL;
 		return 0;
