@@ -48,13 +48,69 @@ static bool has_line_end(struct bytes url)
 	return false;
 }
 
+/* "..//host", "../:host": behind the URL that it is relative to, these are
+ * another's host (CVE-2020-11008). */
+static bool replaces_host(struct bytes url)
+{
+	bool climbs = false;
+
+	for (;;) {
+		if (bytes_starts_with(url, bytes_str("../"))) {
+			climbs = true;
+			url = bytes_slice(url, 3, url.len);
+		} else if (bytes_starts_with(url, bytes_str("./"))) {
+			url = bytes_slice(url, 2, url.len);
+		} else {
+			return climbs && url.len > 0 &&
+			       (url.data[0] == ':' || url.data[0] == '/');
+		}
+	}
+}
+
+/* Credentials of whatever host would be sent there. */
+static bool has_no_host(struct bytes url)
+{
+	static const char *const schemes[] = {"http://", "https://", "ftp://",
+					      "ftps://"};
+	static const char ends[] = "/?#";
+	struct bytes host, user;
+
+	for (size_t i = 0; i < ARRAY_SIZE(schemes); i++) {
+		size_t len = strlen(schemes[i]);
+
+		if (!bytes_is_nocase(bytes_slice(url, 0, len), schemes[i]))
+			continue;
+		host = bytes_slice(url, len, url.len);
+		for (size_t j = 0; ends[j]; j++) {
+			struct bytes rest = host;
+
+			(void)bytes_split(&rest, (uint8_t)ends[j], &host);
+		}
+		return host.len == 0 ||
+		       (bytes_split(&host, '@', &user) && host.len == 0);
+	}
+	return false;
+}
+
 static const char *check_url(struct bytes url)
 {
 	if (is_option(url))
 		return "a submodule's URL is an option";
 	if (names_a_helper(url))
 		return "a submodule's URL runs a helper";
+	if (replaces_host(url) || has_no_host(url))
+		return "a submodule's URL names no host";
 	return has_line_end(url) ? "a submodule's URL has a line end" : NULL;
+}
+
+/* git drops a CR at the end of one that it writes and reads again: then it is
+ * another path (CVE-2025-48384). */
+static bool has_control(struct bytes path)
+{
+	for (size_t i = 0; i < path.len; i++)
+		if (path.data[i] < 0x20 || path.data[i] == 0x7f)
+			return true;
+	return false;
 }
 
 /* Is a part of it ".."? Windows has two slashes. */
@@ -92,7 +148,7 @@ static const char *check_setting(struct bytes name, struct bytes value)
 	if (bytes_is(setting, "url"))
 		return check_url(value);
 	if (bytes_is(setting, "path") &&
-	    (is_option(value) || climbs(value) ||
+	    (is_option(value) || climbs(value) || has_control(value) ||
 	     bytes_starts_with(value, bytes_str("/"))))
 		return "a submodule's path leaves its place";
 	if (bytes_is(setting, "update") &&

@@ -133,6 +133,9 @@ MODULES = {
     "option": '[submodule "x"]\n\tpath = x\n\turl = -u./run\n',
     "update": '[submodule "x"]\n\tpath = x\n\turl = ../x\n\tupdate = !id\n',
     "name": '[submodule "../x"]\n\tpath = x\n\turl = ../x\n',
+    "no host": '[submodule "x"]\n\tpath = x\n\turl = https:///a.example/x\n',
+    "another host": '[submodule "x"]\n\tpath = x\n\turl = ..//a.example/x\n',
+    "CR": '[submodule "x"]\n\tpath = "x\r"\n\turl = ../x\n',
 }
 SOUND = '[submodule "x"]\n\tpath = x\n\turl = https://github.com/a/b\n'
 
