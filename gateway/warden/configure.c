@@ -7,6 +7,7 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "gateway/warden/config_dump.h"
+#include "gateway/warden/export.h"
 #include "gateway/warden/leave.h"
 #include "gateway/warden/reload.h"
 #include "gateway/warden/source.h"
@@ -48,6 +49,26 @@ int configure_load(struct config_options *options, struct warden_config *config,
 	return 0;
 }
 
+static void missing_exports(const struct warden_config *config,
+			    void (*tell)(const char *text))
+{
+	const struct gateway_config *gateway = &config->gateway;
+
+	for (size_t i = 0; i < gateway->audit_exports_count; i++) {
+		char text[ERR_TEXT_MAX + 256];
+		struct err err;
+
+		if (warden_export_check(gateway->audit_exports[i].path,
+					config->state, &err) == 0)
+			continue;
+		(void)snprintf(text, sizeof(text),
+			       "audit.export: %s: nothing is written there "
+			       "until this is mended",
+			       err.text);
+		tell(text);
+	}
+}
+
 void configure_missing(const struct warden_config *config,
 		       void (*tell)(const char *text))
 {
@@ -66,6 +87,7 @@ void configure_missing(const struct warden_config *config,
 			       BYTES_ARGS(source->name), err.text);
 		tell(text);
 	}
+	missing_exports(config, tell);
 }
 
 static void log_missing(const char *text)

@@ -11,8 +11,8 @@
 int configure_load(struct config_options *options, struct warden_config *config,
 		   struct buf *report, struct err *err);
 
-/* Tell of each secret that could not be had just now. It is read when a request
- * needs it, so that it may come later: no error. */
+/* Tell of each secret that could not be had just now, and of each file of
+ * audit.export that could not be written. Both may come later: no error. */
 void configure_missing(const struct warden_config *config,
 		       void (*tell)(const char *text));
 
