@@ -1,8 +1,6 @@
 #include "sandbox-host/daemon/configure.h"
 
-#include <fcntl.h>
 #include <stdio.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -10,6 +8,7 @@
 #include "common/log.h"
 #include "sandbox-host/daemon/config_dump.h"
 #include "sandbox-host/daemon/daemon.h"
+#include "sandbox-host/daemon/missing.h"
 #include "sandbox-host/daemon/pool.h"
 #include "sandbox-host/daemon/ready.h"
 #include "sandbox-host/daemon/spare.h"
@@ -55,33 +54,9 @@ int configure_load(struct host_options *options, struct host_config *config,
 		       : 0;
 }
 
-/* Nobody waits for who may write to a pipe of that name. */
-static int look_at_policy(const char *path, struct err *err)
+static void log_missing(const char *text)
 {
-	auto_type(buf_release) struct buf text;
-	auto_fd int fd =
-		open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	struct stat st;
-
-	buf_init(&text, POLICY_TEXT_MAX);
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_system(err, "open %s", path);
-	if (!S_ISREG(st.st_mode))
-		return err_set(err, ERR_INVALID, "%s is no file", path);
-	return file_read(fd, &text, err) < 0 ? err_prefix(err, "%s", path) : 0;
-}
-
-int configure_missing(const struct host_config *config, struct err *err)
-{
-	const struct text_place *place = &config->from[HOST_KEY_DEFAULT_POLICY];
-
-	if (!config->default_policy ||
-	    look_at_policy(config->default_policy, err) == 0)
-		return 0;
-	return err_prefix(err,
-			  "%s:%u: default_policy: no sandbox without a policy "
-			  "of its own begins until this is mended",
-			  place->where, place->line);
+	log_warn("%s", text);
 }
 
 /* ---- again ---- */
@@ -138,10 +113,7 @@ void configure_again(struct daemon *daemon, struct configured *configured)
 	configured->holds = try_again(daemon, &next, configured) == 0;
 	host_config_release(&next);
 	if (configured->holds) {
-		struct err err;
-
-		if (configure_missing(&daemon->config, &err) < 0)
-			log_warn("%s", err.text);
+		missing_tell(&daemon->config, log_missing);
 		log_info("the configuration was read again, and holds%s%s",
 			 configured->taken[0] ? "; changed: " : "",
 			 configured->taken);

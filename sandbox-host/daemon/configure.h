@@ -23,10 +23,6 @@ struct host_options {
 int configure_load(struct host_options *options, struct host_config *config,
 		   struct buf *report, struct err *err);
 
-/* Can the default policy be read just now? It is when a sandbox that names none
- * begins, so that it may come later: no error. 0, or -1 with what to say. */
-int configure_missing(const struct host_config *config, struct err *err);
-
 /* Names of host.yaml, in a list for people. */
 #define CONFIGURE_NAMES_MAX 512
 

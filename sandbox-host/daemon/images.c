@@ -18,7 +18,6 @@
 
 #define DIR_FLAGS      (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define DIGEST	       "digest"
-#define ROOT	       "root"
 #define PULL_ARENA_MAX (64 * 1024)
 
 /* One that is being unpacked, in tmp/NAME. */
@@ -61,8 +60,8 @@ static int find_in_store(const struct daemon *daemon, const char *name,
 {
 	const char *store = daemon->config.store.path;
 
-	(void)snprintf(root->path, sizeof(root->path), "%s/images/%s/" ROOT,
-		       store, name);
+	(void)snprintf(root->path, sizeof(root->path),
+		       "%s/images/%s/" IMAGE_ROOT, store, name);
 	return snprintf(root->settings, sizeof(root->settings),
 			"%s/images/%s/" IMAGE_SETTINGS_NAME, store, name);
 }
@@ -284,10 +283,11 @@ static int make_place(struct pull *pull, int *place, int *root, struct err *err)
 	*place = openat(tmp, pull->place, DIR_FLAGS);
 	if (*place < 0)
 		return err_system(err, "open the image's place");
-	if (pull->image.kind == IMAGE_PATH && mkdirat(*place, ROOT, 0755) < 0)
+	if (pull->image.kind == IMAGE_PATH &&
+	    mkdirat(*place, IMAGE_ROOT, 0755) < 0)
 		return err_system(err, "make the image's root");
 	*root = pull->image.kind == IMAGE_PATH
-			? openat(*place, ROOT, DIR_FLAGS)
+			? openat(*place, IMAGE_ROOT, DIR_FLAGS)
 			: fcntl(*place, F_DUPFD_CLOEXEC, 0);
 	if (*root < 0 ||
 	    (geteuid() == 0 && fchown(*root, STORE_UID, STORE_UID) < 0) ||

@@ -10,6 +10,8 @@
 #include "sandbox-host/daemon/daemon.h"
 #include "sandbox-host/flow/messages_store.h"
 
+#define IMAGE_ROOT "root" /* in the store, below images/NAME */
+
 struct image_root {
 	char path[PATH_MAX];	 /* empty: the host's own */
 	char settings[PATH_MAX]; /* a file that may be there; or empty */

@@ -28,6 +28,7 @@
 #include "sandbox-host/daemon/images.h"
 #include "sandbox-host/daemon/isolate.h"
 #include "sandbox-host/daemon/jobs.h"
+#include "sandbox-host/daemon/missing.h"
 #include "sandbox-host/daemon/pool.h"
 #include "sandbox-host/daemon/ready.h"
 #include "sandbox-host/daemon/snapshots.h"
@@ -133,16 +134,23 @@ static int load_config(struct daemon *daemon, struct err *err)
 	return result;
 }
 
+static void tell_missing(const char *text)
+{
+	(void)fprintf(stderr, "sallyport-host: warning: %s\n", text);
+}
+
+static void log_missing(const char *text)
+{
+	log_warn("%s", text);
+}
+
 /* -t and --dump. The exit code. */
 static int show(const struct host_config *config)
 {
 	auto_type(buf_release) struct buf text = {0};
-	struct err err;
 
 	if (!only_dump) {
-		if (configure_missing(config, &err) < 0)
-			(void)fprintf(stderr, "sallyport-host: warning: %s\n",
-				      err.text);
+		missing_tell(config, tell_missing);
 		return puts("sallyport-host: the configuration is valid") < 0;
 	}
 	buf_init(&text, CONFIG_DUMP_MAX);
@@ -216,7 +224,9 @@ static void on_stop(void *owner)
 {
 	struct daemon *daemon = owner;
 
-	log_info("the daemon ends; %zu sandboxes go on", daemon->live_count);
+	/* What nobody has yet ends with it. */
+	log_info("the daemon ends; %zu sandboxes go on",
+		 daemon->live_count - ready_count(daemon));
 	daemon->is_draining = true;
 	pool_close(daemon);
 	io_loop_stop(daemon->loop);
@@ -355,8 +365,7 @@ int main(int argc, char **argv)
 	}
 	if (only_test || only_dump)
 		return show(&daemon.config);
-	if (configure_missing(&daemon.config, &err) < 0)
-		log_warn("%s", err.text);
+	missing_tell(&daemon.config, log_missing);
 	/* Nobody waits for a supervisor: its channel says that it ended. */
 	(void)signal(SIGCHLD, SIG_IGN);
 	raise_descriptor_limit(&daemon);

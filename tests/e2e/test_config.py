@@ -94,6 +94,12 @@ def test_a_reload_that_changes_nothing_says_why(own_gateway):
     ("--host", "\ndefault_policy: FILE",
      "c.yaml:2: default_policy: no sandbox without a policy of its own "
      "begins until this is mended: open FILE: No such file"),
+    ("--host", "\nimages: {one: FILE}",
+     "c.yaml:2: images.one: no sandbox has it until this is mended: "
+     "look at FILE: No such file"),
+    ("--host", "\nvolumes: [/tmp, FILE]",
+     "c.yaml:2: volumes: nothing below it can be shown until this is mended: "
+     "look at FILE: No such file"),
 ])
 def test_a_check_says_what_would_be_missed(tmp_path, option, text, says):
     path, file = tmp_path / "c.yaml", tmp_path / "file"
@@ -115,6 +121,52 @@ def test_a_check_says_what_would_be_missed(tmp_path, option, text, says):
     file.chmod(0o700)
     done = check()
     assert done.returncode == 0 and not done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_an_image_that_was_unpacked_is_not_missed(tmp_path, is_there):
+    path = tmp_path / "c.yaml"
+    path.write_text(f"store: {tmp_path}/store\n"
+                    f"images: {{one: {tmp_path}/gone.tar}}\n")
+    if is_there:
+        (tmp_path / "store/images/one/root").mkdir(parents=True)
+    done = subprocess.run([CLI, "config", "check", "--host", path], text=True,
+                          capture_output=True)
+    assert done.returncode == 0
+    assert ("images.one" in done.stderr) == (not is_there), done.stderr
+
+
+def check_export(tmp_path, file):
+    """What is said of that file of audit.export."""
+    path = tmp_path / "c.yaml"
+    path.write_text(f"state: {tmp_path}/state\n"
+                    f"audit: {{export: [{{jsonl: {file}}}]}}\n")
+    done = subprocess.run([CLI, "config", "check", path], text=True,
+                          capture_output=True)
+    assert done.returncode == 0 and "is valid" in done.stdout, done
+    return done.stderr
+
+
+def test_a_check_says_where_no_record_can_be_written(tmp_path):
+    file = tmp_path / "logs/audit.jsonl"
+    says = ("sallyport-gateway: warning: audit.export: {}: nothing is written "
+            "there until this is mended\n")
+    assert check_export(tmp_path, file) == \
+        says.format(f"make {file}: No such file or directory")
+    file.parent.mkdir()
+    assert not check_export(tmp_path, file)
+    assert not list(file.parent.iterdir())
+    file.mkdir()
+    assert check_export(tmp_path, file) == says.format(f"{file} is no file")
+    file.rmdir()
+    file.touch()
+    assert not check_export(tmp_path, file)
+    file.chmod(0o666)
+    assert check_export(tmp_path, file) == \
+        says.format(f"others may write {file} (mode 0666)")
+    # The gateway makes its own directory.
+    assert not check_export(tmp_path, tmp_path / "state/audit.jsonl")
+    assert check_export(tmp_path, tmp_path / "state/logs/audit.jsonl")
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
@@ -151,6 +203,18 @@ def test_a_gateway_begins_without_a_secret_and_says_so(own_gateway, tmp_path):
     own_gateway.stop()
     own_gateway.start()
     assert own_gateway.log().count("secrets.npm: open ") == 2
+
+
+def test_a_gateway_says_that_it_can_not_export(own_gateway, tmp_path):
+    says = 'level=warn process=warden msg="audit.export: make '
+    assert says not in own_gateway.log()
+    change(own_gateway, audit={"export": [
+        {"jsonl": str(tmp_path / "none/audit.jsonl")}]})
+    assert own_gateway.cli("config", "reload").returncode == 0
+    assert own_gateway.log().count(says) == 1
+    own_gateway.stop()
+    own_gateway.start()
+    assert own_gateway.log().count(says) == 2
 
 
 @pytest.mark.parametrize("text, option, code, words", [

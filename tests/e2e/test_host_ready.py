@@ -87,6 +87,17 @@ def test_the_next_of_a_kind_is_there_and_becomes_its_askers(ready):
     assert host.state(again) == "Terminated"
 
 
+def test_a_daemon_that_ends_counts_what_goes_on_alone(ready):
+    host = ready
+    box = host.create(*BARE)
+    kept = one_is_ready(host)
+    host.process.send_signal(signal.SIGTERM)
+    host.process.wait(60)
+    assert 'msg="the daemon ends; 1 sandboxes go on"' in host.log()
+    wait_until(lambda: kept not in host.supervisors())
+    assert box in host.supervisors()
+
+
 def test_none_is_kept_where_none_is_wanted(gateway, tmp_path):
     host = Host(gateway, tmp_path).start()
     try:
