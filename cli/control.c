@@ -1,34 +1,13 @@
 #include "cli/control.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "common/clock.h"
 #include "sandbox-host/session/dirs.h"
 
 #define TRY_MS 5
-
-/* Root's gateway serves every user, and keeps its lock to itself: who could
- * open it could hold it. When it was taken can be seen. */
-static bool just_taken(void)
-{
-	const char *given = getenv("SALLYPORT_RUN");
-	uint64_t now_ms = clock_wall_ms();
-	char path[PATH_MAX];
-	struct stat st;
-	int len = snprintf(path, sizeof(path), "%s/lock",
-			   given && given[0] ? given : "/run/sallyport");
-
-	return len < PATH_MAX && access(path, R_OK) < 0 && errno == EACCES &&
-	       stat(path, &st) == 0 &&
-	       now_ms - (uint64_t)st.st_mtim.tv_sec * 1000 <
-		       CONTROL_START_MAX_MS;
-}
 
 bool control_wait(struct control_patience *patience, const char *lock,
 		  struct err *err)
@@ -65,7 +44,7 @@ int control_open(struct client *client, struct err *err)
 	if (session_run_dir(run, sizeof(run)) == 0)
 		(void)snprintf(lock, sizeof(lock), "%s/lock", run);
 	while (client_open(client, err) < 0) {
-		if (just_taken())
+		if (session_just_taken())
 			patience.held_ms = clock_monotonic_ms();
 		if (!control_wait(&patience, lock, err))
 			return -1;

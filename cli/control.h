@@ -6,9 +6,10 @@
 #define CLI_CONTROL_H
 
 #include "sandbox-host/session/client.h"
+#include "sandbox-host/session/dirs.h"
 
 /* One that holds its run directory is waited for so long until it listens. */
-#define CONTROL_START_MAX_MS 3000
+#define CONTROL_START_MAX_MS SESSION_START_MAX_MS
 /* Where there is none: one that was started with us has its directory by then.
  */
 #define CONTROL_BEGIN_MS 100

@@ -1,13 +1,17 @@
 #include "sandbox-host/session/dirs.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 
 static int format_dir(char *out, size_t size, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -75,6 +79,21 @@ bool session_is_held(const char *path)
 
 	return fd >= 0 && fcntl(fd, F_GETLK, &lock) == 0 &&
 	       lock.l_type != F_UNLCK;
+}
+
+bool session_just_taken(void)
+{
+	const char *given = getenv("SALLYPORT_RUN");
+	uint64_t now_ms = clock_wall_ms();
+	char path[PATH_MAX];
+	struct stat st;
+
+	return format_dir(path, sizeof(path), "%s/lock",
+			  given && given[0] ? given : "/run/sallyport") == 0 &&
+	       access(path, R_OK) < 0 && errno == EACCES &&
+	       stat(path, &st) == 0 &&
+	       now_ms - (uint64_t)st.st_mtim.tv_sec * 1000 <
+		       SESSION_START_MAX_MS;
 }
 
 int session_check_peer(int fd, const char *path, struct err *err)

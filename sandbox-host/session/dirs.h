@@ -20,6 +20,13 @@ int session_own_run_dir(size_t n, char *out, size_t size);
  * it listens until it has stopped. One of another user can not be seen. */
 bool session_is_held(const char *lock);
 
+/* A daemon that took its run directory listens so much later at most. */
+#define SESSION_START_MAX_MS 3000
+
+/* Is the gateway that serves every user just starting? Root keeps its lock to
+ * itself: who could open it could hold it. When it was taken can be seen. */
+bool session_just_taken(void);
+
 /* Is whoever listens at the other end of a Unix socket root or our own user?
  * Below /tmp anybody can make a directory with our name before we do. 0, or
  * -1 (ERR_DENIED). */
