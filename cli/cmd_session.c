@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -120,6 +121,12 @@ static int save_ca(json_t *created, const char *path, struct err *err)
 		return err_set(err, ERR_TOO_LARGE, "save CA: the path is long");
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
 		  0644);
+	if (fd < 0 && errno == EEXIST)
+		return err_set(err, ERR_SYSTEM,
+			       "write %s: it is there already, and nothing is "
+			       "written over: remove it, or name another file "
+			       "with --ca",
+			       path);
 	if (fd < 0)
 		return err_system(err, "write %s", path);
 	if (write(fd, pem.data, pem.len) != (ssize_t)pem.len) {

@@ -421,6 +421,22 @@ def test_revoke_removes_no_other_file(gateway, policies, tmp_path):
         assert ca.lstat() and mine.is_file()
 
 
+def test_a_ca_is_written_over_nothing_and_it_is_said(own_gateway, policies,
+                                                     tmp_path):
+    """Its twin is test_a_session_whose_ca_can_not_be_written_is_none()."""
+    (tmp_path / "policy.yaml").write_text(json.dumps(policies.make()))
+    mine = tmp_path / "ca.pem"
+    mine.write_text("mine")
+    done = own_gateway.cli("session", "create", "--policy",
+                           tmp_path / "policy.yaml", "--ca", mine)
+    assert done.returncode == 1 and mine.read_text() == "mine"
+    assert done.stderr == (
+        f"sallyport: write {mine}: it is there already, and nothing is "
+        "written over: remove it, or name another file with --ca\n")
+    row, = own_gateway.get("/v1/sessions")["sessions"]
+    assert row["revoked"]
+
+
 def test_a_ca_that_can_not_be_written_whole_is_not_left(gateway, policies,
                                                         tmp_path):
     """Its twin is test_a_session_whose_ca_can_not_be_written_is_none()."""
