@@ -18,14 +18,17 @@ static const char *whose(const json_t *row)
 
 static void status_table(const json_t *value)
 {
+	long long sessions =
+		json_integer_value(json_object_get(value, "sessions"));
+	long long ended = json_integer_value(json_object_get(value, "ended"));
 	size_t index;
 	json_t *row;
 
-	(void)printf("version %s, %lld sessions, sockets in %s\n\n",
-		     json_text(value, "version"),
-		     (long long)json_integer_value(
-			     json_object_get(value, "sessions")),
-		     json_text(value, "run"));
+	(void)printf("version %s, %lld sessions", json_text(value, "version"),
+		     sessions - ended);
+	if (ended > 0)
+		(void)printf(" and %lld that ended", ended);
+	(void)printf(", sockets in %s\n\n", json_text(value, "run"));
 	/* First: who looks on sees it above many edges. */
 	if (json_text(value, "failing")[0])
 		(void)printf("ledger: can not store records: %s\n\n",

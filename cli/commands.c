@@ -224,9 +224,9 @@ const struct command commands[] = {
 	 "wrong. Policies\n"
 	 "are checked by `policy check`.\n"
 	 "\n"
-	 "Without an option a file that begins with { is settings, any other "
-	 "is\n"
-	 "gateway.yaml.\n"
+	 "Without an option a file that begins with { is settings, any other, "
+	 "and what\n"
+	 "comes through a pipe, is gateway.yaml.\n"
 	 "\n"
 	 "Examples:\n"
 	 "  sallyport config check /etc/sallyport/gateway.yaml\n"
@@ -289,7 +289,13 @@ const struct command commands[] = {
 	 "  curl -x http://127.0.0.1:3128 --proxy-user x:$LEASE \\\n"
 	 "       --cacert $CA https://example.com/\n"},
 	{"session", "list", OUTPUT_VALUE, cmd_session_list, "list the sessions",
-	 "Usage: sallyport session list [-o json|yaml]\n"},
+	 "Usage: sallyport session list [-o json|yaml]\n"
+	 "\n"
+	 "Sandboxes that sallyport-host keeps ready for whoever asks next have "
+	 "sessions\n"
+	 "of their own, which are among them. What has ended is shown for five "
+	 "minutes\n"
+	 "more.\n"},
 	{"session", "show", OUTPUT_VALUE, cmd_session_show, "show one session",
 	 "Usage: sallyport session show ID [-o json|yaml]\n"},
 	{"session", "renew", OUTPUT_VALUE, cmd_session_renew,
@@ -535,6 +541,11 @@ const struct command commands[] = {
 	 "COUNT is 1 to 10000, 20 without -n.\n"},
 	{"status", NULL, OUTPUT_VALUE, cmd_status, "is the gateway well?",
 	 "Usage: sallyport status [-o json|yaml]\n"
+	 "\n"
+	 "Sandboxes that sallyport-host keeps ready for whoever asks next have "
+	 "sessions\n"
+	 "of their own, which count. What has ended is known for five minutes "
+	 "more.\n"
 	 "\n"
 	 "Exits 1 when no record can be stored, and says why: what must be on "
 	 "record\n"

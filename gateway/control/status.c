@@ -9,6 +9,7 @@
 struct status_task {
 	json_t *rows;
 	uint32_t sessions;
+	uint32_t ended; /* of them */
 	uint32_t asked; /* so many processes were told */
 };
 
@@ -17,10 +18,10 @@ struct status_task {
 static void reply(struct conn *conn, struct bytes failing)
 {
 	const struct status_task *task = conn->task;
-	json_t *status =
-		json_pack("{s:s, s:s, s:O, s:I}", "version", SP_VERSION, "run",
-			  conn->control->run, "processes", task->rows,
-			  "sessions", (json_int_t)task->sessions);
+	json_t *status = json_pack(
+		"{s:s, s:s, s:O, s:I, s:I}", "version", SP_VERSION, "run",
+		conn->control->run, "processes", task->rows, "sessions",
+		(json_int_t)task->sessions, "ended", (json_int_t)task->ended);
 
 	if (status && failing.len)
 		(void)json_object_set_new(status, "failing",
@@ -122,6 +123,7 @@ static void on_sessions(struct conn *conn, const void *message)
 	struct status_task *task = conn->task;
 
 	task->sessions = list->total;
+	task->ended = list->ended;
 	ask_processes(conn);
 }
 

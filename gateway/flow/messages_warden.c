@@ -115,6 +115,7 @@ const struct wire_schema msg_session_query_schema = WIRE_SCHEMA(
 static const struct wire_field msg_session_list_fields[] = {
 	WIRE_LIST(struct msg_session_list, sessions, 100, &msg_session_schema),
 	WIRE_U32(struct msg_session_list, total),
+	WIRE_U32(struct msg_session_list, ended),
 };
 const struct wire_schema msg_session_list_schema = WIRE_SCHEMA(
 	"session-list", struct msg_session_list, msg_session_list_fields);

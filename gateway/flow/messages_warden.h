@@ -104,6 +104,7 @@ struct msg_session_list {
 	size_t sessions_count; /* <= 100, and as many as one message has
 				  room for */
 	uint32_t total;	       /* that match the query */
+	uint32_t ended;	       /* of them those that were ended or revoked */
 };
 extern const struct wire_schema msg_session_list_schema;
 

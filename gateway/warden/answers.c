@@ -391,8 +391,10 @@ static void answer_session_list(struct rpc_ticket ticket, const void *message,
 		return;
 	DL_FOREACH(control->warden->sessions, session)
 	{
-		if (!is_asked_for(&session->package->session, query) ||
-		    list.total++ < query->skip ||
+		if (!is_asked_for(&session->package->session, query))
+			continue;
+		list.ended += session->is_revoked;
+		if (list.total++ < query->skip ||
 		    list.sessions_count == SESSIONS_SHOWN_MAX ||
 		    bytes > SESSIONS_SHOWN_BYTES)
 			continue;

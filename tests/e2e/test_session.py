@@ -386,3 +386,12 @@ def test_what_a_policy_limits_and_requires_holds(gateway, policies,
 def test_wrong_usage_is_2(gateway, args):
     done = gateway.cli(*args)
     assert done.returncode == 2 and done.stderr
+
+
+def test_status_tells_apart_what_has_ended(own_gateway, policies):
+    one, _ = (own_gateway.create(policies.make()) for _ in range(2))
+    for ended, says in (0, "2 sessions"), (1, "1 sessions and 1 that ended"):
+        status = own_gateway.status()
+        assert (status["sessions"], status["ended"]) == (2, ended)
+        assert f", {says}, sockets in" in own_gateway.cli("status").stdout
+        own_gateway.cli("session", "revoke", one["id"])

@@ -97,7 +97,7 @@ static inline void rig_on_list(struct rpc_ticket ticket, const void *message,
 	bool matches = !rig->has_no_session &&
 		       (!query->id.len || bytes_is(query->id, RIG_ID)) &&
 		       (!query->of_owner || query->owner_uid == rig->owner_uid);
-	const struct msg_session_list list = {&session, matches, matches};
+	const struct msg_session_list list = {&session, matches, matches, 0};
 
 	(void)fd;
 	if (!rig_refuses(rig, ticket))
