@@ -4,6 +4,7 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
@@ -63,13 +64,18 @@ static int check_settings(const struct cli *cli, const char *path)
 	return is_valid ? EXIT_OK : EXIT_INVALID;
 }
 
-/* Settings are JSON, one object; what daemons read is YAML. */
+/* Settings are JSON, one object; what daemons read is YAML. What can be read
+ * once alone, a pipe, is for who checks it, and YAML by default. */
 static bool is_object(const char *path)
 {
 	auto_type(buf_release) struct buf text;
+	struct stat info;
 	struct err err;
 
 	buf_init(&text, POLICY_TEXT_MAX);
+	if (stat(path, &info) == 0 &&
+	    (S_ISFIFO(info.st_mode) || S_ISCHR(info.st_mode)))
+		return false;
 	/* What cannot be read is told by who checks it. */
 	return cli_read_file(path, &text, &err) < 0 ||
 	       file_kind_is_object(buf_view(&text));

@@ -315,8 +315,15 @@ def test_the_service_is_missed_where_it_was_said_to_be(tmp_path):
     assert done.returncode == 4 and f"no {run}/host.sock" in done.stderr
 
 
+@pytest.mark.parametrize("words, code, says", [
+    (["status"], 4, "no gateway answers"),
+    # It would start one of its own, which has not the guardrail of root's.
+    (["run", "--", "true"], *(
+        (5, "is no directory of this user") if os.geteuid() == 0 else
+        (4, "does not answer")))])
 @pytest.mark.parametrize("is_new", [True, False])
-def test_roots_gateway_that_just_starts_is_waited_for(is_new):
+def test_roots_gateway_that_just_starts_is_waited_for(is_new, words, code,
+                                                      says):
     """By any user, who can not look whether its lock is held."""
     with tempfile.TemporaryDirectory() as place, \
             socket.socket(socket.AF_UNIX) as gateway:
@@ -328,14 +335,14 @@ def test_roots_gateway_that_just_starts_is_waited_for(is_new):
         if os.geteuid() != 0:
             lock.chmod(0)
         process = subprocess.Popen(
-            [CLI, "status"], stderr=subprocess.PIPE, text=True, cwd="/",
+            [CLI, *words], stderr=subprocess.PIPE, text=True, cwd="/",
             env={"PATH": os.environ["PATH"], "SALLYPORT_RUN": place},
             **({"user": 65534, "group": 65534, "extra_groups": []}
                if os.geteuid() == 0 else {}))
         with process:
             if not is_new:
-                assert process.wait(30) == 4
-                assert "no gateway answers" in process.stderr.read()
+                assert process.wait(30) == code
+                assert says in process.stderr.read()
                 return
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(0.7)
@@ -343,7 +350,9 @@ def test_roots_gateway_that_just_starts_is_waited_for(is_new):
             os.chmod(f"{place}/control.sock", 0o666)
             gateway.listen()
             gateway.settimeout(30)
-            gateway.accept()[0].close()
+            first = gateway.accept()[0]
+            gateway.close()
+            first.close()
 
 
 @pytest.mark.parametrize("mode, asked", [(0o000, "own"), (0o666, "other")])
@@ -496,9 +505,11 @@ def test_a_file_of_another_kind_is_sent_to_its_check(tmp_path, text, words,
 
 @pytest.mark.parametrize("form", [(), ("-o", "json")], ids=["text", "json"])
 @pytest.mark.parametrize("kind, text, wrong", [
-    ("--gateway", "run: /x\nstate: /y\n", None),
-    ("--gateway", "run: /x\nstat: /y\n", "stat"),
-    ("--host", "workspaces: [/x]\nwork: 1\n", "work")])
+    ([], "run: /x\nstate: /y\n", None),
+    ([], "run: /x\nstat: /y\n", "stat"),
+    (["--gateway"], "run: /x\nstate: /y\n", None),
+    (["--gateway"], "run: /x\nstat: /y\n", "stat"),
+    (["--host"], "workspaces: [/x]\nwork: 1\n", "work")])
 def test_a_configuration_that_comes_by_a_pipe_is_checked(tmp_path, kind, text,
                                                          wrong, form):
     reads, writes = os.pipe()
@@ -506,7 +517,7 @@ def test_a_configuration_that_comes_by_a_pipe_is_checked(tmp_path, kind, text,
     os.close(writes)
     with open(reads, "rb") as pipe:
         done = subprocess.run(
-            [CLI, "config", "check", kind, *form, "/dev/stdin"], stdin=pipe,
+            [CLI, "config", "check", *kind, *form, "/dev/stdin"], stdin=pipe,
             text=True, capture_output=True, check=False, timeout=30,
             cwd=tmp_path, env={"PATH": os.environ["PATH"]})
     assert done.returncode == (3 if wrong else 0), done
