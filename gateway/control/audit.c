@@ -60,10 +60,16 @@ void handle_audit(struct conn *conn)
 		conn_refuse(conn, 503, "no memory");
 		return;
 	}
-	if (params->session.len > SESSION_ID_MAX ||
-	    (params->kind.len &&
-	     record_kind_from_name(params->kind) == RECORD_KIND_MAX)) {
-		conn_refuse(conn, 400, "there is no such session or kind");
+	if (params->session.len > SESSION_ID_MAX) {
+		conn_refuse(conn, 400, "there is no such session");
+		return;
+	}
+	if (params->kind.len &&
+	    record_kind_from_name(params->kind) == RECORD_KIND_MAX) {
+#define X(kind, name) " " name
+		conn_refuse(conn, 400, "the kinds of records are:%s",
+			    RECORD_KINDS(X));
+#undef X
 		return;
 	}
 	task->query = (struct msg_ledger_query){
