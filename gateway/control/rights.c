@@ -24,6 +24,8 @@ bool rights_to_secrets(struct conn *conn, const struct policy *policy)
 	log_warn("uid %u may not use secrets", conn->who.uid);
 	conn_refuse(conn, 403,
 		    "only administrators may have sessions whose policy has "
-		    "credentials or sign with a key of the vault");
+		    "credentials or sign with a key of the vault: root, the "
+		    "gateway's user, and the group sallyport where root runs "
+		    "it; a gateway of your own is named by SALLYPORT_RUN");
 	return false;
 }

@@ -76,11 +76,15 @@ static void session_create_gives_secrets_to_administrators_alone(void **state)
 		"credential: c, action: allow}]}\\n"
 		"credentials: [{name: c, secret: s, attach: bearer, "
 		"hosts: [a.example]}]\\n\"}";
+	const char *said;
 	struct rig rig;
 
 	(void)state;
 	rig_init(&rig, 1000, false);
-	assert_status(post(&rig, "/v1/sessions", body), 403);
+	said = post(&rig, "/v1/sessions", body);
+	assert_status(said, 403);
+	assert_contains(said, "the group sallyport");
+	assert_contains(said, "SALLYPORT_RUN");
 	assert_int_equal(rig.creations, 0);
 	rig_release(&rig);
 	rig_init(&rig, 0, true);
