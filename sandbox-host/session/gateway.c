@@ -112,8 +112,8 @@ static int make_run_dir(const char *run, struct err *err)
 	    info.st_uid == getuid())
 		return 0;
 	return err_set(err, ERR_DENIED,
-		       "%s is no directory of this user: name another in "
-		       "SALLYPORT_RUN",
+		       "no gateway answers in %s, which is no directory of "
+		       "this user: name another in SALLYPORT_RUN",
 		       run);
 }
 

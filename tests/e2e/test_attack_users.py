@@ -133,7 +133,8 @@ def other_users_are_told_whose_a_directory_is(tmp_path_factory):
             (["sandbox", "list"], {"SALLYPORT_HOST": f"{closed}/host.sock"},
              4, "is its user's and root's alone (Permission denied): name the"),
             (["run", "true"], {"SALLYPORT_RUN": str(readable)}, 5,
-             "is no directory of this user: name another"),
+             f"no gateway answers in {readable}, which is no directory of "
+             "this user: name another"),
             (["status"], {"SALLYPORT_RUN": str(readable)}, 4,
              "no gateway answers")):
         done = cli_as(OTHER_UID, words, **env)
