@@ -276,12 +276,17 @@ static void session_head(void)
 
 static void sessions_table(const json_t *value)
 {
+	const json_t *rows = json_object_get(value, "sessions");
+	long long total = json_integer_value(json_object_get(value, "total"));
 	size_t index;
 	json_t *row;
 
 	session_head();
-	json_array_foreach(json_object_get(value, "sessions"), index, row)
-		session_row(row);
+	json_array_foreach(rows, index, row) session_row(row);
+	if (total > (long long)json_array_size(rows))
+		(void)fprintf(stderr,
+			      "sallyport: these are the newest %zu of %lld\n",
+			      json_array_size(rows), total);
 }
 
 static void session_table(const json_t *value)

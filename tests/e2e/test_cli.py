@@ -355,6 +355,31 @@ def test_roots_gateway_that_just_starts_is_waited_for(is_new, words, code,
             first.close()
 
 
+@pytest.mark.parametrize("total, says", [
+    (1, ""), (1001, "sallyport: these are the newest 1 of 1001\n")])
+def test_sessions_that_are_not_listed_are_told_of(total, says):
+    body = json.dumps({"sessions": [{"id": "s-one"}], "total": total})
+    with tempfile.TemporaryDirectory() as place, \
+            socket.socket(socket.AF_UNIX) as gateway:
+        gateway.bind(f"{place}/control.sock")
+        gateway.listen()
+        gateway.settimeout(30)
+        with subprocess.Popen(
+                [CLI, "session", "list"], text=True, cwd="/",
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                env={"PATH": os.environ["PATH"],
+                     "SALLYPORT_RUN": place}) as process:
+            asker = gateway.accept()[0]
+            with asker:
+                assert asker.recv(4096).startswith(b"GET /v1/sessions ")
+                asker.sendall("HTTP/1.1 200 OK\r\nContent-Length: "
+                              f"{len(body)}\r\nContent-Type: application/"
+                              f"json\r\n\r\n{body}".encode())
+                out, errors = process.communicate(timeout=30)
+    assert process.returncode == 0 and "s-one" in out
+    assert errors == says
+
+
 @pytest.mark.parametrize("mode, asked", [(0o000, "own"), (0o666, "other")])
 def test_a_service_that_is_for_others_hides_not_ones_own(mode, asked):
     """Root's, beside the gateway that all use."""
