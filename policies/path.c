@@ -1,5 +1,6 @@
 #include "policies/path.h"
 
+#include "common/cleanup.h"
 #include "common/utf8.h"
 
 #define ESCAPE_LEN 3 /* %2F */
@@ -108,6 +109,29 @@ static int check_decoded(struct arena *arena, struct bytes path,
 	return 0;
 }
 
+/* "." or ".." with parameters, a query or a fragment behind it, or blanks, to
+ * whoever decodes it before it is split: "..;" is ".." to some servers. */
+static bool hides_dots(struct bytes segment)
+{
+	static const char *const ends[] = {"%3B", "%3F", "%23"};
+	static const struct bytes blank = BYTES_LITERAL("%20");
+	size_t dots = 0;
+
+	while (dots < segment.len && segment.data[dots] == '.')
+		dots++;
+	if (dots == 0 || dots > 2)
+		return false;
+	segment = bytes_slice(segment, dots, segment.len);
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+		if (bytes_starts_with(segment, bytes_str(ends[i])))
+			return true;
+	if (segment.len == 0)
+		return false;
+	while (bytes_starts_with(segment, blank))
+		segment = bytes_slice(segment, blank.len, segment.len);
+	return segment.len == 0;
+}
+
 /* Drop "." segments of data[len] in place and refuse what else is not a
  * plain segment. The new length; 0: refused. */
 static size_t resolve(uint8_t *data, size_t len, struct err *err)
@@ -119,7 +143,8 @@ static size_t resolve(uint8_t *data, size_t len, struct err *err)
 
 	while (more) {
 		more = bytes_split(&rest, '/', &segment);
-		if (bytes_is(segment, "..") || (more && segment.len == 0)) {
+		if (bytes_is(segment, "..") || (more && segment.len == 0) ||
+		    hides_dots(segment)) {
 			err_set(err, ERR_INVALID, "%s\"%s\"", ambiguous,
 				segment.len ? ".." : "//");
 			return 0;
