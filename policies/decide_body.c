@@ -225,6 +225,19 @@ static bool is_in_query(const struct policy_rule *rule, struct hearing *hearing,
 	return !query;
 }
 
+/* What servers take for a file they do not take for the field of its name:
+ * to them there may be none. */
+static bool is_file(struct hearing *hearing, struct bytes name)
+{
+	const struct fields *files = inspection_files(hearing->facts->body);
+
+	for (size_t i = 0; files && i < files->count; i++)
+		if (spelling_matches(SPELLING_PARAMETER, files->items[i].name,
+				     name))
+			return true;
+	return false;
+}
+
 /* fields: NULL when there are none. */
 static enum holds form_holds(const struct policy_rule *rule,
 			     struct hearing *hearing,
@@ -242,6 +255,11 @@ static enum holds form_holds(const struct policy_rule *rule,
 			held = HOLDS_PARTLY;
 		} else {
 			held = fields_hold(hearing, &one, fields, false);
+		}
+		if (held == HOLDS && matches == &rule->body->multipart &&
+		    is_file(hearing, one.items->name)) {
+			hearing->differs = one.items->name;
+			held = HOLDS_PARTLY;
 		}
 		all = holds_both(all, held);
 	}

@@ -122,7 +122,8 @@ static const char *read_multipart(struct inspection *inspection)
 	if (!inspection->is_typed || !multipart_is(&inspection->media))
 		return "the body's type is not multipart/form-data";
 	return multipart_read(&inspection->media, inspection->body.content,
-			      &answer->arena, &answer->fields);
+			      &answer->arena, &answer->fields,
+			      &inspection->files);
 }
 
 const struct fields *inspection_multipart(struct inspection *inspection)
@@ -130,8 +131,13 @@ const struct fields *inspection_multipart(struct inspection *inspection)
 	struct answer *answer = &inspection->answers[INSPECT_MULTIPART];
 
 	if (inspection_first(inspection, INSPECT_MULTIPART,
-			     INSPECT_FIELDS_MAX * sizeof(struct field)))
+			     2 * INSPECT_FIELDS_MAX * sizeof(struct field)))
 		inspection_answered(inspection, INSPECT_MULTIPART,
 				    read_multipart(inspection));
 	return *answer->fault ? NULL : &answer->fields;
+}
+
+const struct fields *inspection_files(struct inspection *inspection)
+{
+	return inspection_multipart(inspection) ? &inspection->files : NULL;
 }

@@ -64,6 +64,9 @@ json_t *inspection_json(struct inspection *inspection);
 const struct fields *inspection_form(struct inspection *inspection);
 /* multipart/form-data: names and contents of its parts. NULL: it is none. */
 const struct fields *inspection_multipart(struct inspection *inspection);
+/* Those of its parts that have a filename, or the type of any bytes: most
+ * servers take them for files, and for no fields. NULL: it is none. */
+const struct fields *inspection_files(struct inspection *inspection);
 
 /* One GraphQL request of a batch: the document and its variables. */
 struct inspected_graphql {

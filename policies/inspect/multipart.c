@@ -13,6 +13,7 @@ struct part {
 	struct bytes head;
 	struct bytes content;
 	struct bytes name;
+	bool is_file;
 };
 
 bool multipart_is(const struct media *media)
@@ -48,6 +49,13 @@ static int delimiter_make(const struct media *media, struct delimiter *out)
 	return 0;
 }
 
+/* RFC 2047: some servers (Tomcat) decode what looks like one, and read
+ * another name then. */
+static bool is_encoded_word(struct bytes text)
+{
+	return bytes_find_bytes(text, bytes_str("=?"), 0) >= 0;
+}
+
 /* RFC 7578 4.2; nothing but name and filename. */
 static bool read_disposition(struct bytes value, struct part *part)
 {
@@ -63,16 +71,20 @@ static bool read_disposition(struct bytes value, struct part *part)
 	if (!name || media.count != 1u + (file != NULL))
 		return false;
 	part->name = *name;
-	return utf8_valid_len(*name) == name->len &&
+	part->is_file |= file != NULL;
+	return !is_encoded_word(*name) && utf8_valid_len(*name) == name->len &&
 	       (!file || utf8_valid_len(*file) == file->len);
 }
 
-static bool check_type(struct bytes value)
+static bool read_type(struct bytes value, struct part *part)
 {
 	struct media media;
 
-	return media_parse(value, &media) == 0 && media_is_type(&media) &&
-	       media_is_utf8(&media) &&
+	if (media_parse(value, &media) < 0)
+		return false;
+	part->is_file |=
+		bytes_is_nocase(media.value, "application/octet-stream");
+	return media_is_type(&media) && media_is_utf8(&media) &&
 	       !bytes_is_nocase(bytes_slice(media.value, 0, 10), "multipart/");
 }
 
@@ -98,7 +110,7 @@ static bool read_header(struct bytes line, struct part *part, unsigned *seen)
 		is_good = read_disposition(value, part);
 		bit = 1;
 	} else if (bytes_is_nocase(name, "content-type")) {
-		is_good = check_type(value);
+		is_good = read_type(value, part);
 		bit = 2;
 	} else {
 		is_good = bytes_is_nocase(name, "content-length") &&
@@ -179,7 +191,7 @@ static bool take_line(struct bytes *body, bool *is_over)
 }
 
 static const char *read_parts(struct bytes boundary, struct bytes body,
-			      struct fields *fields)
+			      struct fields *fields, struct fields *files)
 {
 	bool is_over = false;
 
@@ -196,6 +208,8 @@ static const char *read_parts(struct bytes boundary, struct bytes body,
 			return "a multipart body is not UTF-8";
 		if (fields_add(fields, part.name, part.content) < 0)
 			return "a multipart body has too many parts";
+		if (part.is_file)
+			(void)fields_add(files, part.name, part.content);
 	}
 	return is_over ? NULL : "a multipart body does not end as it must";
 }
@@ -213,20 +227,22 @@ static size_t count_parts(struct bytes boundary, struct bytes body)
 }
 
 const char *multipart_read(const struct media *media, struct bytes body,
-			   struct arena *arena, struct fields *fields)
+			   struct arena *arena, struct fields *fields,
+			   struct fields *files)
 {
 	struct delimiter delimiter;
 	struct bytes boundary;
 
-	*fields = (struct fields){0};
+	*fields = *files = (struct fields){0};
 	if (delimiter_make(media, &delimiter) < 0)
 		return "a multipart body has no sound boundary";
 	if (!media_is_utf8(media))
 		return "a multipart body is not UTF-8";
 	boundary = bytes_from(delimiter.text, delimiter.len);
-	fields->room = count_parts(boundary, body);
+	fields->room = files->room = count_parts(boundary, body);
 	fields->items = arena_array(arena, fields->room, sizeof(struct field));
-	if (!fields->items)
+	files->items = arena_array(arena, files->room, sizeof(struct field));
+	if (!fields->items || !files->items)
 		return "memory is out";
-	return read_parts(boundary, body, fields);
+	return read_parts(boundary, body, fields, files);
 }

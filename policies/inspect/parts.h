@@ -32,6 +32,7 @@ struct inspection {
 	struct media media; /* borrows from source */
 	bool is_typed;	    /* media was read */
 	struct answer answers[INSPECT_KIND_MAX];
+	struct fields files; /* of INSPECT_MULTIPART */
 	json_t *json;
 	struct inspected_graphql *graphql;
 	size_t graphql_count;

@@ -22,6 +22,12 @@
 #define PART(name, value)                                                      \
 	"--b\r\nContent-Disposition: form-data; name=\"" name                  \
 	"\"\r\n\r\n" value "\r\n"
+#define FILE_PART(name, value)                                                 \
+	"--b\r\nContent-Disposition: form-data; name=\"" name                  \
+	"\"; filename=\"\"\r\n\r\n" value "\r\n"
+#define BYTES_PART(name, value)                                                \
+	"--b\r\nContent-Disposition: form-data; name=\"" name                  \
+	"\"\r\nContent-Type: application/octet-stream\r\n\r\n" value "\r\n"
 #define TOKEN "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"
 
 #define HEAD "json: [{pointer: /head, equals: '${session.branch}'}]"
@@ -132,6 +138,21 @@ static const struct row {
 	 CONSTRAINT_body_not_allowed},
 	{ALLOW("multipart: {n: '[0-9]+'}"), MULTIPART, PART("n", "1"),
 	 CONSTRAINT_body_unreadable},
+	/* to most servers a file is no field: there is none of that name */
+	{ALLOW("multipart: {n: '[0-9]+'}"), MULTIPART,
+	 FILE_PART("n", "1") "--b--\r\n", CONSTRAINT_body_not_allowed},
+	{ALLOW("multipart: {n: '[0-9]+'}"), MULTIPART,
+	 BYTES_PART("N", "1") PART("n", "1") "--b--\r\n",
+	 CONSTRAINT_body_not_allowed},
+	{ALLOW("multipart: {n: '[0-9]+'}"), MULTIPART,
+	 FILE_PART("f", "x") PART("n", "1") "--b--\r\n", CONSTRAINT_none},
+	{ALLOW("multipart: {n: '[0-9]+'}"), MULTIPART,
+	 PART("n", "1") PART("=?utf-8?q?n?=", "x") "--b--\r\n",
+	 CONSTRAINT_body_unreadable},
+	{DENY("multipart: {n: '[0-9]+'}"), MULTIPART,
+	 FILE_PART("n", "1") "--b--\r\n", CONSTRAINT_denied_by_rule},
+	{DENY("multipart: {n: '[0-9]+'}"), MULTIPART,
+	 FILE_PART("n", "x") "--b--\r\n", CONSTRAINT_none},
 	/* secrets */
 	{ALLOW("secrets: deny"), JSON, "{\"a\":\"hello\"}", CONSTRAINT_none},
 	{ALLOW("secrets: deny"), JSON, "{\"a\":\"" TOKEN "\"}",

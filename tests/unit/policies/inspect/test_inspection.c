@@ -211,6 +211,8 @@ static const struct multipart_row {
 	{MULTI, PART "a; filename*=UTF-8''b\r\n\r\nb" END, NULL},
 	{MULTI, PART "\"a\\\"b\"\r\n\r\nb" END, NULL},
 	{MULTI, PART "\"a\xff\"\r\n\r\nb" END, NULL},
+	{MULTI, PART "\"=?utf-8?b?YQ==?=\"\r\n\r\nb" END, NULL},
+	{MULTI, PART "\"a=b?\"\r\n\r\nb" END, "a=b?=b|"},
 	{MULTI, "--xx\r\n\r\nb" END, NULL},
 	{MULTI, "--xx\r\nContent-Type: a/b\r\n\r\nb" END, NULL},
 	{MULTI, "--xx\r\nContent-Disposition: form-data\r\n\r\nb" END, NULL},
