@@ -116,6 +116,19 @@ struct parameters {
 	bool is_any;
 };
 
+/* In any spelling that some server takes for it: another case, blanks before
+ * it, "name[...]". */
+static bool is_spelled(struct bytes name, const char *wanted)
+{
+	ptrdiff_t bracket = bytes_find(name, '[', 0);
+
+	if (bracket >= 0)
+		name.len = (size_t)bracket;
+	while (name.len && name.data[0] == ' ')
+		name = bytes_slice(name, 1, name.len);
+	return bytes_is_nocase(name, wanted);
+}
+
 static const char *take_parameter(struct parameters *out,
 				  const struct field *field)
 {
@@ -130,15 +143,15 @@ static const char *take_parameter(struct parameters *out,
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		if (!bytes_is_nocase(field->name, rows[i].name))
+		if (!is_spelled(field->name, rows[i].name))
 			continue;
 		if (rows[i].to->data || !bytes_is(field->name, rows[i].name))
 			return "GraphQL: a parameter twice, or misspelt";
 		*rows[i].to = field->value.data ? field->value : bytes_str("");
 		out->is_any = true;
 	}
-	if (bytes_is_nocase(field->name, "documentId") ||
-	    bytes_is_nocase(field->name, "id"))
+	if (is_spelled(field->name, "documentId") ||
+	    is_spelled(field->name, "queryId") || is_spelled(field->name, "id"))
 		return "GraphQL: a stored document cannot be judged";
 	return NULL;
 }

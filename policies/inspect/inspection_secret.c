@@ -98,6 +98,9 @@ static void search_graphql(struct search *search, struct inspection *inspection)
 		while (graphql_string(asked[i].document, &at, &string))
 			feed_line(search, string);
 	}
+	/* Of the URL; a body's are in its JSON. */
+	if (inspection->variables)
+		feed_json(search, inspection->variables);
 	end_text(search);
 }
 
@@ -179,6 +182,9 @@ static const char *search_all(struct search *search,
 	search_escaped(search, inspection->source.query);
 	search_raw(search, content);
 	search_escaped(search, content);
+	/* What is packed has room for words beside it (gzip's comment). */
+	if (content.data != inspection->source.body.data)
+		search_raw(search, inspection->source.body);
 	fault = search_json(search, inspection);
 	search_graphql(search, inspection);
 	return search->found ? NULL : fault;

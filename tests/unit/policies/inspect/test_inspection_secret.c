@@ -49,6 +49,9 @@ static const struct row {
 	{"", "a=1&t=" T1 T2 T3, "", KIND, false},
 	{"", "a=1&t=" T1 T2 "%38n%59d", "", KIND, false},
 	{"", "a=1&t=%" T1 T2, "", NULL, false},
+	{"", "query={a}&variables={%22x%22:%22" T1 T2 "%5Cu0038nYd%22}", "",
+	 KIND, false},
+	{"", "query={a}&variables={%22x%22:%22" T1 T2 "%22}", "", NULL, false},
 	{MULTI, "", PART T1 T2 T3 "\r\n--xx--", KIND, false},
 	{JSON, "", "{\"a\": [1, null, \"" T1 T2 "\"], \"\": {}}", NULL, false},
 	{JSON, "", "", NULL, false},
@@ -112,6 +115,37 @@ static void a_secret_is_found_in_what_is_packed(void **state)
 	expect(&source, KIND, false);
 }
 
+/* gzip of nothing, with that comment. */
+static size_t comment_pack(char *comment, uint8_t *packed, size_t size)
+{
+	z_stream stream = {.next_out = packed, .avail_out = (unsigned)size};
+	gz_header header = {.comment = (Bytef *)comment};
+
+	assert_int_equal(deflateInit2(&stream, 9, Z_DEFLATED, 16 + MAX_WBITS, 8,
+				      Z_DEFAULT_STRATEGY),
+			 Z_OK);
+	assert_int_equal(deflateSetHeader(&stream, &header), Z_OK);
+	assert_int_equal(deflate(&stream, Z_FINISH), Z_STREAM_END);
+	assert_int_equal(deflateEnd(&stream), Z_OK);
+	return size - stream.avail_out;
+}
+
+static void a_secret_is_found_beside_what_is_packed(void **state)
+{
+	char token[] = T1 T2 T3, words[] = T1 T2;
+	uint8_t packed[256];
+	struct inspect_source source = {.encoding = bytes_str("gzip"),
+					.decoded_max = 65536};
+
+	(void)state;
+	source.body =
+		bytes_from(packed, comment_pack(token, packed, sizeof(packed)));
+	expect(&source, KIND, false);
+	source.body =
+		bytes_from(packed, comment_pack(words, packed, sizeof(packed)));
+	expect(&source, NULL, false);
+}
+
 static void a_placeholder_may_pass(void **state)
 {
 	const struct bytes exempt = bytes_str(T1 T2 T3);
@@ -153,6 +187,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_secret_is_found_however_it_is_written),
 		cmocka_unit_test(a_secret_is_found_in_what_is_packed),
+		cmocka_unit_test(a_secret_is_found_beside_what_is_packed),
 		cmocka_unit_test(a_placeholder_may_pass),
 		cmocka_unit_test(the_session_s_own_secrets_are_found),
 	};
