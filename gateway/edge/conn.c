@@ -270,6 +270,10 @@ void conn_reset_request(struct conn *conn)
 	stray_release(conn);
 	verify_release(conn);
 	rate_end(conn);
+	/* What was waited for is over, but for a certificate: it is missing
+	 * still. */
+	if (conn->errand->target_verdict.constraint != CONSTRAINT_limit_rate)
+		conn->rate.retry_ms = 0;
 	approval_release(conn);
 	internal_release(conn);
 	arena_release(&conn->arena);
