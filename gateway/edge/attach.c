@@ -3,6 +3,7 @@
 #include "common/cleanup.h"
 #include "gateway/edge/placeholders.h"
 #include "policies/query.h"
+#include "policies/spelling.h"
 
 static const struct policy_credential *credential_of(const struct conn *conn)
 {
@@ -64,7 +65,8 @@ static int drop_parameter(struct conn *conn,
 		struct bytes pair = next_pair(&rest);
 		const struct field *field = &pairs.items[i];
 
-		if (bytes_equal_nocase(field->name, credential->field)) {
+		if (spelling_matches(SPELLING_PARAMETER, field->name,
+				     credential->field)) {
 			if (!swaps_hold(conn, credential, field->value))
 				return refuse_parameter(conn, field->name);
 			continue;
