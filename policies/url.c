@@ -43,7 +43,8 @@ static int take_authority(struct bytes authority, struct arena *arena,
 	    (bytes_to_u64(bytes_slice(authority, colon + 1, authority.len), 5,
 			  &port) < 0 ||
 	     port == 0 || port > UINT16_MAX))
-		return err_set(err, ERR_INVALID, "'%.*s' has no port",
+		return err_set(err, ERR_INVALID,
+			       "'%.*s': a port is a number from 1 to 65535",
 			       BYTES_ARGS(authority));
 	if (!canonical || host_canonical(bytes_slice(authority, 0, colon),
 					 canonical) == HOST_INVALID)

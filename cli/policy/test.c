@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/policy/beyond.h"
 #include "cli/policy/command.h"
 #include "cli/policy/guardrail.h"
 #include "cli/policy/which.h"
@@ -218,17 +219,6 @@ static int tell(struct cli *cli, const struct verdict *verdict,
 	return allowed ? EXIT_OK : EXIT_WOULD_DENY;
 }
 
-/* What the gateway would say before it looks at any rule. */
-static struct verdict refused(enum constraint constraint, struct bytes why)
-{
-	return (struct verdict){
-		.kind = VERDICT_DENY,
-		.constraint = constraint,
-		.rule = bytes_str("gateway"),
-		.reason = why,
-	};
-}
-
 static struct bytes value_of(const struct fields *fields, const char *name)
 {
 	const struct field *field = fields_find(fields, name);
@@ -282,15 +272,18 @@ static struct verdict test_body(const struct policy *policy,
 
 	if (fields_count_of(&options->headers, "Content-Type") > 1 ||
 	    fields_count_of(&options->headers, "Content-Encoding") > 1)
-		return refused(CONSTRAINT_body_unreadable,
-			       bytes_str("Content-Type and Content-Encoding "
-					 "may stand only once each"));
+		return beyond_refuse(
+			CONSTRAINT_body_unreadable,
+			bytes_str("Content-Type and Content-Encoding "
+				  "may stand only once each"));
 	if (source.body.len > look_max)
-		return refused(CONSTRAINT_body_too_large, bytes_from(NULL, 0));
+		return beyond_refuse(CONSTRAINT_body_too_large,
+				     bytes_from(NULL, 0));
 	facts->body = inspection_new(&source, &err);
 	if (!facts->body) {
 		(void)buf_add_format(trace, "body: %s\n", err.text);
-		return refused(CONSTRAINT_body_unreadable, bytes_from(NULL, 0));
+		return beyond_refuse(CONSTRAINT_body_unreadable,
+				     bytes_from(NULL, 0));
 	}
 	(void)buf_add_str(trace, "body: looked into\n");
 	trace_secrets(policy, options, trace);
@@ -314,14 +307,32 @@ static struct verdict test_guard(const struct policy *policy,
 	return guard_git(policy, facts, repo, trace);
 }
 
-static struct verdict test_fetch(const struct policy *policy,
-				 const struct policy_repo *repo,
-				 const struct request_facts *facts,
-				 struct buf *trace)
+/* As the git lane says it before it has seen what is pushed. */
+static struct verdict test_git(const struct policy *policy,
+			       const struct policy_repo *repo,
+			       enum git_endpoint endpoint,
+			       const struct request_facts *facts,
+			       struct buf *trace)
 {
-	struct verdict guard = test_guard(policy, repo, facts, trace);
+	struct verdict verdict = test_guard(policy, repo, facts, trace);
+	bool any = repo->verbs && (repo->branches.count || repo->tags.count);
 
-	return guard.kind == VERDICT_ALLOW ? decide_fetch(repo) : guard;
+	if (verdict.kind != VERDICT_ALLOW)
+		return verdict;
+	if (endpoint == GIT_ADVERTISE_READ || endpoint == GIT_UPLOAD_PACK)
+		return decide_fetch(repo);
+	if (any && endpoint != GIT_DUMB && endpoint != GIT_AMBIGUOUS) {
+		(void)buf_add_str(trace, "git: a push; its refs decide: policy "
+					 "test PUSH URL REF\n");
+		verdict.credential = repo->credential;
+		return verdict;
+	}
+	verdict.kind = VERDICT_DENY;
+	verdict.constraint = endpoint == GIT_DUMB ? CONSTRAINT_git_dumb_http
+			     : endpoint == GIT_AMBIGUOUS
+				     ? CONSTRAINT_git_not_allowed
+				     : CONSTRAINT_push_ref_not_allowed;
+	return verdict;
 }
 
 /* Of LFS: as far as it does not depend on what a batch or lock says. */
@@ -358,18 +369,15 @@ static struct verdict test_request(const struct policy *policy,
 	struct verdict verdict;
 	struct lfs_path at;
 
+	facts->has_body = buf_len(&options->held) > 0;
 	if (lfs_path_split(facts->path, &at)) {
 		repo = decide_repo(policy, &facts->target,
 				   repo_path_canonical(at.base));
 		if (repo)
 			return test_lfs(policy, repo, facts, trace);
 	}
-	if (endpoint == GIT_ADVERTISE_READ || endpoint == GIT_UPLOAD_PACK) {
-		if (repo)
-			return test_fetch(policy, repo, facts, trace);
-	}
-	facts->fields = &options->headers;
-	facts->has_body = buf_len(&options->held) > 0;
+	if (endpoint != GIT_NONE && repo)
+		return test_git(policy, repo, endpoint, facts, trace);
 	verdict = decide_request(policy, facts, trace);
 	return verdict.kind == VERDICT_LOOK ? test_body(policy, options, facts,
 							verdict.look_max, trace)
@@ -476,13 +484,16 @@ static int test(struct cli *cli, const struct test *of, struct arena *arena)
 	if (url_facts(url, arena, &facts, &constraint, &err) < 0) {
 		if (constraint == CONSTRAINT_none)
 			return cli_fail(EXIT_USAGE, "%s", err.text);
-		verdict = refused(constraint, bytes_str(err.text));
+		verdict = beyond_refuse(constraint, bytes_str(err.text));
 	} else if (options->is_push) {
 		verdict = test_push(policy, &facts, words[2], arena, &trace);
 	} else if (!head_method_is_known(facts.method)) {
-		verdict = refused(CONSTRAINT_method_unknown, facts.method);
-	} else {
+		verdict =
+			beyond_refuse(CONSTRAINT_method_unknown, facts.method);
+	} else if (beyond_is_request(&facts, &options->headers, arena,
+				     &verdict)) {
 		verdict = test_request(policy, options, &facts, &trace);
+		verdict = beyond_rules(policy, &facts, verdict, arena);
 		trace_script(policy, &verdict, &trace);
 	}
 	return tell(cli, &verdict, &trace);

@@ -114,6 +114,72 @@ def test_policy_test_takes_the_names_that_a_rule_takes(gateway, tmp_path, url,
     assert text in done.stdout + done.stderr
 
 
+BEYOND = """\
+version: 1
+network:
+  rules:
+    - {name: cdn, hosts: ["*.cdn.example"], action: allow}
+    - {name: near, hosts: [10.1.2.3, 10.1.2.4, "fd00::7"], action: allow}
+    - {name: forge, hosts: [git.example], action: allow}
+  addresses: {allow: [10.1.2.4/32]}
+git:
+  - {repo: "https://git.example/o/read", read: true}
+  - {repo: "https://git.example/o/write", read: true,
+     push: {branches: [x]}}
+"""
+SERVICE = "info/refs?service=git-receive-pack"
+
+
+@pytest.mark.parametrize("method, url, code, text", [
+    ("GET", "https://a.cdn.example/", 0, "allow by cdn"),
+    ("GET", f"https://{'a' * 49}.cdn.example/", 10, "host_not_allowed"),
+    ("GET", "http://10.1.2.4/", 0, "allow by near"),
+    ("GET", "http://10.1.2.3/", 10, "address_forbidden"),
+    ("GET", "http://[fd00::7]/", 10, "address_forbidden"),
+    ("GET", "https://a.cdn.example/?q=a%20b", 0, "allow by cdn"),
+    ("GET", "https://a.cdn.example/?q=a b", 10, "request_malformed"),
+    ("GET", "https://a.cdn.example:65535/", 10, "port_not_allowed"),
+    ("GET", "https://a.cdn.example:99999/", 2, "from 1 to 65535"),
+    ("POST", "https://git.example/o/other/git-receive-pack", 0,
+     "allow by forge"),
+    ("POST", "https://git.example/o/read/git-receive-pack", 10,
+     "push_ref_not_allowed"),
+    ("GET", f"https://git.example/o/read/{SERVICE}", 10,
+     "push_ref_not_allowed"),
+    ("GET", f"https://git.example/o/write/{SERVICE}", 0, "PUSH URL REF"),
+    ("GET", "https://git.example/o/write/HEAD", 10, "git_dumb_http"),
+    ("GET", "https://git.example/o/write/info/refs?x=1", 10,
+     "git_not_allowed"),
+])
+def test_policy_test_knows_what_is_asked_beside_the_rules(
+        gateway, tmp_path, method, url, code, text):
+    path = tmp_path / "p.yaml"
+    path.write_text(BEYOND)
+    done = gateway.cli("policy", "test", "--policy", path, method, url)
+    assert done.returncode == code, (done.stdout, done.stderr)
+    assert text in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("header, code, text", [
+    ("X-A: 1", 0, "allow by read"),
+    ("Host: Example.com", 0, "allow by read"),
+    ("Host: other.example", 10, "host_mismatch"),
+    ("Connection: X-A", 10, "request_malformed"),
+    ("Transfer-Encoding: gzip", 10, "request_malformed"),
+    ("Content_Type: text/plain", 10, "request_malformed"),
+    ("Upgrade: h2c", 10, "upgrade_not_supported"),
+    ("X-A: " + 9000 * "a", 10, "request_too_large"),
+])
+def test_policy_test_reads_the_head_as_the_gateway_does(
+        gateway, tmp_path, header, code, text):
+    path = tmp_path / "p.yaml"
+    path.write_text(GOOD)
+    done = gateway.cli("policy", "test", "--policy", path, "--header", header,
+                       "GET", "https://example.com/")
+    assert done.returncode == code, (done.stdout, done.stderr)
+    assert text in done.stdout
+
+
 @pytest.mark.parametrize("preset,url", [
     ("github", "https://github.com/"), ("npm", "https://registry.npmjs.org/x"),
     ("pypi", "https://pypi.org/simple/"), ("debian", "http://deb.debian.org/")])
