@@ -143,14 +143,23 @@ static bool has_other_credential(const struct conn *conn)
 	return !law_same_bindings(conn->law, law);
 }
 
-/* It waits for a person, and would leave unseen by what must see its body
- * now, or by a script that is another. */
+/* It was decided by what the old law saw, and has not left. */
+static bool waits_to_leave(const struct conn *conn)
+{
+	return conn->state == AT_VERIFY || conn->state == AT_SCRIPT ||
+	       conn->state == AT_APPROVE || conn->state == AT_PERMIT;
+}
+
+/* It would leave unseen by what must see its body now, by a script that is
+ * another, or by a person whom nobody asked. */
 static bool must_be_seen(const struct conn *conn, const struct verdict *verdict)
 {
 	struct bytes script = conn->edge->law->policy->script;
+	bool asks = verdict->kind == VERDICT_ASK &&
+		    conn->verdict.kind == VERDICT_ALLOW && !conn->approval;
 
-	return conn->state == AT_APPROVE &&
-	       (verdict->kind == VERDICT_LOOK ||
+	return waits_to_leave(conn) &&
+	       (verdict->kind == VERDICT_LOOK || asks ||
 		(script.len &&
 		 !bytes_equal(script, conn->law->policy->script)));
 }
@@ -166,6 +175,28 @@ static void review_request(struct conn *conn)
 	else if (is_target_denied(conn) || has_other_credential(conn) ||
 		 must_be_seen(conn, &verdict))
 		end(conn, CONSTRAINT_none);
+}
+
+/* Its body is still coming, and nothing of it was decided: from here on it is
+ * a request that begins now. Of a forge's the git lane would have to see the
+ * beginning. */
+static void review_look(struct conn *conn)
+{
+	const struct policy *policy = conn->edge->law->policy;
+	const struct target_facts target =
+		target_facts_of(&conn->errand->target);
+	struct verdict verdict = request_check(policy, &conn->errand->target,
+					       &conn->errand->request);
+
+	if (verdict.kind == VERDICT_DENY || is_target_denied(conn) ||
+	    decide_host_has_repo(policy, &target)) {
+		end(conn, verdict.constraint);
+		return;
+	}
+	conn->verdict = verdict;
+	if (conn->has_target)
+		conn->errand->target_verdict = check_target(conn);
+	take_law(conn);
 }
 
 /* A person's word was for a rule that may be gone: it is asked for again. */
@@ -239,6 +270,9 @@ static void review(struct conn *conn, bool narrows)
 	case AT_HEAD:
 	case AT_ROUTE:
 		review_idle(conn);
+		break;
+	case AT_LOOK:
+		review_look(conn);
 		break;
 	case AT_TUNNEL_APPROVE:
 	case AT_TUNNEL_DIAL:

@@ -235,13 +235,28 @@ static int wants_body(struct conn *conn, enum lane_event event)
 	return wants;
 }
 
+/* A policy that holds since it began may bound it elsewhere; one that wants no
+ * look any more leaves the bound that was. */
+static int follow(struct conn *conn)
+{
+	struct buf *held = &conn->look->held;
+	uint64_t max = max_of(conn);
+
+	if (conn->verdict.kind != VERDICT_LOOK || max == held->max)
+		return 0;
+	if (buf_len(held) > max)
+		return refuse_size(conn, max);
+	held->max = (size_t)max;
+	return 0;
+}
+
 enum step look_step(struct conn *conn, enum lane_event event)
 {
 	int wants = wants_body(conn, event);
 
 	if (wants <= 0)
 		return wants < 0 ? STEP_DENY : STEP_NEXT;
-	if (event == EV_ENTER && begin(conn) < 0)
+	if ((event == EV_ENTER ? begin(conn) : follow(conn)) < 0)
 		return STEP_DENY;
 	if (conn_pump_body(conn, hold, never_full) < 0)
 		return STEP_DENY;

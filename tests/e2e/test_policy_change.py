@@ -394,6 +394,53 @@ def test_a_request_that_a_person_lets_pass_later_follows_it(
     assert len(origin.tls.requests) == before
 
 
+@pytest.mark.parametrize("becomes, constraint", [
+    ("another", "body_not_allowed"), ("smaller", "body_too_large"),
+    ("script", "script_denied"), ("denied", "denied_by_rule"),
+    ("wider", None), ("none", None)])
+def test_a_body_that_still_comes_is_seen_by_the_new_rules(
+        make_session, policies, origin, becomes, constraint):
+    """A slow one is no way to keep the rules that were; the twins: it passes
+    where they let it pass."""
+    def policy(action="allow", script="", **more):
+        policy = policies.make([policies.rule(
+            PLAIN, methods=["POST"], action=action, **more)])
+        if script:
+            policy["network"]["script"] = script
+        return policy
+    def head(word, **more):
+        return {"body": {"json": [{"pointer": "/head", "matches": word}],
+                         **more}}
+    after = {"another": policy(**head("mine")),
+             "smaller": policy(**head(".*", max="16B")),
+             "script": policy(**head(".*"),
+                              script="function decide(request)\n"
+                                     "  return 'deny', 'not now'\nend\n"),
+             "denied": policy("deny"),
+             "wider": policy(**head(".*", max="2MiB")),
+             "none": policy()}[becomes]
+    session = make_session(policy(**head("main", max="128B")))
+    before = len(origin.plain.requests)
+    body = b'{"head": "main"}' + (200 if becomes == "wider" else 90) * b" "
+    with session.connect() as stream:
+        stream.sendall(f"POST {origin.plain_url('/echo')} HTTP/1.1\r\n"
+                       f"Host: {PLAIN}{origin.plain_suffix}\r\n"
+                       "Content-Type: application/json\r\n"
+                       "Transfer-Encoding: chunked\r\n"
+                       "Expect: 100-continue\r\n\r\n".encode())
+        assert b" 100 " in read_head(stream)
+        stream.sendall(b"9\r\n" + body[:9] + b"\r\n")
+        change(session, after)
+        stream.sendall(b"%x\r\n" % len(body[9:]) + body[9:]
+                       + b"\r\n0\r\n\r\n")
+        answer = read_head(stream).decode()
+    if constraint:
+        assert f"egress denied: {constraint}" in answer
+        assert len(origin.plain.requests) == before
+    else:
+        assert " 200 " in answer
+
+
 @pytest.mark.parametrize("is_smaller", [True, False])
 def test_what_is_held_counts_where_less_may_be(make_session, policies, origin,
                                                is_smaller):
