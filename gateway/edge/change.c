@@ -150,14 +150,17 @@ static bool waits_to_leave(const struct conn *conn)
 	       conn->state == AT_APPROVE || conn->state == AT_PERMIT;
 }
 
-/* It would leave unseen by what must see its body now, by a script that is
- * another, or by a person whom nobody asked. */
+/* It would leave, or the rest of it, unseen by what must see its body now; or
+ * all of it by a script that is another, or by a person whom nobody asked. */
 static bool must_be_seen(const struct conn *conn, const struct verdict *verdict)
 {
 	struct bytes script = conn->edge->law->policy->script;
+	bool flows = conn->state == AT_EXCHANGE && !conn->body_done;
 	bool asks = verdict->kind == VERDICT_ASK &&
 		    conn->verdict.kind == VERDICT_ALLOW && !conn->approval;
 
+	if (flows)
+		return verdict->kind == VERDICT_LOOK;
 	return waits_to_leave(conn) &&
 	       (verdict->kind == VERDICT_LOOK || asks ||
 		(script.len &&

@@ -441,6 +441,31 @@ def test_a_body_that_still_comes_is_seen_by_the_new_rules(
         assert " 200 " in answer
 
 
+@pytest.mark.parametrize("must_be_seen", [True, False])
+def test_a_body_that_flows_is_cut_when_it_must_be_seen(
+        make_session, policies, origin, must_be_seen):
+    def policy(**more):
+        return policies.make([policies.rule(PLAIN, methods=["POST"], **more)])
+    session = make_session(policy())
+    with session.connect() as stream:
+        stream.sendall(f"POST {origin.plain_url('/echo')} HTTP/1.1\r\n"
+                       f"Host: {PLAIN}{origin.plain_suffix}\r\n"
+                       "Content-Length: 9\r\n"
+                       "Expect: 100-continue\r\n\r\n".encode())
+        assert b" 100 " in read_head(stream)
+        stream.sendall(b"hell")
+        change(session, policy(**({"body": {"secrets": "deny"}} if must_be_seen
+                                  else {"rate": {"requests": "9/1m"}})))
+        with contextlib.suppress(OSError):
+            stream.sendall(b"o all")
+        answer = read_head(stream).decode()
+    if must_be_seen:
+        assert "egress denied: policy_changed" in answer
+        session.row("response", constraint="policy_changed")
+    else:
+        assert " 200 " in answer
+
+
 @pytest.mark.parametrize("is_smaller", [True, False])
 def test_what_is_held_counts_where_less_may_be(make_session, policies, origin,
                                                is_smaller):
