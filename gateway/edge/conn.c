@@ -99,10 +99,23 @@ void conn_finish(struct conn *conn)
 	io_close_flushed(conn->client, DEADLINE_LINGER_MS);
 }
 
+/* What the session's end cuts off: its record says so. */
+static void tell_end(struct edge *edge)
+{
+	enum constraint over = edge_over(edge);
+	struct conn *conn;
+
+	DL_FOREACH(edge->conns, conn)
+	if (!conn->is_closed && conn->on_record == RECORD_IS_OPEN &&
+	    conn->refusal.constraint == CONSTRAINT_none)
+		conn_refuse(conn, over, "%s", constraint_text(over));
+}
+
 void conns_close(struct edge *edge)
 {
 	struct conn *conn, *next;
 
+	tell_end(edge);
 	DL_FOREACH_SAFE(edge->conns, conn, next)
 	{
 		conn_close(conn);

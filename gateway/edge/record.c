@@ -108,7 +108,10 @@ void conn_record_end(struct conn *conn)
 		return;
 	conn->on_record = RECORD_IS_DONE;
 
-	record.allowed = conn->refusal.constraint == CONSTRAINT_none;
+	/* What the session's end cuts off was allowed: nobody is told that it
+	 * was refused. */
+	record.allowed = conn->refusal.constraint == CONSTRAINT_none ||
+			 conn->edge->has_ended;
 	record.constraint = (uint16_t)conn->refusal.constraint;
 	record.rule = conn->verdict.rule;
 	record.method = conn_method(conn);
