@@ -184,31 +184,9 @@ static bool meet_unreadable(struct meeting *meeting,
 	return meeting_add(meeting, rule, RULE_BODY_UNREADABLE, HOLDS_PARTLY);
 }
 
-static bool meet_json(struct meeting *meeting, const struct policy_rule *rule,
-		      struct hearing *hearing)
-{
-	const struct policy_body *asked = rule->body;
-	enum holds all = HOLDS;
-	json_t *root;
-
-	if (asked->json_count == 0)
-		return true;
-	root = inspection_json(hearing->facts->body);
-	if (!root)
-		return meet_unreadable(meeting, rule, hearing);
-	for (size_t i = 0; i < asked->json_count && all != HOLDS_NOT; i++) {
-		enum holds one = entry_holds(&asked->json[i], root);
-
-		if (one != HOLDS)
-			hearing->differs = asked->json[i].pointer;
-		all = holds_both(all, one);
-	}
-	return meeting_add(meeting, rule, RULE_BODY, all);
-}
-
-/* Some servers read a form and the URL's query as one (servlets, PHP): a
- * name that stands in the query too, and that the rule's own query does not
- * speak of, may have any value. */
+/* Some servers read a body and the URL's query as one (servlets and PHP a
+ * form, Rails and Grape JSON as well): a name that stands in the query too, and
+ * that the rule's own query does not speak of, may have any value. */
 static bool is_in_query(const struct policy_rule *rule, struct hearing *hearing,
 			struct bytes name)
 {
@@ -223,6 +201,43 @@ static bool is_in_query(const struct policy_rule *rule, struct hearing *hearing,
 				     name))
 			return true;
 	return !query;
+}
+
+/* What the pointer's first name says, where it is not the whole text. */
+static enum holds entry_holds_alone(const struct policy_rule *rule,
+				    struct hearing *hearing,
+				    const struct policy_json *json,
+				    json_t *root)
+{
+	struct bytes rest = json->pointer;
+	char token[TOKEN_MAX];
+
+	if (rest.len && is_in_query(rule, hearing, next_token(&rest, token)))
+		return HOLDS_PARTLY;
+	return entry_holds(json, root);
+}
+
+static bool meet_json(struct meeting *meeting, const struct policy_rule *rule,
+		      struct hearing *hearing)
+{
+	const struct policy_body *asked = rule->body;
+	enum holds all = HOLDS;
+	json_t *root;
+
+	if (asked->json_count == 0)
+		return true;
+	root = inspection_json(hearing->facts->body);
+	if (!root)
+		return meet_unreadable(meeting, rule, hearing);
+	for (size_t i = 0; i < asked->json_count && all != HOLDS_NOT; i++) {
+		enum holds one =
+			entry_holds_alone(rule, hearing, &asked->json[i], root);
+
+		if (one != HOLDS)
+			hearing->differs = asked->json[i].pointer;
+		all = holds_both(all, one);
+	}
+	return meeting_add(meeting, rule, RULE_BODY, all);
 }
 
 /* What servers take for a file they do not take for the field of its name:

@@ -26,6 +26,17 @@ def test_a_body_passes_when_it_says_what_the_rule_asks(web, origin):
     assert answer.json["constraint"] == "body_too_large"
 
 
+def test_the_query_says_nothing_else_of_what_a_body_must_say(web, origin):
+    """Rails, for one, would take the query's word."""
+    session = web(body=HEAD)
+    good = JSON + ('{"head": "agent/1"}',)
+    assert session.curl(origin.url("/echo?page=1"), *good).status == 200
+    before = len(origin.tls.requests)
+    answer = session.curl(origin.url("/echo?head=main"), *good)
+    assert answer.json["constraint"] == "body_not_allowed"
+    assert len(origin.tls.requests) == before
+
+
 def test_without_the_rule_the_same_body_passes(web, origin):
     answer = web().curl(origin.url("/echo"), *JSON, '{"head": "main"}')
     assert answer.status == 200, answer.text

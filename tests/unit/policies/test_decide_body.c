@@ -392,6 +392,50 @@ static void a_form_does_not_hold_where_the_query_says_more(void **state)
 	}
 }
 
+/* Rails lets the query's value win, Grape adds what the body has not. */
+static void json_does_not_hold_where_the_query_says_more(void **state)
+{
+	static const char both[] = RULES("query: {head: agent/42}, action: "
+					 "allow, body: {" HEAD "}");
+	static const char head[] = "{\"head\":\"agent/42\"}";
+	static const struct {
+		const char *policy, *query, *body;
+		enum constraint constraint;
+	} asked[] = {
+		{ALLOW(HEAD), "", head, CONSTRAINT_none},
+		{ALLOW(HEAD), "headless=1", head, CONSTRAINT_none},
+		{ALLOW(HEAD), "head=main", head, CONSTRAINT_body_not_allowed},
+		{ALLOW(HEAD), "h%65ad[x]=1", head, CONSTRAINT_body_not_allowed},
+		{ALLOW(HEAD), "x=%zz", head, CONSTRAINT_body_not_allowed},
+		{both, "head=agent/42", head, CONSTRAINT_none},
+		{both, "head=main", head, CONSTRAINT_query_not_allowed},
+		{ALLOW(ABSENT), "b=1", "{}", CONSTRAINT_none},
+		{ALLOW(ABSENT), "a%5Bb%5D=1", "{}",
+		 CONSTRAINT_body_not_allowed},
+		{ALLOW(ROOT), "a=1", "1.5", CONSTRAINT_none},
+		{DENY(HEAD), "x=1", "{}", CONSTRAINT_none},
+		{DENY(HEAD), "head=agent/42", "{}", CONSTRAINT_denied_by_rule},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(asked); i++) {
+		struct policy *policy = policy_of(asked[i].policy);
+		struct request_facts facts = request_of((struct request_line){
+			"POST", "https", "a.example", "/", asked[i].query});
+		struct verdict verdict;
+
+		facts.body = inspect(JSON, "", asked[i].query, asked[i].body);
+		facts.has_body = true;
+		verdict = decide_request(policy, &facts, NULL);
+		print_message("%s?%s %s\n", asked[i].policy, asked[i].query,
+			      asked[i].body);
+		assert_string_equal(constraint_name(verdict.constraint),
+				    constraint_name(asked[i].constraint));
+		inspection_free(facts.body);
+		policy_free(policy);
+	}
+}
+
 static void the_verdict_says_what_was_found(void **state)
 {
 	struct policy *policy = policy_of(ALLOW(HEAD));
@@ -424,6 +468,7 @@ int main(void)
 			a_query_is_looked_at_where_graphql_stands_in_it),
 		cmocka_unit_test(
 			a_form_does_not_hold_where_the_query_says_more),
+		cmocka_unit_test(json_does_not_hold_where_the_query_says_more),
 		cmocka_unit_test(the_verdict_says_what_was_found),
 	};
 

@@ -59,6 +59,8 @@ static const struct row {
 	{JSON, "query[]=%7Bb%7D", "{\"query\": \"{a}\"}", 0},
 	{JSON, "documentId=1", "{\"query\": \"{a}\"}", 0},
 	{JSON, "queryId=1", "{\"query\": \"{a}\"}", 0},
+	{JSON, "_json%5B%5D%5Bquery%5D=%7Bb%7D", "{\"query\": \"{a}\"}", 0},
+	{JSON, "a_json=1", "{\"query\": \"{a}\"}", 1},
 	{JSON, "querying=1", "{\"query\": \"{a}\"}", 1},
 	{JSON, "a=%zz", "{\"query\": \"{a}\"}", 0},
 	{"", "query=%7Ba%7D&query=%7Bb%7D", "", 0},
