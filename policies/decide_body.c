@@ -51,13 +51,18 @@ static json_t *member(json_t *object, struct bytes token, bool *is_spoiled)
 	return found;
 }
 
-static json_t *element(const json_t *array, struct bytes token)
+/* Some servers take a list where one thing is meant, and do the same with each
+ * (batches): where a name is asked for, what is in one is not known. */
+static json_t *element(const json_t *array, struct bytes token,
+		       bool *is_spoiled)
 {
 	uint64_t index;
 
 	if (bytes_to_u64(token, 9, &index) ||
-	    (token.len > 1 && token.data[0] == '0'))
+	    (token.len > 1 && token.data[0] == '0')) {
+		*is_spoiled |= json_array_size(array) > 0;
 		return NULL;
+	}
 	return json_array_get(array, (size_t)index);
 }
 
@@ -71,8 +76,9 @@ static json_t *value_at(json_t *value, struct bytes pointer, bool *is_spoiled)
 		if (json_is_object(value))
 			value = member(value, name, is_spoiled);
 		else
-			value = json_is_array(value) ? element(value, name)
-						     : NULL;
+			value = json_is_array(value)
+					? element(value, name, is_spoiled)
+					: NULL;
 	}
 	return value;
 }
@@ -142,8 +148,7 @@ static enum holds string_holds(const struct pattern *pattern,
 	return HOLDS_NOT;
 }
 
-static enum holds value_holds(const struct policy_json *json,
-			      const json_t *value)
+static enum holds one_holds(const struct policy_json *json, const json_t *value)
 {
 	if (json->test == JSON_MATCHES)
 		return json_is_string(value)
@@ -152,6 +157,24 @@ static enum holds value_holds(const struct policy_json *json,
 	for (size_t i = 0; i < json->values.count; i++)
 		if (equals(value, json->values.items[i]))
 			return HOLDS;
+	return HOLDS_NOT;
+}
+
+/* One of a list's values is a sign, and no more; so are lists in it, and more
+ * than can be asked in time. */
+static enum holds value_holds(const struct policy_json *json,
+			      const json_t *value)
+{
+	if (!json_is_array(value))
+		return one_holds(json, value);
+	if (json_array_size(value) > INSPECT_FIELDS_MAX)
+		return HOLDS_PARTLY;
+	for (size_t i = 0; i < json_array_size(value); i++) {
+		const json_t *item = json_array_get(value, i);
+
+		if (json_is_array(item) || one_holds(json, item) != HOLDS_NOT)
+			return HOLDS_PARTLY;
+	}
 	return HOLDS_NOT;
 }
 

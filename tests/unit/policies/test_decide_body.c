@@ -57,6 +57,18 @@ static const struct row {
 	{ALLOW(HEAD), JSON, "{}", CONSTRAINT_body_not_allowed},
 	{ALLOW(HEAD), JSON, "[]", CONSTRAINT_body_not_allowed},
 	{ALLOW(HEAD), JSON, "", CONSTRAINT_body_not_allowed},
+	/* a list may stand for each of its values */
+	{ALLOW(ABSENT), JSON, "[{\"a\":{\"b\":1}}]",
+	 CONSTRAINT_body_not_allowed},
+	{ALLOW(ABSENT), JSON, "{\"a\":[{\"b\":1}]}",
+	 CONSTRAINT_body_not_allowed},
+	{DENY(HEAD), JSON, "[{\"head\":\"agent/42\"}]",
+	 CONSTRAINT_denied_by_rule},
+	{DENY(HEAD), JSON, "[]", CONSTRAINT_none},
+	{DENY(HEAD), JSON, "{\"head\":[\"main\",[\"agent/42\"]]}",
+	 CONSTRAINT_denied_by_rule},
+	{DENY(HEAD), JSON, "{\"head\":[\"main\",{}]}", CONSTRAINT_none},
+	{DENY(MATCHES), JSON, "{\"n\":[1,\"abc\"]}", CONSTRAINT_denied_by_rule},
 	/* some servers take a key in any case, the last one */
 	{ALLOW(HEAD), JSON, "{\"head\":\"agent/42\",\"HEAD\":\"main\"}",
 	 CONSTRAINT_body_not_allowed},
