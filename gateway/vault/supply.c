@@ -111,15 +111,21 @@ const struct supply *supply_known(const struct vault *vault,
 
 /* ---- who waits ---- */
 
-/* Those who came before this call; an answer may bring new ones. */
-static void answer_all(struct supply *supply, const struct secret *value,
-		       const struct err *err)
+/* Those who came before this call, or before the change alone; an answer may
+ * bring new ones. */
+static void answer_some(struct supply *supply, bool early_only,
+			const struct secret *value, const struct err *err)
 {
 	struct supply_waiter *waiters = supply->waiters, *waiter, *next;
 
 	supply->waiters = NULL;
 	DL_FOREACH_SAFE(waiters, waiter, next)
 	{
+		DL_DELETE(waiters, waiter);
+		if (early_only && !waiter->was_before) {
+			DL_APPEND(supply->waiters, waiter);
+			continue;
+		}
 		supply->vault->waiter_count--;
 		waiter->fn(value, err, waiter->owner);
 		free(waiter);
@@ -170,28 +176,73 @@ static void replace(struct supply *supply, struct secret *value)
 	secret_init(value);
 }
 
+/* ---- asking ---- */
+
+static void ask(struct supply *supply)
+{
+	supply->is_asked = true;
+	supply->is_refresh_other = false;
+	if (source_is_bought(supply->source))
+		supply_buy(supply);
+	else
+		supply_ask_warden(supply);
+}
+
+/* ---- the answer ---- */
+
+/* Does nobody want it any more? Then it is gone. */
+static bool end_unwanted(struct supply *supply)
+{
+	const struct err over = {.code = ERR_CLOSED,
+				 .text = "the session is over"};
+
+	if (supply->source->kind != SOURCE_GITHUB_APP ||
+	    (!supply->vault->is_stopping && app_is_wanted(supply, NULL)))
+		return false;
+	if (is_live_token(supply))
+		supply_revoke(supply);
+	answer_some(supply, false, NULL, &over);
+	forget(supply);
+	return true;
+}
+
+/* Of what was bought, or read, before a change nothing is used any more. */
+static void drop(struct supply *supply)
+{
+	if (is_live_token(supply))
+		retire_token(supply);
+	supply->fresh_ms = supply->expires_ms = supply->failed_ms = 0;
+}
+
+/* Whoever asked after a change has what holds since, and waits for it. */
+static void begin_anew(struct supply *supply)
+{
+	drop(supply);
+	if (supply->waiters)
+		ask(supply);
+}
+
 void supply_came(struct supply *supply, struct secret *value,
 		 uint64_t fresh_for_ms, uint64_t expires_in_ms)
 {
 	uint64_t now_ms = now_of(supply->vault);
+	bool was_stale = supply->is_stale;
 
 	replace(supply, value);
 	supply->why[0] = '\0';
 	supply->is_asked = false;
-	supply->fresh_ms = supply->is_stale ? now_ms : now_ms + fresh_for_ms;
 	supply->is_stale = false;
+	supply->fresh_ms = now_ms + fresh_for_ms;
 	supply->expires_ms = now_ms + expires_in_ms;
-	answer_all(supply, &supply->value, NULL);
-	if (supply->source->kind == SOURCE_GITHUB_APP &&
-	    (supply->vault->is_stopping || !app_is_wanted(supply, NULL))) {
-		supply_revoke(supply);
-		forget(supply);
-	}
+	answer_some(supply, was_stale, &supply->value, NULL);
+	if (!end_unwanted(supply) && was_stale)
+		begin_anew(supply);
 }
 
 void supply_failed(struct supply *supply, const char *why)
 {
 	uint64_t now_ms = now_of(supply->vault);
+	bool was_stale = supply->is_stale;
 	struct err err;
 
 	log_warn("secret %.*s: %s", BYTES_ARGS(supply->source->name), why);
@@ -203,21 +254,14 @@ void supply_failed(struct supply *supply, const char *why)
 	(void)err_set(&err, ERR_SYSTEM, "%s", supply->why);
 	/* What is nearly over is better than nothing. */
 	if (now_ms < supply->expires_ms)
-		answer_all(supply, &supply->value, NULL);
+		answer_some(supply, was_stale, &supply->value, NULL);
 	else
-		answer_all(supply, NULL, &err);
+		answer_some(supply, was_stale, NULL, &err);
+	if (!end_unwanted(supply) && was_stale)
+		begin_anew(supply);
 }
 
-/* ---- asking ---- */
-
-static void ask(struct supply *supply)
-{
-	supply->is_asked = true;
-	if (source_is_bought(supply->source))
-		supply_buy(supply);
-	else
-		supply_ask_warden(supply);
-}
+/* ---- who asks ---- */
 
 static void get_from(struct supply *supply, supply_fn *fn, void *owner)
 {
@@ -326,6 +370,16 @@ bool supply_is_material(const struct gateway_config *config, struct bytes name)
 	return false;
 }
 
+/* What is asked for just now is the old one, for who waits for it already. */
+static void note_change(struct supply *supply)
+{
+	struct supply_waiter *waiter;
+
+	supply->is_stale = supply->is_asked;
+	DL_FOREACH(supply->waiters, waiter)
+	waiter->was_before = true;
+}
+
 void supply_changed(struct vault *vault, struct bytes name)
 {
 	struct supply *supply, *next;
@@ -333,10 +387,11 @@ void supply_changed(struct vault *vault, struct bytes name)
 	HASH_ITER (hh, vault->supplies, supply, next) {
 		if (!is_bought_with(supply->source, name))
 			continue;
-		if (is_live_token(supply))
-			retire_token(supply);
-		supply->is_stale = supply->is_asked;
-		supply->fresh_ms = supply->expires_ms = supply->failed_ms = 0;
+		drop(supply);
+		note_change(supply);
+		if (supply->is_asked &&
+		    bytes_equal(supply->source->refresh, name))
+			supply->is_refresh_other = true;
 	}
 }
 
@@ -353,8 +408,8 @@ void supply_reload(struct vault *vault)
 			supply->source = source;
 		if (source_is_bought(supply->source))
 			continue;
-		supply->is_stale = supply->is_asked;
-		supply->fresh_ms = supply->expires_ms = supply->failed_ms = 0;
+		drop(supply);
+		note_change(supply);
 	}
 }
 

@@ -25,6 +25,7 @@ typedef void supply_fn(const struct secret *value, const struct err *err,
 struct supply_waiter {
 	supply_fn *fn;
 	void *owner;
+	bool was_before; /* it asked before the change: the old one is its */
 	struct supply_waiter *next, *prev;
 };
 
@@ -39,6 +40,9 @@ struct supply {
 	char why[ERR_TEXT_MAX];
 	bool is_asked; /* for another; the answer is still to come */
 	bool is_stale; /* and will be too old when it comes */
+	/* Meanwhile somebody put or removed what the next purchase is made
+	 * with: what comes with the token does not take its place. */
+	bool is_refresh_other;
 	struct supply_waiter *waiters;
 	/* Of a GitHub App's token. */
 	char repository[SUPPLY_REPO_MAX + 1]; /* "owner/name" */

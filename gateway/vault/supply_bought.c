@@ -58,7 +58,8 @@ static uint64_t fresh_for(const struct supply *supply, uint64_t lifetime_ms)
 static int keep_refresh(struct supply *supply, struct bytes refresh,
 			struct err *err)
 {
-	if (refresh.len == 0 || supply->source->refresh.len == 0)
+	if (refresh.len == 0 || supply->source->refresh.len == 0 ||
+	    supply->is_refresh_other)
 		return 0;
 	return vault_store_put(&supply->vault->store, supply->source->refresh,
 			       refresh, clock_wall_ms(), err);

@@ -240,6 +240,21 @@ static void a_token_that_was_revoked_is_no_value_any_more(void **state)
 	assert_int_equal(answers, 1);
 }
 
+/* The session ended while another token was bought: no other comes, and
+ * nobody is there whose end would have this one revoked. */
+static void a_token_that_nobody_wants_ends_with_its_failed_renewal(void **state)
+{
+	struct rig *rig = *state;
+	struct supply *supply = hold_token(rig, 1);
+
+	supply->is_asked = true;
+	supply_failed(supply, "down");
+	fake_run(rig->keeper.loop);
+	assert_int_equal(rig->ended, 1);
+	assert_string_equal(rig->token, "app-1");
+	assert_null(rig->vault.supplies);
+}
+
 static void the_vaults_end_revokes_none(void **state)
 {
 	struct rig *rig = *state;
@@ -259,6 +274,7 @@ int main(void)
 		T(the_vaults_stop_revokes_what_waits),
 		T(the_vaults_stop_asks_for_no_more_than_there_is_room_for),
 		T(a_token_that_was_revoked_is_no_value_any_more),
+		T(a_token_that_nobody_wants_ends_with_its_failed_renewal),
 		T(the_vaults_end_revokes_none),
 	};
 

@@ -309,6 +309,101 @@ static void another_secret_ends_what_was_bought_with_the_old_one(void **state)
 	assert_string_equal(rig->value, "token-3");
 }
 
+/* The answer to a purchase that was made with the old one. */
+static void what_was_put_meanwhile_is_not_replaced(void **state)
+{
+	struct rig *rig = *state;
+
+	get(rig, "api");
+	put(rig, "refresh", "refresh-9");
+	supply_changed(&rig->vault, bytes_str("refresh"));
+	sell(rig, "token-1", "refresh-2", 2000);
+	assert_stored(rig, "refresh", "refresh-9");
+	get(rig, "api");
+	assert_string_equal(rig->refresh, "refresh-9");
+	/* It is only for the purchase that was under way. */
+	sell(rig, "token-2", "refresh-10", 2000);
+	assert_stored(rig, "refresh", "refresh-10");
+}
+
+static void what_was_removed_meanwhile_does_not_come_back(void **state)
+{
+	struct rig *rig = *state;
+
+	get(rig, "api");
+	assert_int_equal(vault_store_remove(&rig->vault.store,
+					    bytes_str("refresh"),
+					    &rig->fixture->err),
+			 0);
+	supply_changed(&rig->vault, bytes_str("refresh"));
+	sell(rig, "token-1", "refresh-2", 3600000);
+	assert_false(vault_store_has(&rig->vault.store, bytes_str("refresh")));
+	get(rig, "api");
+	assert_int_equal(rig->asked, 1);
+	assert_string_equal(rig->value, "");
+}
+
+/* The client's secret is another: what came with the token is all there is. */
+static void another_client_leaves_the_refresh_token(void **state)
+{
+	struct rig *rig = *state;
+
+	get(rig, "api");
+	supply_changed(&rig->vault, bytes_str("client"));
+	sell(rig, "token-1", "refresh-2", 2000);
+	assert_stored(rig, "refresh", "refresh-2");
+}
+
+static void what_the_old_one_bought_does_not_stand_in_for_the_new(void **state)
+{
+	struct rig *rig = *state;
+
+	get(rig, "api");
+	supply_changed(&rig->vault, bytes_str("client"));
+	sell(rig, "token-1", "", 3600000);
+	assert_string_equal(rig->value, "token-1");
+	get(rig, "api");
+	assert_int_equal(rig->asked, 2);
+	refuse(rig, "who are you");
+	assert_int_equal(rig->answers, 2);
+	assert_string_equal(rig->value, "");
+	assert_non_null(strstr(rig->why, "who are you"));
+}
+
+static void who_asks_after_a_change_has_what_the_new_one_buys(void **state)
+{
+	struct rig *rig = *state;
+
+	get(rig, "api");
+	supply_changed(&rig->vault, bytes_str("client"));
+	get(rig, "api");
+	assert_int_equal(rig->asked, 1);
+	sell(rig, "token-1", "", 3600000);
+	assert_int_equal(rig->answers, 1);
+	assert_string_equal(rig->value, "token-1");
+	assert_int_equal(rig->asked, 2);
+	sell(rig, "token-2", "", 3600000);
+	assert_int_equal(rig->answers, 2);
+	assert_string_equal(rig->value, "token-2");
+	get(rig, "api");
+	assert_int_equal(rig->asked, 2);
+}
+
+static void what_fails_with_the_old_one_is_tried_with_the_new(void **state)
+{
+	struct rig *rig = *state;
+
+	get(rig, "api");
+	supply_changed(&rig->vault, bytes_str("client"));
+	get(rig, "api");
+	refuse(rig, "who are you");
+	assert_int_equal(rig->answers, 1);
+	assert_int_equal(rig->asked, 2);
+	sell(rig, "token-2", "", 3600000);
+	assert_int_equal(rig->answers, 2);
+	assert_string_equal(rig->value, "token-2");
+}
+
 static void what_tokens_are_bought_with_is_given_to_nobody(void **state)
 {
 	struct rig *rig = *state;
@@ -410,6 +505,12 @@ int main(void)
 		T(what_cannot_be_kept_is_not_used),
 		T(what_failed_is_not_tried_again_at_once),
 		T(another_secret_ends_what_was_bought_with_the_old_one),
+		T(what_was_put_meanwhile_is_not_replaced),
+		T(what_was_removed_meanwhile_does_not_come_back),
+		T(another_client_leaves_the_refresh_token),
+		T(what_the_old_one_bought_does_not_stand_in_for_the_new),
+		T(who_asks_after_a_change_has_what_the_new_one_buys),
+		T(what_fails_with_the_old_one_is_tried_with_the_new),
 		T(what_tokens_are_bought_with_is_given_to_nobody),
 		T(a_silent_exchange_holds_nobody_for_ever),
 		T(a_program_is_asked_again_after_its_time),
