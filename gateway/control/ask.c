@@ -84,15 +84,16 @@ static struct rpc *channel_to(const struct control *control, enum role role)
 static void on_outcome(struct rpc_outcome *outcome, void *owner)
 {
 	auto_free struct ask *ask = owner;
+	/* What is late may be done yet: its end comes after it. */
+	bool undoes = ask->undo[0] &&
+		      (ask->is_left ||
+		       (outcome->err && outcome->err->code == ERR_TIMEOUT));
 	struct err err;
 
 	ask->control->rates[ask->type].open--;
-	if (!ask->is_left) {
-		if (ask->fn)
-			ask->fn(outcome, ask->owner);
-		return;
-	}
-	if (!outcome->err && ask->undo[0] &&
+	if (!ask->is_left && ask->fn)
+		ask->fn(outcome, ask->owner);
+	if (undoes &&
 	    ask_end_session(ask->control, bytes_str(ask->undo), &err) < 0)
 		log_warn("session %s stays without an owner: %s", ask->undo,
 			 err.text);

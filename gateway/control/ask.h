@@ -24,8 +24,9 @@ struct question {
 	ask_fn *fn; /* may be NULL: the answer does not matter */
 	void *owner;
 	unsigned timeout_ms; /* 0: ASK_TIMEOUT_MS */
-	/* When nobody waits any more for a good answer, this session is ended
-	 * again. Empty: nothing is undone. */
+	/* When nobody waits for the answer any more, whatever it is, or none
+	 * came in time, this session is ended again. Empty: nothing is
+	 * undone. */
 	struct bytes undo;
 };
 

@@ -468,9 +468,10 @@ static void create(struct conn *conn, struct wanted *wanted)
 static void create_again(struct conn *conn)
 {
 	struct wanted wanted;
-	json_t *root = parse_wanted(conn, &wanted);
+	json_t *root;
 
 	conn->task = NULL;
+	root = parse_wanted(conn, &wanted);
 	if (root)
 		create(conn, &wanted);
 	json_decref(root);

@@ -38,6 +38,10 @@ void handle_secret_put(struct conn *conn);
 void handle_secret_rotate(struct conn *conn);
 void handle_key_rotate(struct conn *conn);
 void handle_secret_remove(struct conn *conn);
+struct secret;
+/* The body, which is then wiped where it was. A request that is answered has
+ * none any more: what stands there is the next one's. 0, or -1 with *err. */
+int secret_of_body(struct conn *conn, struct secret *value, struct err *err);
 /* approvals.c */
 void handle_session_ask(struct conn *conn);
 void handle_approval_list(struct conn *conn);

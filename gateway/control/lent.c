@@ -57,16 +57,22 @@ static void ask(struct conn *conn, uint16_t type, struct bytes value)
 
 void handle_session_secret_put(struct conn *conn)
 {
+	struct secret value;
+	struct err err;
+
 	if (!is_named(conn))
 		return;
 	if (buf_len(&conn->http.body) == 0) {
 		conn_refuse(conn, 400, "the secret is empty");
 		return;
 	}
+	if (secret_of_body(conn, &value, &err) < 0) {
+		conn_refuse(conn, 503, "%s", err.text);
+		return;
+	}
 	record_change(conn, "session.secret.put");
-	ask(conn, MSG_LENT_PUT, buf_view(&conn->http.body));
-	secret_wipe(conn->http.body.data, conn->http.body.end);
-	buf_clear(&conn->http.body);
+	ask(conn, MSG_LENT_PUT, secret_view(&value));
+	secret_release(&value);
 }
 
 void handle_session_secret_remove(struct conn *conn)

@@ -259,7 +259,12 @@ static int change(struct policy_task *task, const struct session_package *of)
 		return -1;
 	}
 	question.fd = sealed;
-	return ask(task, &question, on_changed);
+	if (ask(task, &question, on_changed) == 0)
+		return 0;
+	/* What was tried is on record, and so is that it was not done. */
+	if (record_change(task, "the warden was not asked") < 0)
+		log_error("a change of policy that failed is not on record");
+	return -1;
 }
 
 /* ---- the policy that holds ---- */

@@ -34,8 +34,7 @@ static bool is_name_too_long(struct conn *conn)
 
 /* ---- put ---- */
 
-/* The body, which is then wiped where it was. */
-static int take_value(struct conn *conn, struct secret *value, struct err *err)
+int secret_of_body(struct conn *conn, struct secret *value, struct err *err)
 {
 	int taken;
 
@@ -66,7 +65,7 @@ static void keep_value(struct conn *conn, uint16_t type, const char *verb)
 		conn_refuse(conn, 400, "the secret is empty");
 		return;
 	}
-	if (take_value(conn, &value, &err) < 0) {
+	if (secret_of_body(conn, &value, &err) < 0) {
 		conn_refuse(conn, 503, "%s", err.text);
 		return;
 	}

@@ -31,7 +31,9 @@ static void on_outcome(struct rpc_outcome *outcome, void *owner)
 		conn->on_answer(conn, outcome->message);
 		return;
 	}
-	undo(asking);
+	/* One that is late is undone by ask.c. */
+	if (outcome->err->code != ERR_TIMEOUT)
+		undo(asking);
 	conn_refuse_outcome(conn, outcome);
 }
 

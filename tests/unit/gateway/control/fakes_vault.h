@@ -33,7 +33,10 @@ static inline void rig_on_signer(struct rpc_ticket ticket, const void *message,
 
 	(void)message;
 	(void)fd;
-	if (rig->refuse_signer)
+	rig->held = ticket;
+	if (rig->is_silent)
+		rpc_ticket_hold(ticket);
+	else if (rig->refuse_signer)
 		rpc_refuse(ticket, rig->refuse_signer, "refused by the rig");
 	else
 		rpc_reply(ticket, &msg_signer_schema, &signer, -1);

@@ -340,6 +340,58 @@ static void session_renew_has_a_bound_in_all(void **state)
 	rig_release(&rig);
 }
 
+#define PUT_POLICY                                                             \
+	"PUT /v1/sessions/" RIG_ID "/policy HTTP/1.1\r\n" H                    \
+	"Content-Length: 40\r\n\r\n{\"policy\":\"version: 1\\nname: "          \
+	"another\\n\"}"
+
+/* What was tried is on record, and so is that it was not done. */
+static void
+a_change_of_policy_that_is_not_made_is_on_record_as_such(void **state)
+{
+	struct control_rate *rate;
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig, 1000, false);
+	rate = &rig.control.rates[MSG_SESSION_CHANGE];
+	assert_status(post(&rig, "/v1/sessions", "{\"policy\":\"" POLICY "\"}"),
+		      201);
+	rig.records[0] = '\0';
+	rate->open = 100000;
+	assert_status(rig_ask(&rig, PUT_POLICY), 429);
+	assert_string_equal(rig.records,
+			    "allowed session.policy, denied session.policy, ");
+	rate->open = 0;
+	rig.records[0] = '\0';
+	assert_status(rig_ask(&rig, PUT_POLICY), 200);
+	assert_string_equal(rig.records, "allowed session.policy, ");
+	rig_release(&rig);
+}
+
+/* The body that is wiped is the one that was read, not the next one's. */
+static void what_is_lent_in_vain_leaves_the_next_request_whole(void **state)
+{
+	static const char next[] = "{\"policy\":\"" POLICY "\"}";
+	char requests[512];
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig, 1000, false);
+	rig.control.rates[MSG_LENT_PUT].open = 100000;
+	(void)snprintf(requests, sizeof(requests),
+		       "PUT /v1/sessions/" RIG_ID
+		       "/secrets?name=k HTTP/1.1\r\n" H
+		       "Content-Length: 5\r\n\r\nvalue"
+		       "POST /v1/sessions HTTP/1.1\r\n" H
+		       "Content-Length: %zu\r\n\r\n%.10s",
+		       strlen(next), next);
+	assert_status(rig_ask(&rig, requests), 429);
+	assert_status(rig_ask(&rig, next + 10), 201);
+	assert_int_equal(rig.creations, 1);
+	rig_release(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -352,6 +404,10 @@ int main(void)
 			session_create_refuses_what_is_wrong_and_says_what),
 		cmocka_unit_test(session_that_nobody_waits_for_is_ended_again),
 		cmocka_unit_test(session_that_is_left_before_the_ca_is_there),
+		cmocka_unit_test(
+			a_change_of_policy_that_is_not_made_is_on_record_as_such),
+		cmocka_unit_test(
+			what_is_lent_in_vain_leaves_the_next_request_whole),
 		cmocka_unit_test(session_is_ended_by_its_owner),
 		cmocka_unit_test(session_of_somebody_else_is_out_of_reach),
 		cmocka_unit_test(session_list_shows_an_ordinary_user_their_own),

@@ -74,6 +74,67 @@ static void a_session_without_its_signer_is_ended_again(void **state)
 	rig_release(&rig);
 }
 
+/* Nor when whoever asked for it is gone by then. */
+static void a_session_that_was_left_without_its_signer_is_ended(void **state)
+{
+	static const char body[] = POLICY(", sign: session");
+	char request[4096];
+	struct rig rig;
+	struct err err;
+
+	(void)state;
+	rig_init(&rig, 1000, false);
+	rig.is_silent = true;
+	(void)snprintf(request, sizeof(request),
+		       "POST /v1/sessions HTTP/1.1\r\n" H
+		       "Content-Length: %zu\r\n\r\n%s",
+		       strlen(body), body);
+	rig_send(rig.client, request);
+	for (int i = 0; i < 1000 && !rig.held.rpc; i++)
+		assert_int_equal(io_loop_turn(rig.loop, 10, &err), 0);
+	assert_non_null(rig.held.rpc);
+	http_server_close(&rig.control.server);
+	rpc_refuse(rig.held, CONSTRAINT_internal, "refused by the rig");
+	rig_turns(&rig);
+	assert_int_equal(rig.creations, 1);
+	assert_int_equal(rig.revocations, 1);
+	rig_release(&rig);
+}
+
+/* Whoever asks hears of no answer, and what was asked for may be done yet. */
+static void what_is_late_is_undone(void **state)
+{
+	const struct msg_session_ref ref = {.id = bytes_str(RIG_ID)};
+	struct question question = {
+		.role = ROLE_VAULT,
+		.type = MSG_SIGNER_GET,
+		.schema = &msg_session_ref_schema,
+		.message = &ref,
+		.fd = -1,
+		.reply_schema = &msg_signer_schema,
+		.timeout_ms = 5,
+		.undo = ref.id,
+	};
+	struct rig rig;
+	struct err err;
+
+	(void)state;
+	rig_init(&rig, 1000, false);
+	rig.is_silent = true;
+	assert_non_null(ask_send(&rig.control, &question, &err));
+	for (int i = 0; i < 1000 && !rig.revocations; i++)
+		assert_int_equal(io_loop_turn(rig.loop, 10, &err), 0);
+	assert_int_equal(rig.revocations, 1);
+	rpc_refuse(rig.held, CONSTRAINT_internal, "too late");
+	/* In time it stays. */
+	rig.is_silent = false;
+	question.timeout_ms = 0;
+	assert_non_null(ask_send(&rig.control, &question, &err));
+	rig_turns(&rig);
+	assert_int_equal(rig.revocations, 1);
+	rig_release(&rig);
+}
+
 static void only_administrators_have_a_key_of_the_vault_sign(void **state)
 {
 	struct rig rig;
@@ -96,6 +157,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_session_is_told_with_who_signs_for_it),
 		cmocka_unit_test(a_session_without_its_signer_is_ended_again),
+		cmocka_unit_test(
+			a_session_that_was_left_without_its_signer_is_ended),
+		cmocka_unit_test(what_is_late_is_undone),
 		cmocka_unit_test(
 			only_administrators_have_a_key_of_the_vault_sign),
 	};
