@@ -479,8 +479,6 @@ int main(void)
 	static const struct keeper_service services[] = {
 		RECORDER(ROLE_WARDEN),
 		{ROLE_EDGE, edge_permits, ARRAY_SIZE(edge_permits)},
-		RECORDER(ROLE_MINTER),
-		RECORDER(ROLE_DIALER),
 		RECORDER(ROLE_COURIER),
 		RECORDER(ROLE_VAULT),
 		{ROLE_CONTROL, control_permits, ARRAY_SIZE(control_permits)},

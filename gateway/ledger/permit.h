@@ -1,6 +1,7 @@
 /*
- * Who may say what: an edge parses what the sandbox sends, so a captured one
- * must not forge what only others can know, nor speak for another session.
+ * Who may say what: an edge parses what the sandbox sends, a dialer what name
+ * servers send. A captured process must not forge what only others can know,
+ * and an edge not speak for another session.
  */
 #ifndef GATEWAY_LEDGER_PERMIT_H
 #define GATEWAY_LEDGER_PERMIT_H
