@@ -100,8 +100,16 @@ static void go_on_stopping(struct vault *vault)
 {
 	while (vault->revoking < REVOKE_AT_ONCE && revoke_next(vault))
 		;
-	if (vault->revoking == 0)
+	/* What is bought just now is revoked as well, or its refresh token
+	 * kept: the one before it may be worth nothing any more. */
+	if (vault->revoking == 0 && !supply_is_bought(vault))
 		io_loop_stop(vault->keeper->loop);
+}
+
+void retire_bought(struct vault *vault)
+{
+	if (vault->is_stopping)
+		go_on_stopping(vault);
 }
 
 void retire_stop(struct vault *vault)

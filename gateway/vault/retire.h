@@ -18,9 +18,11 @@
 /* Revoke the supply's token (copied), a while from now. */
 void retire_token(const struct supply *supply);
 /* The vault stops: revoke them all, and whatever else is held that an endpoint
- * would take, and stop the loop when each was answered, or after
- * VAULT_STOP_MS. */
+ * would take, and stop the loop when each was answered, and each purchase that
+ * is under way, or after VAULT_STOP_MS. */
 void retire_stop(struct vault *vault);
+/* A purchase was answered, or failed. */
+void retire_bought(struct vault *vault);
 /* A revocation was answered, or failed. */
 void retire_ended(struct vault *vault);
 /* Forget them all, and revoke none. */

@@ -225,7 +225,8 @@ static void begin_anew(struct supply *supply)
 void supply_came(struct supply *supply, struct secret *value,
 		 uint64_t fresh_for_ms, uint64_t expires_in_ms)
 {
-	uint64_t now_ms = now_of(supply->vault);
+	struct vault *vault = supply->vault;
+	uint64_t now_ms = now_of(vault);
 	bool was_stale = supply->is_stale;
 
 	replace(supply, value);
@@ -237,11 +238,13 @@ void supply_came(struct supply *supply, struct secret *value,
 	answer_some(supply, was_stale, &supply->value, NULL);
 	if (!end_unwanted(supply) && was_stale)
 		begin_anew(supply);
+	retire_bought(vault);
 }
 
 void supply_failed(struct supply *supply, const char *why)
 {
-	uint64_t now_ms = now_of(supply->vault);
+	struct vault *vault = supply->vault;
+	uint64_t now_ms = now_of(vault);
 	bool was_stale = supply->is_stale;
 	struct err err;
 
@@ -259,6 +262,7 @@ void supply_failed(struct supply *supply, const char *why)
 		answer_some(supply, was_stale, NULL, &err);
 	if (!end_unwanted(supply) && was_stale)
 		begin_anew(supply);
+	retire_bought(vault);
 }
 
 /* ---- who asks ---- */
@@ -424,6 +428,16 @@ void supply_session_end(struct vault *vault, const struct session *session)
 		supply_revoke(supply);
 		forget(supply);
 	}
+}
+
+bool supply_is_bought(const struct vault *vault)
+{
+	const struct supply *supply;
+
+	for (supply = vault->supplies; supply; supply = supply->hh.next)
+		if (supply->is_asked && source_is_bought(supply->source))
+			return true;
+	return false;
 }
 
 bool supply_revoke_next(struct vault *vault)

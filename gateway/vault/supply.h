@@ -82,6 +82,8 @@ void supply_changed(struct vault *vault, struct bytes name);
 void supply_reload(struct vault *vault);
 /* The session ends: tokens that were for it alone are revoked. */
 void supply_session_end(struct vault *vault, const struct session *session);
+/* Is a token being bought? */
+bool supply_is_bought(const struct vault *vault);
 /* Revoke a token of an app that is held, and forget it. False: there is none
  * any more. */
 bool supply_revoke_next(struct vault *vault);

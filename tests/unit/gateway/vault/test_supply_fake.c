@@ -4,9 +4,10 @@
  */
 #include "tests/unit/gateway/vault/fixture.h"
 
+#include "common/io_core.h"
 #include "common/io_fake.h"
 #include "gateway/keeper/records.h"
-#include "gateway/vault/supply.h"
+#include "gateway/vault/retire.h"
 
 static const struct config_source sources[] = {
 	{.name = BYTES_LITERAL("program"),
@@ -404,6 +405,48 @@ static void what_fails_with_the_old_one_is_tried_with_the_new(void **state)
 	assert_string_equal(rig->value, "token-2");
 }
 
+/* The one before is worth nothing by then. */
+static void the_vaults_stop_waits_for_a_refresh_token(void **state)
+{
+	struct rig *rig = *state;
+	struct rpc_ticket program;
+
+	get(rig, "program");
+	program = rig->ticket;
+	get(rig, "api");
+	retire_stop(&rig->vault);
+	fake_run(rig->keeper.loop);
+	assert_false(rig->keeper.loop->is_stopping);
+	sell(rig, "token-1", "refresh-2", 2000);
+	assert_stored(rig, "refresh", "refresh-2");
+	/* A program is not waited for. */
+	assert_true(rig->keeper.loop->is_stopping);
+	rig->ticket = program;
+	refuse(rig, "too late");
+}
+
+static void the_vaults_stop_waits_for_no_purchase_that_failed(void **state)
+{
+	struct rig *rig = *state;
+
+	get(rig, "api");
+	retire_stop(&rig->vault);
+	refuse(rig, "down");
+	assert_true(rig->keeper.loop->is_stopping);
+}
+
+static void the_vaults_stop_waits_so_long_alone(void **state)
+{
+	struct rig *rig = *state;
+
+	get(rig, "api");
+	retire_stop(&rig->vault);
+	fake_advance(rig->keeper.loop, VAULT_STOP_MS);
+	fake_run(rig->keeper.loop);
+	assert_true(rig->keeper.loop->is_stopping);
+	refuse(rig, "too late");
+}
+
 static void what_tokens_are_bought_with_is_given_to_nobody(void **state)
 {
 	struct rig *rig = *state;
@@ -511,6 +554,9 @@ int main(void)
 		T(what_the_old_one_bought_does_not_stand_in_for_the_new),
 		T(who_asks_after_a_change_has_what_the_new_one_buys),
 		T(what_fails_with_the_old_one_is_tried_with_the_new),
+		T(the_vaults_stop_waits_for_a_refresh_token),
+		T(the_vaults_stop_waits_for_no_purchase_that_failed),
+		T(the_vaults_stop_waits_so_long_alone),
 		T(what_tokens_are_bought_with_is_given_to_nobody),
 		T(a_silent_exchange_holds_nobody_for_ever),
 		T(a_program_is_asked_again_after_its_time),
