@@ -152,6 +152,54 @@ def test_a_refresh_token_that_rotates_outlives_the_vault(gateway, session,
     assert len(double.issued) == before + 1 and double.refresh != first
 
 
+@pytest.fixture
+def purchase(gateway, session, double):
+    """One with the refresh token whose answer is held back; a function that
+    lets it go, and gives what the client was told."""
+    gateway.put_secret("refresh", double.refresh)  # nothing is held any more
+    double.held = threading.Event()
+    made, answers, before = session("oauth-refresh"), [], len(double.issued)
+    client = threading.Thread(target=lambda: answers.append(
+        made.curl(double.url("/x/held", API))))
+    client.start()
+    wait_until(lambda: len(double.issued) > before)
+
+    def let_go():
+        double.held.set()
+        client.join()
+        return answers[0]
+    yield let_go
+    let_go()
+    double.held = None
+
+
+def test_a_refresh_token_that_is_put_meanwhile_stays(gateway, session, double,
+                                                     purchase):
+    """What the purchase with the one before brings does not replace it, and
+    serves whoever waited alone."""
+    double.refresh = "the-refresh-token-of-another-grant"
+    gateway.put_secret("refresh", double.refresh)
+    assert purchase().status == 200
+    first, given = double.issued[-1], double.refresh
+    second = carried(session("oauth-refresh"), double, "/x/given")
+    assert second == double.issued[-1] != first
+    assert form_of(double.paths("/token")[-1])["refresh_token"] == given
+
+
+def test_a_refresh_token_that_comes_at_the_end_is_kept(gateway, session,
+                                                       double, purchase):
+    end = threading.Thread(target=gateway.stop)
+    end.start()
+    wait_until(lambda: not (gateway.run_dir / "control.sock").exists())
+    purchase()
+    end.join()
+    gateway.start()
+    before = double.refresh
+    assert carried(session("oauth-refresh"), double, "/x/kept") == \
+        double.issued[-1]
+    assert form_of(double.paths("/token")[-1])["refresh_token"] == before
+
+
 def test_what_does_not_last_is_bought_again(session, double):
     double.lifetime = 2
     made = session("oauth-bad")

@@ -108,6 +108,7 @@ class TokenDouble:
         self.app_key = None  # public
         self.faults = []
         self.let_go = threading.Event()
+        self.held = None  # until this is set nobody hears what was issued
         self.address = address
         self.port = port
         self._server = _Server((address, port), context, self)
@@ -202,6 +203,8 @@ class TokenDouble:
             answer["expires_in"] = 0
         if self.mode == "newline":
             answer["access_token"] = "a-token\r\nX-Injected: yes"
+        if self.held:
+            self.held.wait(60)
         handler.answer(200, answer)
 
     # ---- a GitHub App ----
