@@ -11,7 +11,7 @@ struct io_listener {
 	struct io_poll *poll;
 	io_accept_fn *fn;
 	void *owner;
-	struct io_timer pause; /* runs while descriptors are out */
+	struct io_timer pause; /* runs while nothing can be accepted */
 	int fd;
 	bool is_paused;
 	bool *is_gone; /* set when freed inside on_ready */
@@ -49,6 +49,8 @@ static bool listener_accept(struct io_listener *listener)
 	case ENFILE:
 	case ENOBUFS:
 	case ENOMEM:
+	/* It was shut down, by whoever has it as well: no turn would rest. */
+	case EINVAL:
 		io_timer_set(&listener->pause, ACCEPT_PAUSE_MS);
 		listener_update(listener);
 		return false;

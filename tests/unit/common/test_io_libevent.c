@@ -65,40 +65,53 @@ static int connect_to(int listener)
 	return fd;
 }
 
-static void listener_pauses_when_descriptors_run_out(void **state)
+static int listening_socket(void)
 {
 	struct sockaddr_in address = {.sin_family = AF_INET};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)),
+			 0);
+	assert_int_equal(listen(fd, 8), 0);
+	return fd;
+}
+
+/* It must wait, not spin: turns that may wait do so, but for the few in which
+ * it tries again. */
+static void assert_rests(struct rig *rig)
+{
+	uint64_t before = clock_monotonic_ms();
+	unsigned taken = 0;
+
+	while (clock_monotonic_ms() - before < WAIT_MS) {
+		turns(rig, 1);
+		taken++;
+	}
+	assert_true(taken <= WAIT_MS / TURN_MS + 8);
+	assert_int_equal(rig->count, 0);
+}
+
+static void listener_pauses_when_descriptors_run_out(void **state)
+{
 	struct io_listener *listener;
 	struct rlimit limit;
 	struct rlimit none;
 	struct rig rig;
 	uint64_t before;
-	unsigned taken = 0;
 	int client;
 	int fd;
 
 	(void)state;
 	set_up(&rig);
-	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)),
-			 0);
-	assert_int_equal(listen(fd, 8), 0);
+	fd = listening_socket();
 	listener = io_listen(rig.loop, fd, on_accept, &rig, NULL);
 	client = connect_to(fd);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	none = limit;
 	none.rlim_cur = (rlim_t)client + 1;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-	/* It must wait, not spin: turns that may wait do so, but for the few in
-	 * which it tries again. */
-	before = clock_monotonic_ms();
-	while (clock_monotonic_ms() - before < WAIT_MS) {
-		turns(&rig, 1);
-		taken++;
-	}
-	assert_true(taken <= WAIT_MS / TURN_MS + 8);
-	assert_int_equal(rig.count, 0);
+	assert_rests(&rig);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	before = clock_monotonic_ms();
 	while (rig.count == 0 && clock_monotonic_ms() - before < LONG_MS)
@@ -106,6 +119,23 @@ static void listener_pauses_when_descriptors_run_out(void **state)
 	assert_int_equal(rig.count, 1);
 	(void)close(rig.accepted[0]);
 	(void)close(client);
+	io_listener_free(listener);
+	io_loop_free(rig.loop);
+}
+
+/* Whoever gave it to us has it as well. */
+static void listener_rests_when_it_was_shut_down(void **state)
+{
+	struct io_listener *listener;
+	struct rig rig;
+	int fd;
+
+	(void)state;
+	set_up(&rig);
+	fd = listening_socket();
+	listener = io_listen(rig.loop, fd, on_accept, &rig, NULL);
+	assert_int_equal(shutdown(fd, SHUT_RDWR), 0);
+	assert_rests(&rig);
 	io_listener_free(listener);
 	io_loop_free(rig.loop);
 }
@@ -341,6 +371,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(listener_pauses_when_descriptors_run_out),
+		cmocka_unit_test(listener_rests_when_it_was_shut_down),
 		cmocka_unit_test(
 			more_than_one_descriptor_is_refused_and_closed),
 		cmocka_unit_test(
