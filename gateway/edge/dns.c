@@ -10,11 +10,13 @@
 #include "gateway/flow/limits.h"
 
 #define DATAGRAMS_PER_TURN 32
+#define DATAGRAMS_REST_MS  100
 
 struct edge_dns {
 	struct edge *edge;
 	int udp;
 	struct io_watch *watch;
+	struct io_timer *rest;
 	size_t tcp_count;
 };
 
@@ -47,6 +49,21 @@ static size_t answer(struct edge *edge, struct bytes query,
 	return len;
 }
 
+static void on_rested(void *owner)
+{
+	struct edge_dns *sockets = owner;
+
+	io_watch_set(sockets->watch, true, false);
+}
+
+/* Something was there, and nothing is: it was shut down, by whoever has it as
+ * well, and no turn would rest. */
+static void rest(struct edge_dns *sockets)
+{
+	io_watch_set(sockets->watch, false, false);
+	io_timer_set(sockets->rest, DATAGRAMS_REST_MS);
+}
+
 static void on_datagram(int fd, bool readable, bool writable, void *owner)
 {
 	struct edge_dns *sockets = owner;
@@ -61,8 +78,11 @@ static void on_datagram(int fd, bool readable, bool writable, void *owner)
 				       (struct sockaddr *)&from, &from_len);
 		size_t len;
 
-		if (got < 0)
+		if (got < 0) {
+			if (i == 0)
+				rest(sockets);
 			return;
+		}
 		len = answer(sockets->edge, bytes_from(query, (size_t)got),
 			     reply);
 		if (len)
@@ -94,8 +114,12 @@ int edge_dns_udp(struct edge *edge, int fd, struct err *err)
 		return -1;
 	if (sockets->watch)
 		return err_set(err, ERR_INVALID, "serve DNS: twice");
-	sockets->watch =
-		io_watch_new(edge->keeper->loop, udp, on_datagram, sockets);
+	if (!sockets->rest)
+		sockets->rest =
+			io_timer_new(edge->keeper->loop, on_rested, sockets);
+	if (sockets->rest)
+		sockets->watch = io_watch_new(edge->keeper->loop, udp,
+					      on_datagram, sockets);
 	if (!sockets->watch)
 		return err_set(err, ERR_SYSTEM, "serve DNS");
 	sockets->udp = take_fd(&udp);

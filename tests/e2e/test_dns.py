@@ -1,10 +1,15 @@
 """Names: synthetic inside, checked outside, and no way out by themselves."""
+import contextlib
 import json
+import pathlib
 import random
 import socket
 import struct
+import time
 
 import pytest
+from waiting import wait_until
+from wire import LISTENER_DNS_TCP, LISTENER_DNS_UDP, LISTENER_TCP
 
 
 def query(name, kind=1, number=None):
@@ -123,3 +128,37 @@ s.sendto(packet, ("192.0.2.53", 53))
 print("rcode", s.recv(512)[3] & 15)
 '""")
     assert done.stdout == "rcode 3\n", done.stderr
+
+
+def ticks(pid):
+    """Of the processor's time, that it took so far."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2]
+    return sum(map(int, fields.split()[11:13]))
+
+
+def rests(pid):
+    before = ticks(pid)
+    time.sleep(0.5)
+    return ticks(pid) - before <= 3
+
+
+@pytest.mark.parametrize("kind", [LISTENER_DNS_UDP, LISTENER_DNS_TCP,
+                                  LISTENER_TCP],
+                         ids=["udp", "dns-tcp", "proxy"])
+def test_a_listener_that_is_shut_down_keeps_no_edge_busy(
+        make_session, policies, kind):
+    """Whoever gave it to the edge has it as well."""
+    session = make_session(policies.make([policies.rule("good.example")]))
+    edge = session.edge()
+    with socket.socket(type=socket.SOCK_DGRAM if kind == LISTENER_DNS_UDP
+                       else socket.SOCK_STREAM) as ours:
+        ours.bind(("127.0.0.1", 0))
+        if kind != LISTENER_DNS_UDP:
+            ours.listen()
+        session.attachment.attach(session.id, kind, ours)
+        # Who is not connected is told so, and it is done all the same.
+        with contextlib.suppress(OSError):
+            ours.shutdown(socket.SHUT_RDWR)
+        wait_until(lambda: rests(edge))
+        assert session.curl("http://good.example/x").status
+        assert session.edge() == edge
