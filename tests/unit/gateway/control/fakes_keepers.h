@@ -4,6 +4,7 @@
 #ifndef TESTS_CONTROL_FAKES_KEEPERS_H
 #define TESTS_CONTROL_FAKES_KEEPERS_H
 
+#include "tests/unit/gateway/control/fakes_policy.h"
 #include "tests/unit/gateway/control/fakes_vault.h"
 
 static inline void rig_on_ca(struct rpc_ticket ticket, const void *message,
