@@ -59,6 +59,7 @@ static const char usage_text[] =
 	"      --run DIR      where control.sock is made\n"
 	"      --exit-when-idle\n"
 	"                     end two seconds after the last session\n"
+	"      --version\n"
 	"  -h, --help\n"
 	"\n"
 	"Exit codes: 0 ok, 1 failed, 2 usage, 3 configuration invalid.\n";
@@ -74,6 +75,7 @@ static int parse_options(int argc, char **argv, struct config_options *options)
 		{"state", required_argument, NULL, 's'},
 		{"run", required_argument, NULL, 'r'},
 		{"exit-when-idle", no_argument, NULL, 'i'},
+		{"version", no_argument, NULL, 'V'},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
@@ -99,6 +101,9 @@ static int parse_options(int argc, char **argv, struct config_options *options)
 		case 'i':
 			options->exit_when_idle = true;
 			break;
+		case 'V':
+			(void)puts("sallyport-gateway " SP_VERSION);
+			exit(0);
 		case 'h':
 			(void)fputs(usage_text, stdout);
 			exit(0);
@@ -582,12 +587,8 @@ int main(int argc, char **argv)
 	if (check_clock(&err) < 0 || open_all(&warden, &err) < 0 ||
 	    run(&warden, &err) < 0) {
 		log_error("%s", err.text);
-		result = EXIT_FAILURE;
-	} else {
-		result = EXIT_SUCCESS;
+		warden.has_failed = true;
 	}
-	if (warden.has_failed)
-		result = EXIT_FAILURE;
 	if (warden.loop)
 		end_children(&warden);
 	if (warden.queue)
@@ -595,5 +596,5 @@ int main(int argc, char **argv)
 	group_remove(&warden.packchecks);
 	if (warden.attach_fd > 0)
 		remove_sockets(&warden);
-	return result;
+	return warden.has_failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -55,6 +55,7 @@ static const char usage_text[] =
 	"      --new-key      make a key for the HTTP API: the key, and its\n"
 	"                     line for api_keys\n"
 	"      --dump-states  print the states of a sandbox for Graphviz\n"
+	"      --version\n"
 	"  -h, --help\n"
 	"\n"
 	"Exit codes: 0 ok, 1 failed, 2 usage, 3 configuration invalid.\n";
@@ -79,6 +80,7 @@ static int parse_options(int argc, char **argv, struct host_options *options)
 		{"dump", no_argument, NULL, 'D'},
 		{"dump-states", no_argument, NULL, 'd'},
 		{"new-key", no_argument, NULL, 'k'},
+		{"version", no_argument, NULL, 'V'},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
@@ -103,6 +105,9 @@ static int parse_options(int argc, char **argv, struct host_options *options)
 			exit(0);
 		case 'k':
 			print_new_key();
+			exit(0);
+		case 'V':
+			(void)puts("sallyport-host " SP_VERSION);
 			exit(0);
 		case 'h':
 			(void)fputs(usage_text, stdout);

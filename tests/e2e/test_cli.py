@@ -208,6 +208,16 @@ def test_what_was_probably_meant_is_named(tmp_path, program, words, meant):
     assert not meant or told[0].endswith(f": did you mean '{meant}'?")
 
 
+def test_each_program_says_of_which_version_it_is(tmp_path):
+    said = [plain(tmp_path, "--version", program=program)
+            for program in (CLI, GATEWAY, SERVICE)]
+    assert [done.returncode for done in said] == [0, 0, 0]
+    words = [done.stdout.split() for done in said]
+    assert [name for name, _ in words] == ["sallyport", "sallyport-gateway",
+                                           "sallyport-host"]
+    assert len({version for _, version in words}) == 1
+
+
 @pytest.mark.parametrize("command", COMMANDS + [
     f"sandbox {verb}" for verb in (
         "create", "list", "show", "exec", "cp", "logs", "events", "pause",
