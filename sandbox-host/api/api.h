@@ -39,6 +39,7 @@ struct api {
 	int waiting[API_LISTENERS_MAX]; /* sockets */
 	size_t waiting_count;
 	struct pace pace;
+	struct pace_held held;
 	struct execd *execd; /* what runs by execd's calls; NULL: nothing */
 };
 

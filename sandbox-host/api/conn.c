@@ -24,6 +24,8 @@ static void forget(void *owner)
 	exchange->on_end = NULL;
 	if (on_end)
 		on_end(exchange);
+	if (exchange->is_held)
+		pace_let_go(&exchange->api->held, exchange->client);
 	new_exchange(conn, exchange->api);
 }
 

@@ -87,6 +87,7 @@ struct exchange {
 
 	/* The server's. */
 	unsigned client;     /* pace.h */
+	bool is_held;	     /* it counts as one of its client's */
 	struct fields added; /* of the answer */
 	struct asked *asked;
 	char request_id[64 + 1];

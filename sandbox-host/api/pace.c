@@ -39,3 +39,32 @@ bool pace_take(struct pace *pace, unsigned client, uint64_t now_ms)
 	pace->tokens += has_token;
 	return true;
 }
+
+/* ---- at a time ---- */
+
+bool pace_hold(struct pace_held *held, unsigned client, size_t max)
+{
+	size_t tokens_max = max / 4 * 3;
+	uint16_t *own;
+
+	assert(client < PACE_CLIENTS_MAX);
+	if (client < API_KEYS_MAX)
+		return true;
+	own = &held->own[client - API_KEYS_MAX];
+	if (*own == UINT16_MAX ||
+	    !share_allows(*own, tokens_max, held->tokens, tokens_max))
+		return false;
+	++*own;
+	held->tokens++;
+	return true;
+}
+
+void pace_let_go(struct pace_held *held, unsigned client)
+{
+	assert(client < PACE_CLIENTS_MAX);
+	if (client < API_KEYS_MAX)
+		return;
+	assert(held->own[client - API_KEYS_MAX] > 0);
+	held->own[client - API_KEYS_MAX]--;
+	held->tokens--;
+}

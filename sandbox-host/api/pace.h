@@ -35,4 +35,21 @@ unsigned pace_box(struct bytes sandbox);
 /* Count a request. False: it was one too many. */
 bool pace_take(struct pace *pace, unsigned client, uint64_t now_ms);
 
+/*
+ * How many requests are being answered at a time. Each has a connection until
+ * its answer is complete, and that may be long (a WebSocket, a command): who
+ * has tokens, be it one signed route, would have all of them. So tokens never
+ * have what is kept for keys, and those of one sandbox no more than are left
+ * for all others. Zeroed: nobody has any.
+ */
+struct pace_held {
+	size_t tokens;
+	uint16_t own[PACE_BOXES_MAX];
+};
+
+/* Count one that begins, of max connections. False: it was one too many. */
+bool pace_hold(struct pace_held *held, unsigned client, size_t max);
+/* One that was counted is over. */
+void pace_let_go(struct pace_held *held, unsigned client);
+
 #endif

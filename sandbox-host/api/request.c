@@ -65,13 +65,21 @@ static bool is_admitted(struct exchange *exchange,
 					"or over");
 		return false;
 	}
-	if ((match->route && match->route->may == ROUTE_OPEN) ||
-	    pace_take(&api->pace, exchange->client, clock_monotonic_ms()))
+	if (match->route && match->route->may == ROUTE_OPEN)
 		return true;
-	exchange_fail(exchange, 429, "LIMIT_REACHED",
-		      "this client asks more often in a second than is left "
-		      "for others");
-	return false;
+	if (!pace_take(&api->pace, exchange->client, clock_monotonic_ms())) {
+		exchange_fail(exchange, 429, "LIMIT_REACHED",
+			      "this client asks more often in a second than is "
+			      "left for others");
+		return false;
+	}
+	exchange->is_held =
+		pace_hold(&api->held, exchange->client, api->server.conns_max);
+	if (!exchange->is_held)
+		exchange_fail(exchange, 429, "LIMIT_REACHED",
+			      "this client has as many requests that are not "
+			      "answered yet as are left for others");
+	return exchange->is_held;
 }
 
 static bool find_route(struct exchange *exchange)

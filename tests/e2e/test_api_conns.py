@@ -7,6 +7,7 @@ import threading
 
 import pytest
 from api import Api
+from execd import Execd
 from waiting import wait_until
 
 FILES = 256  # descriptors of the API, which has a quarter of it connections
@@ -73,6 +74,38 @@ def test_who_comes_when_all_are_busy_waits_for_room(api):
         stream.close()
     assert late.recv(64).startswith(b"HTTP/1.1 200")
     late.close()
+
+
+def test_who_has_one_sandboxs_token_leaves_connections_for_others(api):
+    """With one signed route to what never answers, too."""
+    one, two = Execd(api, api.make()), Execd(api, api.make())
+    old, = api.api_pids()
+    resource.prlimit(api.process.pid, resource.RLIMIT_NOFILE, (FILES, FILES))
+    os.kill(old, signal.SIGKILL)
+    wait_until(lambda: old not in api.api_pids() and api.is_healthy())
+    tokens = FILES // 4 * 3 // 4
+    held = []
+
+    def watch(execd):
+        connection, response = execd.open("GET", "/metrics/watch")
+        held.append(connection)
+        return response.status, response.headers
+
+    for _ in range(tokens // 2):
+        assert watch(one)[0] == 200
+    status, headers = watch(one)
+    assert status == 429 and headers["Retry-After"]
+    for _ in range(tokens // 4):
+        assert watch(two)[0] == 200
+    assert watch(two)[0] == 429
+    # Those who have a key are never kept out by them.
+    assert api.call("GET", "/v1/sandboxes").status == 200
+    for connection in held:
+        connection.close()
+    wait_until(lambda: one.ask("GET", "/ping")[0] == 200)
+    for execd in (one, two):
+        api.call("DELETE", "/v1/sandboxes/"
+                 + execd.prefix.split("/sandboxes/")[1].split("/")[0])
 
 
 @pytest.mark.parametrize("fields,status", [

@@ -60,6 +60,34 @@ static void however_many_sandboxes_ask_who_has_a_key_is_served(void **state)
 			 PACE_MAX) > PACE_MAX / 4);
 }
 
+static size_t hold(struct pace_held *held, unsigned client, size_t max)
+{
+	size_t got = 0;
+
+	while (got <= max && pace_hold(held, client, max))
+		got++;
+	return got;
+}
+
+static void tokens_leave_connections_for_each_other_and_for_keys(void **state)
+{
+	static struct pace_held held;
+	unsigned one = pace_box(bytes_str("sb-one"));
+	unsigned two = pace_box(bytes_str("sb-two"));
+
+	(void)state;
+	assert_int_equal(hold(&held, one, 64), 24);
+	assert_int_equal(hold(&held, two, 64), 12);
+	/* Keys have what is left of all 64, and no bound of their own. */
+	assert_int_equal(hold(&held, pace_key(0), 64), 65);
+	pace_let_go(&held, pace_key(0));
+	/* What is over is another's. */
+	for (size_t i = 0; i < 24; i++)
+		pace_let_go(&held, one);
+	assert_int_equal(hold(&held, two, 64), 12);
+	assert_int_equal(held.tokens, 24);
+}
+
 static void keys_and_sandboxes_are_clients_of_their_own(void **state)
 {
 	static const char *const names[] = {"sb-a", "sb-b", "sb-c", ""};
@@ -86,6 +114,8 @@ int main(void)
 			who_asks_all_the_time_leaves_something_for_the_next),
 		cmocka_unit_test(
 			however_many_sandboxes_ask_who_has_a_key_is_served),
+		cmocka_unit_test(
+			tokens_leave_connections_for_each_other_and_for_keys),
 		cmocka_unit_test(keys_and_sandboxes_are_clients_of_their_own),
 	};
 
