@@ -272,14 +272,22 @@ typedef int item_fn(struct egress_task *task, json_t *vault,
 		    const json_t *given);
 typedef int name_fn(struct egress_task *task, json_t *vault, const char *name);
 
+/* Nothing, or a list. 0, or -1: answered. */
+static int check_list(struct egress_task *task, const json_t *list)
+{
+	return !list || json_is_null(list) || json_is_array(list)
+		       ? 0
+		       : invalid(task, "a list is wanted");
+}
+
 static int each(struct egress_task *task, json_t *vault, const json_t *list,
 		item_fn *fn)
 {
 	const json_t *item;
 	size_t i;
 
-	if (list && !json_is_null(list) && !json_is_array(list))
-		return invalid(task, "a list is wanted");
+	if (check_list(task, list) < 0)
+		return -1;
 	json_array_foreach(list, i, item)
 	{
 		if (fn(task, vault, item) < 0)
@@ -294,6 +302,8 @@ static int each_name(struct egress_task *task, json_t *vault,
 	const json_t *item;
 	size_t i;
 
+	if (check_list(task, list) < 0)
+		return -1;
 	json_array_foreach(list, i, item)
 	{
 		if (fn(task, vault,
@@ -334,21 +344,41 @@ static int create(struct egress_task *task, struct egress_model *model)
 	return finish(task, model);
 }
 
-static int patch(struct egress_task *task, struct egress_model *model)
+/* What a change says; who is told that it holds must not have been
+ * misunderstood. 0, or -1: answered. */
+static int check_change(struct egress_task *task, const json_t *vault)
 {
+	static const char *const parts[] = {"credentials", "bindings"};
 	const json_t *expected =
 		json_object_get(task->body, "expectedRevision");
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		const json_t *part = json_object_get(task->body, parts[i]);
+
+		if (part && !json_is_null(part) && !json_is_object(part))
+			return invalid(task, "credentials and bindings are "
+					     "{add, replace, delete}");
+	}
+	if (!expected || json_is_null(expected))
+		return 0;
+	if (!json_is_integer(expected))
+		return invalid(task, "expectedRevision is a whole number");
+	return json_integer_value(expected) ==
+			       json_integer_value(
+				       json_object_get(vault, "revision"))
+		       ? 0
+		       : fail(task, 409, "REVISION_CONFLICT",
+			      "the vault has another revision");
+}
+
+static int patch(struct egress_task *task, struct egress_model *model)
+{
 	const json_t *of = json_object_get(task->body, "credentials");
 	const json_t *to = json_object_get(task->body, "bindings");
 	json_t *vault = model->vault;
 
-	if (!has_vault(task, model))
+	if (!has_vault(task, model) || check_change(task, vault) < 0)
 		return -1;
-	if (json_is_integer(expected) &&
-	    json_integer_value(expected) !=
-		    json_integer_value(json_object_get(vault, "revision")))
-		return fail(task, 409, "REVISION_CONFLICT",
-			    "the vault has another revision");
 	if (each_name(task, vault, json_object_get(to, "delete"),
 		      remove_binding) < 0 ||
 	    each(task, vault, json_object_get(of, "replace"),

@@ -190,11 +190,21 @@ def test_a_vault_is_made_shown_changed_and_dropped(call):
     used = call("PATCH", "/credential-vault",
                 {"credentials": {"delete": ["key"]}})
     assert used.status == 400
+    # Who is told that it holds has not been misunderstood.
+    for odd in ({"credentials": ["key"]}, {"bindings": "b"},
+                {"bindings": {"delete": "b"}}, {"credentials": {"add": {}}},
+                {"credentials": {"delete": {"key": True}}},
+                {"expectedRevision": "7"}, {"expectedRevision": 1.0}):
+        refused = call("PATCH", "/credential-vault", odd)
+        assert refused.status == 400, (odd, refused)
+    assert call("PATCH", "/credential-vault", {
+        "expectedRevision": None, "credentials": None,
+        "bindings": {"delete": None}}).json["revision"] == 2
     changed = call("PATCH", "/credential-vault", {
-        "expectedRevision": 1, "credentials": {"replace": [
+        "expectedRevision": 2, "credentials": {"replace": [
             {"name": "key", "source": {"type": "inline",
                                        "value": CANARY + "-2"}}]}})
-    assert (changed.status, changed.json["revision"]) == (200, 2)
+    assert (changed.status, changed.json["revision"]) == (200, 3)
     uncovers = call("DELETE", "/policy", ["v.example"])
     assert uncovers.status == 400
     assert call("DELETE", "/credential-vault").status == 204
