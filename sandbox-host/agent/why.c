@@ -31,9 +31,11 @@ static enum host_refusal code_of(int number)
 	case ENOMEM:
 	case EMFILE:
 	case ENFILE:
+	case EMLINK:
 		return HOST_REFUSED_FULL;
 	case EEXIST:
 	case ENOTEMPTY:
+	case ETXTBSY:
 		return HOST_REFUSED_STATE;
 	case EINVAL:
 	case EISDIR:
@@ -41,6 +43,8 @@ static enum host_refusal code_of(int number)
 	case ELOOP:
 	case ENAMETOOLONG:
 	case EXDEV:
+	case ENXIO: /* a socket, a terminal that nobody has */
+	case ENODEV:
 		return HOST_REFUSED_INVALID;
 	default:
 		return HOST_REFUSED;

@@ -68,7 +68,8 @@ static int open_target(struct writing *writing, const struct stat *st)
 }
 
 /* May what is there be written? To put another file in its place does not
- * ask for that. */
+ * ask for that. A program that runs could be, if it did not: it goes on as it
+ * is, with the file that it has. */
 static int check_existing(const char *target, const struct stat *st)
 {
 	auto_fd int fd = -1;
@@ -78,7 +79,7 @@ static int check_existing(const char *target, const struct stat *st)
 		return -1;
 	}
 	fd = open(target, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
-	return fd < 0 ? -1 : 0;
+	return fd < 0 && errno != ETXTBSY ? -1 : 0;
 }
 
 int writing_begin(struct writing *writing, const char *path)

@@ -23,16 +23,17 @@ static void on_info(struct files_task *task, const void *message)
 	struct info *info = (struct info *)task;
 	const char *fault = file_entry_check(message);
 	struct bytes path = info->paths[info->at++];
-	json_t *value;
+	json_t *value, *key;
 
 	if (fault) {
 		files_fail_agent(task, fault);
 		return;
 	}
 	value = files_info_json(path, message);
-	if (!value ||
-	    json_object_setn_new(info->answer, (const char *)path.data,
-				 path.len, value) < 0) {
+	/* As it is shown in it: a name may be no text. */
+	key = json_object_get(value, "path");
+	if (!key || json_object_setn_new(info->answer, json_string_value(key),
+					 json_string_length(key), value) < 0) {
 		exchange_fail_memory(task->exchange);
 		return;
 	}

@@ -420,12 +420,31 @@ def test_odd_paths_are_odd_names_or_refused(files):
     files.sh("touch \"$(printf '/tmp/odd\\377\\033')\"")
     found = files.call("GET", "/files/search", path="/tmp", pattern="odd*")
     assert [item["path"] for item in found.json] == ["/tmp/odd\ufffd\x1b"]
+    info = files.api.call(
+        "GET", f"{files.prefix}/files/info?path=/tmp/odd%ff%1b", None,
+        files.token, key=None)
+    assert info.status == 200 and list(info.json) == ["/tmp/odd\ufffd\x1b"]
+    assert info.json["/tmp/odd\ufffd\x1b"]["path"] == "/tmp/odd\ufffd\x1b"
     files.sh("mkfifo /tmp/pipe; ln -s loop /tmp/loop")
     for path in ("/tmp/pipe", "/dev/zero", "/tmp", "/tmp/loop"):
         assert files.read(path).status == 400, path
     assert files.upload(('{"path": "/tmp/pipe"}', "x")).status == 400
     assert files.call("GET", "/files/search", path="/tmp", pattern="[a"
                       ).status == 400
+
+
+def test_what_is_no_file_is_named_and_a_program_that_runs_replaced(files):
+    files.sh("python3 -c 'import socket; socket.socket(socket.AF_UNIX)"
+             ".bind(\"/tmp/its.socket\")'")
+    for path in ("/tmp/its.socket", "/dev/tty"):
+        assert files.read(path).status == 400, path
+    files.sh("cp /bin/sleep /tmp/runs")
+    files.api.ok("exec", "--detach", files.box, "--", "/tmp/runs", "1000")
+    files.sh("until pgrep -f '^/tmp/runs 1000'; do sleep 0.05; done")
+    assert files.upload(('{"path": "/tmp/runs", "mode": 755}',
+                         "#!/bin/sh\necho new\n")).status == 200
+    assert files.sh("/tmp/runs; pgrep -f '^/tmp/runs 1000'").splitlines()[
+        0] == "new"
 
 
 # ---- size ----
