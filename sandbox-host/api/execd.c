@@ -335,6 +335,11 @@ static void on_watched(struct exchange *exchange, const void *message, int *fd)
 	(void)fd;
 	if (!watch->sse.exchange && sse_open(&watch->sse, exchange) < 0)
 		return;
+	/* Who asked for the head alone has it. */
+	if (bytes_is(exchange->method, "HEAD")) {
+		exchange_stream_end(exchange);
+		return;
+	}
 	sse_event(&watch->sse, metrics_json(message));
 	io_timer_set(watch->timer, WATCH_MS);
 }

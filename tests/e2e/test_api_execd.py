@@ -496,6 +496,15 @@ def test_metrics_are_watched(execd):
     assert times == sorted(set(times))
 
 
+def test_of_what_is_watched_the_head_alone_can_be_had(execd):
+    connection, response = execd.open("HEAD", "/metrics/watch")
+    assert response.status == 200 and response.read() == b""
+    # Its answer is over: the next one is served.
+    connection.request("GET", execd.prefix + "/ping", None, execd.headers)
+    assert connection.getresponse().status == 200
+    connection.close()
+
+
 # ---- terminals ----
 
 def test_a_terminal_is_one_and_is_taken_over(execd):
@@ -543,6 +552,23 @@ def test_a_terminal_is_one_and_is_taken_over(execd):
     assert execd.json("GET", f"/pty/{name}")["running"] is False
     assert execd.ask("DELETE", f"/pty/{name}")[0] == 200
     assert execd.ask("GET", f"/pty/{name}")[0] == 404
+
+
+def test_a_terminal_goes_on_whose_command_closes_it(execd):
+    """As touch(1) does before it ends; it is not hung up."""
+    name = execd.json("POST", "/pty", {
+        "command": "echo one; exec <&- >&- 2>&-; until [ -e said ]; do "
+        "sleep 0.05; done; echo two > /dev/tty; read word < /dev/tty; "
+        "echo \"<$word>\" > /dev/tty; exit 4"}, 201)["session_id"]
+    terminal = Terminal(execd, name)
+    terminal.until("one")
+    execd.run("touch said")
+    terminal.until("two")
+    terminal.type("three\n")
+    terminal.until("<three>")
+    assert terminal.wait("exit")["exit_code"] == 4
+    terminal.close()
+    execd.ask("DELETE", f"/pty/{name}")
 
 
 def test_a_terminal_that_is_deleted_ends(host, box, execd):
