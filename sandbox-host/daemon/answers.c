@@ -31,6 +31,12 @@ static void refuse_memory(struct rpc_ticket ticket)
 	rpc_refuse(ticket, HOST_REFUSED_FULL, "no memory");
 }
 
+static void refuse_state(struct rpc_ticket ticket, const struct entry *entry)
+{
+	rpc_refuse(ticket, HOST_REFUSED_STATE, "the sandbox is %s",
+		   host_state_name((enum host_state)entry->sandbox.state));
+}
+
 struct entry *answers_find(void *owner, struct bytes id,
 			   struct rpc_ticket ticket)
 {
@@ -49,14 +55,11 @@ static struct entry *find_for(void *owner, struct bytes id,
 			      struct rpc_ticket ticket)
 {
 	struct entry *entry = answers_find(owner, id, ticket);
-	enum host_state state;
 
 	if (!entry)
 		return NULL;
-	state = (enum host_state)entry->sandbox.state;
-	if (!state_accepts(state, request)) {
-		rpc_refuse(ticket, HOST_REFUSED_STATE, "the sandbox is %s",
-			   host_state_name(state));
+	if (!state_accepts((enum host_state)entry->sandbox.state, request)) {
+		refuse_state(ticket, entry);
 		return NULL;
 	}
 	/* One that is given its files has none yet. */
@@ -88,6 +91,10 @@ static void on_outcome(struct rpc_outcome *outcome, void *owner)
 	if (outcome->refusal)
 		rpc_refuse(errand->ticket, outcome->refusal->code, "%.*s",
 			   BYTES_ARGS(outcome->refusal->detail));
+	else if (outcome->err && entry &&
+		 state_is_over((enum host_state)entry->sandbox.state))
+		/* Its end came before its supervisor got to the request. */
+		refuse_state(errand->ticket, entry);
 	else if (outcome->err)
 		rpc_refuse(errand->ticket, HOST_REFUSED_UNREACHABLE, "%s",
 			   outcome->err->text);

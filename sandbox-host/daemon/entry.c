@@ -123,6 +123,10 @@ static void answer(struct entry *entry, struct waiter *waiter)
 		rpc_reply(waiter->ticket, &host_sandbox_schema, sandbox, -1);
 		return;
 	}
+	if (isolate_is_lone(entry)) {
+		isolate_refuse_lone(waiter->ticket);
+		return;
+	}
 	if (bytes_is(sandbox->reason, "gateway_unreachable"))
 		code = HOST_REFUSED_UNREACHABLE;
 	else if (bytes_is(sandbox->reason, "invalid"))

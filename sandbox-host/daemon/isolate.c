@@ -50,6 +50,29 @@ bool isolate_is(const struct entry *entry)
 	return of(entry).len > 0;
 }
 
+static bool is_ending(const struct entry *entry)
+{
+	enum host_state state = (enum host_state)entry->sandbox.state;
+
+	return state == HOST_STOPPING || state_is_over(state);
+}
+
+bool isolate_is_lone(const struct entry *entry)
+{
+	const struct entry *beside;
+
+	if (!isolate_is(entry))
+		return false;
+	beside = entry_find(entry->daemon, of(entry));
+	return !beside || is_ending(beside);
+}
+
+void isolate_refuse_lone(struct rpc_ticket ticket)
+{
+	rpc_refuse(ticket, HOST_REFUSED_STATE,
+		   "the sandbox does not run any more");
+}
+
 /* ---- the beginning ---- */
 
 /* What the supervisor said it is to be made of. */
@@ -82,10 +105,7 @@ static bool has_room(const struct entry *entry)
 
 	DL_FOREACH(entry->daemon->entries, other)
 	{
-		enum host_state state = (enum host_state)other->sandbox.state;
-
-		count += bytes_is(of(other), entry->id) &&
-			 !state_is_over(state) && state != HOST_STOPPING;
+		count += bytes_is(of(other), entry->id) && !is_ending(other);
 	}
 	return count < ISOLATED_SANDBOX_MAX;
 }
@@ -127,15 +147,15 @@ static void on_outcome(struct rpc_outcome *outcome, void *owner)
 	struct entry *entry =
 		entry_find(isolation->daemon, bytes_str(isolation->of));
 
-	if (outcome->refusal)
+	/* First: what its supervisor says of one that ends is of no use. */
+	if (!entry || entry->sandbox.state != HOST_RUNNING)
+		isolate_refuse_lone(isolation->ticket);
+	else if (outcome->refusal)
 		rpc_refuse(isolation->ticket, outcome->refusal->code, "%.*s",
 			   BYTES_ARGS(outcome->refusal->detail));
 	else if (outcome->err)
 		rpc_refuse(isolation->ticket, HOST_REFUSED_UNREACHABLE, "%s",
 			   outcome->err->text);
-	else if (!entry || entry->sandbox.state != HOST_RUNNING)
-		rpc_refuse(isolation->ticket, HOST_REFUSED_STATE,
-			   "the sandbox does not run any more");
 	else if (!rpc_ticket_is_heard(isolation->ticket))
 		/* Who serves the API by now has read which ones there are. */
 		rpc_refuse(isolation->ticket, HOST_REFUSED_UNREACHABLE,
@@ -188,7 +208,7 @@ static void end(struct entry *entry, const char *why)
 	enum host_state state = (enum host_state)entry->sandbox.state;
 	struct err err;
 
-	if (state_is_over(state) || state == HOST_STOPPING)
+	if (is_ending(entry))
 		return;
 	if (!entry->rpc || !state_accepts(state, STATE_KILL) ||
 	    rpc_tell(entry->rpc, MSG_SUPERVISOR_END, &supervisor_end_schema,
@@ -263,7 +283,7 @@ void isolate_follow(struct entry *entry)
 	{
 		if (!bytes_is(of(other), entry->id))
 			continue;
-		if (state == HOST_STOPPING || state_is_over(state))
+		if (is_ending(entry))
 			end_with(other, entry);
 		else if (state == HOST_PAUSED)
 			tell(other, MSG_SUPERVISOR_PAUSE, HOST_RUNNING);

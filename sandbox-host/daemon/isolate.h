@@ -14,6 +14,10 @@ void isolate_begin(struct entry *entry, const struct host_isolate *wanted,
 		   struct rpc_ticket ticket);
 /* Is it one that stands beside another? */
 bool isolate_is(const struct entry *entry);
+/* Is it one whose sandbox ends, or is over? Who waits for it is told that
+ * alone: how it could not begin any more is the host's business. */
+bool isolate_is_lone(const struct entry *entry);
+void isolate_refuse_lone(struct rpc_ticket ticket);
 /* Does a name say that it is one? Nobody else's to give. */
 bool isolate_is_key(struct bytes name);
 /* entry has another state: those beside it rest, go on and end with it. */

@@ -152,14 +152,15 @@ int life_renew(struct supervisor *supervisor, uint64_t expires_ms)
 
 /* ---- rest ---- */
 
-static void answer_rest(struct supervisor *supervisor, const struct err *err)
+static void answer_rest(struct supervisor *supervisor, enum host_refusal code,
+			const struct err *err)
 {
 	const struct wire_empty empty = {0};
 
 	if (!supervisor->rest_ticket.rpc)
 		return;
 	if (err)
-		rpc_refuse(supervisor->rest_ticket, HOST_REFUSED, "%s",
+		rpc_refuse(supervisor->rest_ticket, (uint16_t)code, "%s",
 			   err->text);
 	else
 		rpc_reply(supervisor->rest_ticket, &wire_empty_schema, &empty,
@@ -195,7 +196,7 @@ static void on_rest(void *owner)
 
 	if (service_rests(supervisor->sandbox)) {
 		life_enter(supervisor, HOST_PAUSED, "", "");
-		answer_rest(supervisor, NULL);
+		answer_rest(supervisor, HOST_REFUSED, NULL);
 		return;
 	}
 	if (io_loop_now_ms(supervisor->loop) < supervisor->rest_until_ms) {
@@ -206,7 +207,7 @@ static void on_rest(void *owner)
 	(void)service_rest(supervisor->sandbox, false, NULL);
 	err_set(&err, ERR_TIMEOUT, "a process inside did not come to rest");
 	life_enter(supervisor, HOST_RUNNING, "not_paused", err.text);
-	answer_rest(supervisor, &err);
+	answer_rest(supervisor, HOST_REFUSED, &err);
 }
 
 void life_rest(struct supervisor *supervisor, struct rpc_ticket ticket)
@@ -215,7 +216,7 @@ void life_rest(struct supervisor *supervisor, struct rpc_ticket ticket)
 
 	supervisor->rest_ticket = ticket;
 	if (service_rest(supervisor->sandbox, true, &err) < 0) {
-		answer_rest(supervisor, &err);
+		answer_rest(supervisor, HOST_REFUSED, &err);
 		return;
 	}
 	life_enter(supervisor, HOST_PAUSING, "", "");
@@ -312,7 +313,7 @@ void life_end(struct supervisor *supervisor, enum host_state state,
 	    supervisor->state == HOST_FAILED)
 		return;
 	err_set(&err, ERR_CLOSED, "the sandbox ends");
-	answer_rest(supervisor, &err);
+	answer_rest(supervisor, HOST_REFUSED_STATE, &err);
 	if (supervisor->rest_timer)
 		io_timer_set(supervisor->rest_timer, 0);
 	life_enter(supervisor, HOST_STOPPING, reason, message);

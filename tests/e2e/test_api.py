@@ -12,6 +12,7 @@ import socket
 import threading
 import time
 import urllib.parse
+from concurrent.futures import ThreadPoolExecutor
 
 import openapi
 import pytest
@@ -438,6 +439,35 @@ def test_pause_and_resume_and_their_wrong_states(api):
         answer = api.call("POST", f"{where}/{verb}")
         assert (answer.status, answer.json["code"]) == (409, "INVALID_STATE")
     assert api.call("GET", f"{where}/endpoints/80").status == 409
+
+
+def overtake(api, pool):
+    """What is answered to a pause that an end overtakes, unless the sandbox
+    rests at once: its supervisor finds both, and many have to come to rest."""
+    box = api.make()
+    api.ok("exec", "--detach", box, "--", "sh", "-c",
+           "for i in 1 2 3 4 5 6 7 8; do while :; do :; done & done; wait")
+    path, pid = f"/v1/sandboxes/{box}", api.supervisors()[box]
+    os.kill(pid, signal.SIGSTOP)
+    pausing = pool.submit(api.call, "POST", f"{path}/pause")
+    for _ in range(10):
+        assert api.call("GET", path).json["status"]["state"] == "Running"
+    ending = pool.submit(api.call, "DELETE", path)
+    wait_until(lambda: api.call("GET", path).json["status"]["state"] ==
+               "Stopping")
+    os.kill(pid, signal.SIGCONT)
+    assert ending.result(60).status == 204
+    return pausing.result(60)
+
+
+def test_a_pause_that_an_end_overtakes_is_a_conflict(api):
+    with ThreadPoolExecutor(2) as pool:
+        for _ in range(10):
+            answer = overtake(api, pool)
+            assert answer.status in (202, 409), answer
+            if b"the sandbox ends" in answer.body:
+                break
+    assert (answer.status, answer.json["code"]) == (409, "INVALID_STATE")
 
 
 def test_the_end_is_renewed(api):

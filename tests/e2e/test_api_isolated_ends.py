@@ -135,6 +135,29 @@ def test_one_that_is_asked_for_as_the_api_ends_is_not_made(host):
     host.call("DELETE", f"/v1/sandboxes/{iso.box}")
 
 
+def test_one_whose_sandbox_ends_as_it_is_made_is_told_that_alone(host):
+    """And not where on the host something was that it would be made of."""
+    iso = Isolated(host, host.make())
+    iso.open("ro")
+    waiting = wait_until(host.spares)
+    for pid in waiting:
+        os.kill(pid, signal.SIGSTOP)
+    connection = iso.execd.connect()
+    connection.request(
+        "POST", f"{iso.execd.prefix}/v1/isolated/session",
+        json.dumps({"workspace": {"path": iso.path, "mode": "ro"}}),
+        {**iso.execd.headers, "Content-Type": "application/json"})
+    wait_until(lambda: "Pending" in [one["state"] for one in host.list()])
+    assert host.call("DELETE", f"/v1/sandboxes/{iso.box}").status == 204
+    for pid in waiting:
+        os.kill(pid, signal.SIGCONT)
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    connection.close()
+    assert answer.status == 409 and "INVALID_STATE" in text, text
+    assert "/" not in text
+
+
 # ---- what it may reach ----
 
 class Reaching(Isolated):
