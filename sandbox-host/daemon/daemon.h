@@ -71,9 +71,9 @@ struct entry {
 	uint64_t start;
 	uint64_t over_ms; /* first seen to be over, monotonic; 0 */
 	bool owns_workspace;
-	bool is_bounded; /* struct spawn_for */
-	bool is_ahead;
-	bool is_pooled; /* nobody's yet; of pool */
+	bool is_bounded;	/* struct spawn_for */
+	bool is_ahead, is_late; /* killed, since its end took too long */
+	bool is_pooled;		/* nobody's yet; of pool */
 	size_t pool;
 	struct built_of built;
 	bool is_claimed;     /* somebody gets it (claim.c) */

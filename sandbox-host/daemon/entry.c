@@ -164,6 +164,7 @@ static void on_deadline(void *owner)
 	struct entry *entry = owner;
 
 	log_warn("%s: its supervisor does not come to an end", entry->id);
+	entry->is_late = entry->sandbox.state == HOST_STOPPING;
 	keep_kill(entry);
 }
 

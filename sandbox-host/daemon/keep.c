@@ -182,6 +182,18 @@ void keep_sweep(const struct entry *entry)
 	_exit(0);
 }
 
+/* Somebody wanted its end, and has it: what is left to remove of a workspace
+ * that was its own is nobody's. One that was somebody's may lack changes. */
+static void end_late(struct entry *entry)
+{
+	char reason[HOST_REASON_MAX + 1];
+
+	(void)snprintf(reason, sizeof(reason), "%.*s",
+		       BYTES_ARGS(entry->sandbox.reason));
+	entry_become(entry, HOST_TERMINATED, reason,
+		     "what it left is removed now");
+}
+
 void keep_lost(struct entry *entry, const char *why)
 {
 	char message[HOST_MESSAGE_MAX];
@@ -193,5 +205,8 @@ void keep_lost(struct entry *entry, const char *why)
 		       why);
 	keep_kill(entry);
 	keep_sweep(entry);
-	entry_become(entry, HOST_FAILED, "supervisor_lost", message);
+	if (entry->is_late && entry->owns_workspace)
+		end_late(entry);
+	else
+		entry_become(entry, HOST_FAILED, "supervisor_lost", message);
 }

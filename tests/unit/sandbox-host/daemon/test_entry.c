@@ -8,11 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
 #include "sandbox-host/daemon/daemon.h"
 #include "sandbox-host/daemon/isolate.h"
+#include "sandbox-host/daemon/ready.h"
 
 /* A daemon with one sandbox, whose supervisor is the test. */
 struct rig {
@@ -195,6 +197,63 @@ static void one_beside_a_sandbox_that_rests_by_now_rests(void **state)
 	assert_int_equal(pauses_of(*state, HOST_RUNNING), 0);
 }
 
+/* ---- an end that takes too long ---- */
+
+/* What it is once its supervisor, who was told to end it, is gone. */
+static const struct host_sandbox *lose(struct rig *rig, bool is_late,
+				       bool owns_workspace)
+{
+	struct daemon *daemon = &rig->daemon;
+	struct entry *entry = rig->entry;
+	struct err err;
+	int status;
+
+	daemon->loop = io_loop_new(&err);
+	/* Nothing is to be swept. */
+	daemon->config.workspaces = "/nonexistent";
+	entry->owns_workspace = owns_workspace;
+	entry_become(entry, HOST_STOPPING, "killed", "");
+	if (is_late)
+		assert_int_equal(entry_bound(entry, 1), 0);
+	for (int i = 0; is_late && !entry->is_late; i++) {
+		assert_int_not_equal(i, 1000);
+		(void)io_loop_turn(daemon->loop, 10, &err);
+	}
+	keep_lost(entry, "the test says so");
+	(void)wait(&status);
+	if (entry->deadline)
+		io_timer_free(entry->deadline);
+	entry->deadline = NULL;
+	io_loop_free(daemon->loop);
+	daemon->loop = NULL;
+	return &entry->sandbox;
+}
+
+static void one_whose_end_takes_too_long_has_ended(void **state)
+{
+	const struct host_sandbox *sandbox = lose(*state, true, true);
+
+	assert_int_equal(sandbox->state, HOST_TERMINATED);
+	assert_true(bytes_is(sandbox->reason, "killed"));
+}
+
+static void one_whose_supervisor_dies_as_it_ends_has_failed(void **state)
+{
+	const struct host_sandbox *sandbox = lose(*state, false, true);
+
+	assert_int_equal(sandbox->state, HOST_FAILED);
+	assert_true(bytes_is(sandbox->reason, "supervisor_lost"));
+}
+
+/* Nobody knows which of its changes were kept. */
+static void one_in_a_workspace_of_somebody_has_failed_then(void **state)
+{
+	const struct host_sandbox *sandbox = lose(*state, true, false);
+
+	assert_int_equal(sandbox->state, HOST_FAILED);
+	assert_true(bytes_is(sandbox->reason, "supervisor_lost"));
+}
+
 #define RIG(test) cmocka_unit_test_setup_teardown(test, make_rig, free_rig)
 
 int main(void)
@@ -206,6 +265,9 @@ int main(void)
 		RIG(it_is_found_by_its_whole_id),
 		RIG(one_beside_a_sandbox_that_rests_by_now_rests),
 		RIG(events_are_kept_once_and_the_newest),
+		RIG(one_whose_end_takes_too_long_has_ended),
+		RIG(one_whose_supervisor_dies_as_it_ends_has_failed),
+		RIG(one_in_a_workspace_of_somebody_has_failed_then),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
