@@ -236,7 +236,7 @@ static void become(struct snapshot *snapshot, enum snapshot_state state,
 {
 	struct host_snapshot shown = snapshot->shown;
 
-	snapshot->is_begun = snapshot->is_copied = false;
+	snapshot->is_begun = snapshot->is_copied = snapshot->is_free = false;
 	(void)io_loop_defer(snapshot->daemon->loop, begin_next,
 			    snapshot->daemon);
 
@@ -258,42 +258,71 @@ static void become(struct snapshot *snapshot, enum snapshot_state state,
 			   snapshot->id, message);
 }
 
+static void tell_settled(struct snapshot *snapshot)
+{
+	become(snapshot, snapshot->end, snapshot->why, snapshot->bytes);
+}
+
+static void on_rests_again(struct rpc_outcome *outcome, void *owner)
+{
+	(void)outcome;
+	tell_settled(owner);
+}
+
+/* Its supervisor is asked to let it rest, or go on. */
+static int ask_rest(struct snapshot *snapshot, uint16_t type,
+		    rpc_outcome_fn *on_outcome, struct err *err)
+{
+	const struct wire_empty empty = {0};
+	const struct rpc_call call = {
+		.type = type,
+		.schema = &wire_empty_schema,
+		.message = &empty,
+		.fd = -1,
+		.reply_schema = &wire_empty_schema,
+		.timeout_ms = REST_TIMEOUT_MS,
+		.on_outcome = on_outcome,
+		.owner = snapshot,
+	};
+	struct entry *entry =
+		entry_find(snapshot->daemon, snapshot->shown.sandbox);
+
+	if (!entry || !entry->rpc)
+		return err_set(err, ERR_CLOSED, "the sandbox is gone");
+	return rpc_ask(entry->rpc, &call, NULL, err);
+}
+
 static void on_resumed(struct rpc_outcome *outcome, void *owner)
 {
 	struct snapshot *snapshot = owner;
+	struct err err;
 
 	(void)outcome;
-	become(snapshot, snapshot->end, snapshot->why, snapshot->bytes);
+	snapshot->is_free = true;
+	if (!snapshot->rests_again ||
+	    ask_rest(snapshot, MSG_SUPERVISOR_PAUSE, on_rests_again, &err) < 0)
+		tell_settled(snapshot);
 }
 
 /* One that rested for us only goes on, and then this is told. */
 static void settle(struct snapshot *snapshot, enum snapshot_state state,
 		   const char *message, uint64_t bytes)
 {
-	const struct wire_empty empty = {0};
-	const struct rpc_call call = {
-		.type = MSG_SUPERVISOR_RESUME,
-		.schema = &wire_empty_schema,
-		.message = &empty,
-		.fd = -1,
-		.reply_schema = &wire_empty_schema,
-		.timeout_ms = REST_TIMEOUT_MS,
-		.on_outcome = on_resumed,
-		.owner = snapshot,
-	};
 	struct entry *entry =
 		entry_find(snapshot->daemon, snapshot->shown.sandbox);
 	struct err err = {0};
 
 	snapshot->is_copied = true;
+	snapshot->rests_again = snapshot->is_free = false;
 	snapshot->end = state;
 	snapshot->bytes = bytes;
 	(void)snprintf(snapshot->why, sizeof(snapshot->why), "%s", message);
 	if (!snapshot->shown.was_running || !entry || !entry->rpc) {
-		become(snapshot, state, message, bytes);
-	} else if (rpc_ask(entry->rpc, &call, NULL, &err) < 0) {
+		tell_settled(snapshot);
+	} else if (ask_rest(snapshot, MSG_SUPERVISOR_RESUME, on_resumed, &err) <
+		   0) {
 		log_error("%s: %s", entry->id, err.text);
-		become(snapshot, state, message, bytes);
+		tell_settled(snapshot);
 	}
 }
 
@@ -303,12 +332,17 @@ bool snapshots_wish(const struct entry *entry, bool rests)
 	struct host_snapshot shown;
 
 	DL_FOREACH(entry->daemon->snapshots, snapshot)
-	if (snapshot->is_begun && !snapshot->is_copied &&
+	if (snapshot->is_begun && !snapshot->is_free &&
 	    bytes_is(snapshot->shown.sandbox, entry->id))
 		break;
 	/* What rests for us alone is not told to by anybody else. */
 	if (!snapshot || (rests && !snapshot->shown.was_running))
 		return false;
+	/* It is being told to go on. */
+	if (snapshot->is_copied) {
+		snapshot->rests_again = rests;
+		return true;
+	}
 	shown = snapshot->shown;
 	shown.was_running = !rests;
 	return snapshot_store(snapshot, &shown) == 0;
@@ -373,18 +407,7 @@ static void on_rest(struct rpc_outcome *outcome, void *owner)
 
 static int begin(struct snapshot *snapshot, struct err *err)
 {
-	const struct wire_empty empty = {0};
-	const struct rpc_call call = {
-		.type = MSG_SUPERVISOR_PAUSE,
-		.schema = &wire_empty_schema,
-		.message = &empty,
-		.fd = -1,
-		.reply_schema = &wire_empty_schema,
-		.timeout_ms = REST_TIMEOUT_MS,
-		.on_outcome = on_rest,
-		.owner = snapshot,
-	};
-	struct entry *entry =
+	const struct entry *entry =
 		entry_find(snapshot->daemon, snapshot->shown.sandbox);
 	struct host_snapshot shown = snapshot->shown;
 
@@ -400,7 +423,7 @@ static int begin(struct snapshot *snapshot, struct err *err)
 	shown.was_running = true;
 	if (snapshot_store(snapshot, &shown) < 0)
 		return err_system(err, "write the record");
-	return rpc_ask(entry->rpc, &call, NULL, err);
+	return ask_rest(snapshot, MSG_SUPERVISOR_PAUSE, on_rest, err);
 }
 
 /* The oldest that waits, while none is made. */

@@ -21,6 +21,10 @@ struct snapshot {
 	bool has_ticket;
 	bool is_begun;	/* its sandbox rests, or is copied; else it waits */
 	bool is_copied; /* it is settled what becomes of it */
+	/* Its sandbox, which is told to go on, is to rest again then. */
+	bool rests_again;
+	bool is_free; /* it was told to: what is wanted of it is its own again
+		       */
 	struct snapshot_reader *readers; /* who begins with it */
 	/* What became of it, while its sandbox is told to go on. */
 	enum snapshot_state end;

@@ -717,6 +717,33 @@ def test_what_is_wanted_while_a_snapshot_is_made_comes_afterwards(host):
     host.ok("kill", box)
 
 
+@pytest.mark.parametrize("wanted,end", [
+    (["pause"], "Paused"), (["pause", "resume"], "Running"),
+    (["resume"], "Running")])
+def test_what_is_wanted_as_a_sandbox_is_told_to_go_on_comes_then(host, wanted,
+                                                                 end):
+    """Its snapshot is made, and its supervisor has not heard of that yet."""
+    box = create(host)
+    assert sh(host, box, "seq 6000 | xargs touch").returncode == 0
+    supervisor = host.supervisors()[box]
+    with host.popen("snapshot", box) as asking:
+        pid = stop_a_copy(host)
+        os.kill(supervisor, signal.SIGSTOP)
+        os.kill(pid, signal.SIGCONT)
+        wait_until(lambda: not stores(host))
+        # The daemon has heard of it by then.
+        for _ in range(3):
+            assert host.state(box) == "Paused"
+        for one in wanted:
+            assert verb(host, one, box) == 0, one
+        os.kill(supervisor, signal.SIGCONT)
+        assert asking.wait(60) == 0
+    assert host.state(box) == end
+    assert verb(host, "pause", box) == (7 if end == "Paused" else 0)
+    host.ok("kill", box)
+    remove(host, snapshots(host)[0]["id"])
+
+
 def test_one_that_is_given_its_files_can_be_killed(host):
     box = create(host)
     assert sh(host, box, "seq 6000 | xargs touch").returncode == 0
