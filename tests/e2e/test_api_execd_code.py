@@ -66,7 +66,7 @@ def test_errors_are_pythons_own(execd):
     assert got["stdout"] == "before\n"
     assert got["error"]["ename"] == "ZeroDivisionError"
     assert got["error"]["evalue"] == "division by zero"
-    assert got["error"]["traceback"]
+    assert "1 / 0" in got["error"]["traceback"][0]
     assert run(execd, "def")["error"]["ename"] == "SyntaxError"
     assert run(execd, "input()")["error"]["ename"] in ("EOFError",
                                                        "StdinNotImplementedError")
@@ -78,6 +78,27 @@ def test_a_nul_in_what_is_said_costs_no_event(execd):
     assert got["stdout"] == "a\ufffdb\n"
     assert got["error"]["evalue"] == "c\ufffdd"
     assert run(execd, "'e\\0f'")["result"] == [{"text/plain": "'e\\x00f'"}]
+
+
+def test_what_is_too_large_for_an_event_costs_no_variables(execd):
+    assert "execution_complete" in run(execd, "kept = 42")
+    for code in ("'x' * 5_000_000", "'\u20ac' * 3_000_000"):
+        text, = [one["text/plain"] for one in run(execd, code)["result"]]
+        assert text[1:9] in ("x" * 8, "\u20ac" * 8) and len(text) > 100_000
+        assert text.endswith("00002 characters)")
+    got = run(execd, "raise ValueError('\u20ac' * 3_000_000)")["error"]
+    assert got["ename"] == "ValueError" and got["evalue"][:8] == "\u20ac" * 8
+    assert got["evalue"].endswith("(3000000 characters)")
+    # A part of a picture is none.
+    results = [one for size in (2, 6) for one in run(
+        execd, "from IPython.display import display\ndisplay({'image/png': "
+        f"'a' * {size} * 1_000_000, 'text/plain': 'it'}}, raw=True)")["result"]]
+    assert [set(one) for one in results] == [{"image/png", "text/plain"},
+                                             {"text/plain"}]
+    # What a cell does to the streams is its own.
+    run(execd, "import sys\nold = sys.stdout\nsys.stdout = None")
+    run(execd, "sys.stdout = old")
+    assert run(execd, "print(kept)")["stdout"] == "42\n"
 
 
 def test_what_programs_write_is_told_too(execd):
