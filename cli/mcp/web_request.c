@@ -146,18 +146,19 @@ static void refuse_err(struct web_conn *conn, const struct err *err)
 }
 
 /* A call may take its time: its answer is a stream, on which comments say
- * that it goes on. */
-static void await(struct web_conn *conn, struct web_session *session,
-		  const struct message *message)
+ * that it goes on. 0, or -1: it was refused. */
+static int await(struct web_conn *conn, struct web_session *session,
+		 const struct message *message)
 {
 	struct err err;
 
 	if (web_session_ask(session, conn, message, &err) < 0) {
 		refuse_err(conn, &err);
-		return;
+		return -1;
 	}
 	if (is_method(message, "tools/call"))
 		(void)web_conn_stream(conn);
+	return 0;
 }
 
 static void serve_first(struct web_conn *conn, const struct message *message)
@@ -168,8 +169,8 @@ static void serve_first(struct web_conn *conn, const struct message *message)
 	session = web_session_new(conn->web, &err);
 	if (!session)
 		refuse_err(conn, &err);
-	else
-		await(conn, session, message);
+	else if (await(conn, session, message) < 0)
+		web_session_end(session); /* nobody was told of it */
 }
 
 static void serve_message(struct web_conn *conn, const struct message *message)
@@ -189,7 +190,7 @@ static void serve_message(struct web_conn *conn, const struct message *message)
 	if (!session)
 		return;
 	if (message->kind == MESSAGE_REQUEST) {
-		await(conn, session, message);
+		(void)await(conn, session, message);
 		return;
 	}
 	if (web_session_tell(session, message, &err) < 0) {

@@ -289,13 +289,27 @@ def test_a_body_has_a_bound(session):
     assert session.ping() == 200
 
 
-def test_numbers_that_grow_when_they_are_read_are_bounded_too(session):
-    text = json.dumps(message("ping", {"x": []}))
+def growing(method):
+    """A message that is larger once its numbers were read."""
+    text = json.dumps(message(method, {"x": []}))
     text = text.replace("[]", "[" + ",".join(["1e15"] * 600000) + "]")
     assert len(text) < LARGEST
-    status, _, told = session.ask(body=text)
+    return text
+
+
+def test_numbers_that_grow_when_they_are_read_are_bounded_too(session):
+    status, _, told = session.ask(body=growing("ping"))
     assert status == 400 and "too large" in told.decode()
     assert session.ping() == 200
+
+
+def test_a_session_that_could_not_begin_is_none(host):
+    """Nobody was told its name, and it would count for half an hour."""
+    with Server(host) as server:
+        status, _, told = server.ask(body=growing("initialize"))
+        assert status == 400 and "too large" in told.decode()
+        wait_until(lambda: not server.processes())
+        assert server.begin().ping() == 200
 
 
 def test_requests_follow_each_other_on_one_connection(session):
