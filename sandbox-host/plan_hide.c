@@ -12,9 +12,13 @@
 
 #include "common/cleanup.h"
 #include "sandbox-host/pattern.h"
+#include "sandbox-host/walk.h"
 
-#define SOCKETS_MAX	 16384	 /* with a path */
-#define SOCKET_LINES_MAX 1048576 /* each channel of ours is two */
+#define SOCKETS_MAX	  16384	  /* with a path */
+#define SOCKET_LINES_MAX  1048576 /* each channel of ours is two */
+#define SOCKET_COLUMNS	  7
+#define STRAYS_MAX	  256
+#define STRAY_ENTRIES_MAX 1000000 /* of one tree */
 
 static const char *const system_secrets[] = {
 	"/etc/shadow",
@@ -391,13 +395,17 @@ static int hide_in_volumes(struct plan *plan, const char *real, struct err *err)
 	return 0;
 }
 
-/* The path in a line of /proc/net/unix, behind seven columns; NULL: none. */
-static const char *socket_path(char *line)
+/* The name in a line of /proc/net/unix, behind seven columns; NULL: none. */
+static const char *socket_name(char *line)
 {
-	const char *path = strchr(line, '/');
+	char *at = line;
 
 	line[strcspn(line, "\n")] = '\0';
-	return path && path > line && path[-1] == ' ' ? path : NULL;
+	for (int column = 0; column < SOCKET_COLUMNS; column++) {
+		at += strspn(at, " ");
+		at += strcspn(at, " ");
+	}
+	return *at == ' ' && at[1] ? at + 1 : NULL;
 }
 
 static int hide_socket(struct plan *plan, const char *path, bool has_volumes,
@@ -420,10 +428,103 @@ static int hide_socket(struct plan *plan, const char *path, bool has_volumes,
 	return pin_above(plan, real, err) < 0 ? -1 : add_hide(plan, real, err);
 }
 
+/* ---- sockets that were bound by a name alone ---- */
+
+/* Of those the host says what they are called, not where they are. */
+struct strays {
+	struct plan *plan;
+	const char *names[STRAYS_MAX];
+	size_t count;
+	bool has_more; /* any name may be one */
+	bool has_volumes;
+};
+
+static int add_stray(struct strays *strays, const char *path, struct err *err)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name =
+		plan_format(strays->plan, err, "%s", slash ? slash + 1 : path);
+
+	if (!name)
+		return -1;
+	if (strays->count == STRAYS_MAX)
+		strays->has_more = true;
+	else
+		strays->names[strays->count++] = name;
+	return 0;
+}
+
+static bool is_stray(const struct strays *strays, const char *name)
+{
+	for (size_t i = 0; i < strays->count; i++)
+		if (!strcmp(strays->names[i], name))
+			return true;
+	return strays->has_more;
+}
+
+static enum walk_answer on_stray(void *owner, const struct walk_entry *entry,
+				 struct err *err)
+{
+	struct strays *strays = owner;
+	struct stat st;
+
+	if (entry->is_directory)
+		return WALK_INTO;
+	if (!is_stray(strays, entry->name) || lstat(entry->path, &st) < 0 ||
+	    !S_ISSOCK(st.st_mode) || plan_is_hidden(strays->plan, entry->path))
+		return WALK_SKIP;
+	return hide_socket(strays->plan, entry->path, strays->has_volumes,
+			   err) < 0
+		       ? WALK_FAIL
+		       : WALK_SKIP;
+}
+
+static int on_stray_closed(void *owner, const char *path, struct err *err)
+{
+	const struct strays *strays = owner;
+
+	return plan_refuse_closed(strays->plan, path, err);
+}
+
+/* Where the reporter can not tell them from the sandbox's own: through an
+ * overlay none is reached. */
+static bool may_have_strays(const struct plan_step *step)
+{
+	return step->kind == PLAN_BIND && (step->flags & PLAN_WRITE) &&
+	       !(step->flags & (PLAN_DEVICE | PLAN_INSIDE | PLAN_OVERLAY));
+}
+
+static int hide_strays(struct strays *strays, struct err *err)
+{
+	size_t count = strays->plan->step_count;
+	bool is_cut = false;
+
+	for (size_t i = 0; strays->count && i < count; i++) {
+		const struct plan_step step = strays->plan->steps[i];
+		struct walk walk = {.entries_max = STRAY_ENTRIES_MAX,
+				    .depth_max = WALK_DEPTH_MAX,
+				    .on_entry = on_stray,
+				    .on_closed = on_stray_closed,
+				    .owner = strays};
+
+		if (!may_have_strays(&step))
+			continue;
+		if (walk_tree(&walk, step.source, err) < 0)
+			return -1;
+		is_cut |= walk.is_cut;
+	}
+	if (is_cut)
+		plan_note(strays->plan, "the workspace is large: sockets of "
+					"the host deep inside it may answer");
+	return 0;
+}
+
 int plan_sockets(struct plan *plan, const struct sandbox_spec *spec,
 		 struct err *err)
 {
 	FILE *file = fopen("/proc/net/unix", "re");
+	struct strays strays = {.plan = plan,
+				.has_volumes = spec->volume_count > 0};
 	char line[PATH_MAX];
 	size_t lines = 0;
 	size_t count = 0;
@@ -432,16 +533,20 @@ int plan_sockets(struct plan *plan, const struct sandbox_spec *spec,
 	if (!file)
 		return err_system(err, "hide: read /proc/net/unix");
 	while (rc == 0 && fgets(line, sizeof(line), file)) {
-		const char *path = socket_path(line);
+		const char *path = socket_name(line);
+
+		if (path && path[0] == '@')
+			path = NULL;
 
 		if (lines++ == SOCKET_LINES_MAX ||
 		    (path && count++ == SOCKETS_MAX))
 			rc = err_set(err, ERR_TOO_LARGE,
 				     "hide: the host has too many sockets");
+		else if (path && path[0] != '/')
+			rc = add_stray(&strays, path, err);
 		else if (path)
-			rc = hide_socket(plan, path, spec->volume_count > 0,
-					 err);
+			rc = hide_socket(plan, path, strays.has_volumes, err);
 	}
 	(void)fclose(file);
-	return rc;
+	return rc < 0 ? -1 : hide_strays(&strays, err);
 }

@@ -1,7 +1,9 @@
 """What a sandbox can read, write and leave behind."""
+import contextlib
 import os
 import socket
 import subprocess
+import sys
 
 import pytest
 
@@ -254,6 +256,47 @@ with socket.socket(socket.AF_UNIX) as client:
         result = box.python(script)
         assert result.returncode != 0
         assert result.stdout == ""
+
+
+@contextlib.contextmanager
+def listening_from(directory, name):
+    """A program of the host that listens by a name in its own directory."""
+    script = f"""
+import os, socket, sys
+server = socket.socket(socket.AF_UNIX)
+server.bind({name!r})
+os.chmod({name!r}, 0o777)
+server.listen()
+print("ready", flush=True)
+sys.stdin.read()
+"""
+    with subprocess.Popen([sys.executable, "-c", script], cwd=directory,
+                          stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as server:
+        assert server.stdout.readline() == b"ready\n"
+        yield
+        server.stdin.close()
+
+
+@pytest.mark.parametrize("name", ["app.sock", "./app.sock", "../app.sock"])
+def test_sockets_of_the_host_that_are_bound_by_a_name_do_not_answer(box, name):
+    """/proc/net/unix does not say where such a one is."""
+    directory = box.workspace / "run/deep"
+    directory.mkdir(parents=True)
+    path = os.path.relpath(directory / name, box.workspace)
+    reach = f"""
+import socket
+client = socket.socket(socket.AF_UNIX)
+client.connect({path!r})
+print("reached")
+"""
+    with listening_from(directory, name):
+        denied = box.python(reach)
+        moved = box.sh("mv run other")
+        named = box.python(reach, options=["--write", box.workspace / path])
+    assert denied.returncode != 0 and denied.stdout == "", denied.stdout
+    assert moved.returncode != 0
+    assert named.stdout == "reached\n", named.stderr
 
 
 def test_sockets_made_inside_answer(box):
