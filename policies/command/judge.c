@@ -49,6 +49,7 @@ static void judge_inner(struct judge *judge, const struct command_call *call,
 			size_t at, size_t end)
 {
 	struct finding finding = {.at = at, .end = end};
+	const size_t directories = judge->places.cwd_count;
 	struct unwrapped inner;
 
 	command_unwrap(call, judge->arena, &inner);
@@ -61,12 +62,15 @@ static void judge_inner(struct judge *judge, const struct command_call *call,
 		return;
 	}
 	judge->depth++;
+	if (inner.runs_anywhere)
+		judge->places.cwd_count = 0;
 	judge_assignments(judge, inner.assignments, inner.assignment_count,
 			  finding);
 	for (size_t i = 0; i < inner.call_count; i++)
 		judge_call(judge, &inner.calls[i], at, end);
 	if (inner.has_line)
 		judge_code(judge, inner.line, at, end);
+	judge->places.cwd_count = directories;
 	judge->depth--;
 }
 
@@ -86,6 +90,7 @@ void judge_call(struct judge *judge, const struct command_call *call, size_t at,
 		size_t end)
 {
 	struct finding finding = {.at = at, .end = end, .call = call};
+	const size_t directories = judge->places.cwd_count;
 
 	if (is_looked_through(call, judge->arena) && call_is_system(call))
 		finding.level = level_low();
@@ -94,9 +99,11 @@ void judge_call(struct judge *judge, const struct command_call *call, size_t at,
 	judge_level(judge, &finding);
 	if (call_name(call).len == 0)
 		return;
+	judge_own_directory(judge, call);
 	if (!is_looked_through(call, judge->arena))
 		judge_paths(judge, call, at, end);
 	judge_inner(judge, call, at, end);
+	judge->places.cwd_count = directories;
 }
 
 /* ---- a line ---- */

@@ -49,5 +49,7 @@ void judge_paths(struct judge *judge, const struct command_call *call,
 void judge_redirects(struct judge *judge, const struct shell_command *command,
 		     const struct command_call *call);
 void judge_directories(struct judge *judge, const struct shell_line *line);
+/* Those that a call itself changes to: git -C, env --chdir. */
+void judge_own_directory(struct judge *judge, const struct command_call *call);
 
 #endif

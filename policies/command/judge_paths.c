@@ -111,6 +111,21 @@ void judge_redirects(struct judge *judge, const struct shell_command *command,
 	}
 }
 
+/* Without `command` and `builtin` before it. */
+static struct command_call bare_call(struct command_call call)
+{
+	while (call.count > 1 &&
+	       text_is_one_of(call_name(&call), "command builtin")) {
+		size_t from = 1;
+
+		while (from + 1 < call.count &&
+		       word_may_be_option(&call.words[from]))
+			from++;
+		call = call_from(&call, from);
+	}
+	return call;
+}
+
 /* Where the line's relative paths begin. */
 void judge_directories(struct judge *judge, const struct shell_line *line)
 {
@@ -120,8 +135,10 @@ void judge_directories(struct judge *judge, const struct shell_line *line)
 					    false, false};
 		const struct shell_word *to;
 
-		if (call.count == 0 ||
-		    !text_is_one_of(call_name(&call), "cd pushd popd chdir"))
+		if (call.count == 0)
+			continue;
+		call = bare_call(call);
+		if (!text_is_one_of(call_name(&call), "cd pushd popd chdir"))
 			continue;
 		to = call_operand(&call, 0);
 		path_change(&judge->places, to);
@@ -130,5 +147,54 @@ void judge_directories(struct judge *judge, const struct shell_line *line)
 		    (line->has_loop && to && to->text.len > 0 &&
 		     to->text.data[0] != '/'))
 			judge->places.cwd_count = 0;
+	}
+}
+
+/* --directory=DIR, --chd DIR. */
+static bool names_directory(struct bytes head)
+{
+	return head.len > 1 &&
+	       (bytes_starts_with(bytes_str("directory"), head) ||
+		bytes_starts_with(bytes_str("chdir"), head) ||
+		bytes_is(head, "cd"));
+}
+
+/* The value that stands in a word, "-Cdir"; empty: it is the next word. False:
+ * it names no directory. */
+static bool directory_in(struct bytes text, struct bytes *value)
+{
+	struct bytes head;
+
+	*value = bytes_slice(text, 2, text.len);
+	if (bytes_starts_with(text, bytes_str("--"))) {
+		if (!bytes_split(value, '=', &head))
+			*value = bytes_from(NULL, 0);
+		return names_directory(head);
+	}
+	for (size_t i = 1; i < text.len; i++)
+		if (text.data[i] == 'C' || text.data[i] == 'D') {
+			*value = bytes_slice(text, i + 1, text.len);
+			return true;
+		}
+	return false;
+}
+
+void judge_own_directory(struct judge *judge, const struct command_call *call)
+{
+	if (!text_is_one_of(call_name(call),
+			    "git make gmake ninja env sudo tar bsdtar"))
+		return;
+	for (size_t i = 1; i < call->count; i++) {
+		struct shell_word word = call->words[i];
+		struct bytes value;
+
+		if (word.shape.len < 2 || word.shape.data[0] != '-' ||
+		    !directory_in(word.shape, &value))
+			continue;
+		if (value.len > 0)
+			word.shape = value;
+		else if (i + 1 < call->count)
+			word = call->words[i + 1];
+		path_change(&judge->places, &word);
 	}
 }

@@ -28,14 +28,50 @@ static struct command_level level_export(const struct command_call *call)
 				: level_low();
 }
 
+/* PATH; an option with it, as -aPATH. */
+static bool names_dangerous(struct bytes text)
+{
+	bool is_option = text.len > 0 && text.data[0] == '-';
+
+	for (size_t i = 0; i < text.len; i++)
+		if ((i == 0 || is_option) &&
+		    variable_is_dangerous(bytes_slice(text, i, text.len)))
+			return true;
+	return false;
+}
+
+/* Without a PATH a shell looks for programs where it stands. */
 static struct command_level level_read(const struct command_call *call)
 {
 	for (size_t i = 1; i < call->count; i++)
 		if (!word_is_clear(&call->words[i]) ||
-		    variable_is_dangerous(call->words[i].text) ||
+		    names_dangerous(call->words[i].text) ||
 		    bytes_find(call->words[i].text, '[', 0) >= 0)
 			return level_high("it can set a variable that changes "
 					  "what programs do");
+	return level_low();
+}
+
+/* getopts OPTIONS NAME [WORD...] */
+static struct command_level level_getopts(const struct command_call *call)
+{
+	struct command_call named = *call;
+
+	if (named.count > 3)
+		named.count = 3;
+	return level_read(&named);
+}
+
+/* wait -p NAME */
+static struct command_level level_wait(const struct command_call *call)
+{
+	for (size_t i = 1; i < call->count; i++) {
+		struct bytes text = call->words[i].text;
+
+		if (word_is_clear(&call->words[i]) && text.len > 1 &&
+		    text.data[0] == '-' && bytes_find(text, 'p', 0) > 0)
+			return level_read(call);
+	}
 	return level_low();
 }
 
@@ -116,7 +152,9 @@ bool level_of_builtin(const struct command_call *call,
 		struct command_level (*of)(const struct command_call *call);
 	} rows[] = {
 		{"export declare typeset readonly local", level_export},
-		{"read", level_read},
+		{"read unset", level_read},
+		{"getopts", level_getopts},
+		{"wait", level_wait},
 		{"mapfile readarray", level_mapfile},
 		{"set", level_set},
 		{"printf", level_printf},

@@ -52,6 +52,9 @@ static bool may_be(const struct shell_word *word, const char *list)
 {
 	if (word_is_clear(word))
 		return text_is_one_of(word->text, list);
+	/* A file may have that name. */
+	if (word->flags & SHELL_GLOB && word->text.data[0] == '-')
+		return true;
 	return word->flags & (SHELL_EXPANDS | SHELL_BRACE) &&
 	       word_may_be_option(word);
 }

@@ -17,8 +17,8 @@ static const struct {
 	 "tr rev fold fmt column comm diff cmp md5sum sha1sum sha224sum "
 	 "sha256sum sha384sum sha512sum cksum b2sum sum base64 base32 od "
 	 "hexdump strings jq sleep tput tty cd pushd popd dirs exit return "
-	 "break continue shift type umask ulimit wait fg bg times "
-	 "getopts unset help zcat bzcat xzcat zstdcat join",
+	 "break continue shift type umask ulimit fg bg times "
+	 "help zcat bzcat xzcat zstdcat join",
 	 RISK_LOW, NULL},
 	{"cp mv mkdir rmdir touch ln tee install truncate patch zip unzip gzip "
 	 "gunzip bzip2 bunzip2 xz unxz zstd unzstd cpio split csplit mktemp "

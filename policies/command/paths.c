@@ -342,6 +342,35 @@ static enum path_answer check_real(struct path_places *places,
 			     : check_absolute(places, real, is_write, true);
 }
 
+static bool goes_up(struct bytes shape)
+{
+	struct bytes part;
+
+	while (shape.len > 0) {
+		(void)bytes_split(&shape, '/', &part);
+		if (bytes_is(part, ".."))
+			return true;
+	}
+	return false;
+}
+
+/* Behind a link ".." is where that leads to: "link/../x". */
+static enum path_answer check_written(struct path_places *places,
+				      struct bytes cwd, struct bytes shape,
+				      bool is_write)
+{
+	const char *whole;
+
+	if (!places->real || !goes_up(shape))
+		return PATH_FINE;
+	if (shape.data[0] == '/')
+		return check_real(places, shape, is_write);
+	whole = arena_format(places->arena, "%.*s/%.*s", BYTES_ARGS(cwd),
+			     BYTES_ARGS(shape));
+	return whole ? check_real(places, bytes_str(whole), is_write)
+		     : PATH_UNCLEAR;
+}
+
 /* is_place: it is written as a path, not as a word that may be a name. */
 static enum path_answer check_shape(struct path_places *places,
 				    struct bytes shape, bool is_write,
@@ -364,6 +393,9 @@ static enum path_answer check_shape(struct path_places *places,
 						is_place);
 		if (answer == PATH_FINE)
 			answer = check_real(places, path, is_write);
+		if (answer == PATH_FINE)
+			answer = check_written(places, places->cwd[i], shape,
+					       is_write);
 		if (answer > worst)
 			worst = answer;
 	}

@@ -62,6 +62,14 @@ static bool read_body(struct shell_scan *scan, size_t from, size_t to)
 	return done;
 }
 
+/* A row whose line feed is escaped: bash joins the next one to it, and could
+ * find the delimiter in the two. */
+static bool may_begin(struct bytes row, struct bytes delimiter)
+{
+	return ends_in_backslash(row) &&
+	       bytes_starts_with(delimiter, bytes_slice(row, 0, row.len - 1));
+}
+
 static bool read_heredoc(struct shell_scan *scan,
 			 const struct shell_heredoc *doc)
 {
@@ -74,6 +82,9 @@ static bool read_heredoc(struct shell_scan *scan,
 
 		while (doc->drops_tabs && row.len > 0 && row.data[0] == '\t')
 			row = bytes_slice(row, 1, row.len);
+		if (!doc->is_literal && may_begin(row, doc->delimiter))
+			return shell_fail(scan, "a here-document's end may be "
+						"a continued line");
 		if (bytes_equal(row, doc->delimiter)) {
 			if (is_continued)
 				return shell_fail(scan, "a here-document's end "

@@ -175,15 +175,21 @@ static bool read_test(struct shell_scan *scan)
 			return true;
 		if (!shell_is_word_start(scan))
 			return shell_fail(scan, "an operator in [[ ]]");
-		if (!shell_word(scan, &word))
+		/* [[ x=1 -eq 1 ]] */
+		if (!shell_note_set(scan) || !shell_word(scan, &word))
 			return false;
 	}
 }
 
-/* Another shell reads two subshells. */
+/* Another shell reads two subshells: of a name alone, a command. */
 static bool read_arithmetic(struct shell_scan *scan)
 {
+	size_t len;
+
 	scan->pos += 2;
+	len = shell_name(scan->text, scan->pos);
+	if (shell_peek(scan, len) == ')')
+		return shell_fail(scan, "arithmetic or a subshell");
 	for (;;) {
 		int c = shell_peek(scan, 0);
 		bool is_word = c == '_' || (c >= '0' && c <= '9') ||
@@ -193,6 +199,8 @@ static bool read_arithmetic(struct shell_scan *scan)
 			break;
 		if (c < 0 || (!is_word && !strchr("+-*=", c)))
 			return shell_fail(scan, "arithmetic or a subshell");
+		if (!shell_note_set(scan))
+			return false;
 		scan->pos++;
 	}
 	scan->pos += 2;

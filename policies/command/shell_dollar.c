@@ -77,6 +77,22 @@ static bool read_ansi(struct shell_scan *scan, struct shell_draft *draft)
 
 /* ---- arithmetic ---- */
 
+bool shell_note_set(struct shell_scan *scan)
+{
+	size_t start = scan->pos > 0 ? scan->pos - 1 : 0;
+	size_t len = shell_name(scan->text, scan->pos);
+	size_t at = len;
+
+	while (shell_peek(scan, at) == ' ' || shell_peek(scan, at) == '\t')
+		at++;
+	/* Not in the middle of a name, nor "==". */
+	if (len == 0 || shell_name(scan->text, start) > len ||
+	    shell_peek(scan, at) != '=' || shell_peek(scan, at + 1) == '=')
+		return true;
+	return shell_set_variable(
+		scan, bytes_slice(scan->text, scan->pos, scan->pos + len));
+}
+
 bool shell_arithmetic(struct shell_scan *scan)
 {
 	auto_type(shell_draft_release) struct shell_draft draft;
@@ -95,6 +111,8 @@ bool shell_arithmetic(struct shell_scan *scan)
 		open -= c == ')';
 		if (c == '$' || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z'))
 			scan->line->has_named_arithmetic = true;
+		if (!shell_note_set(scan))
+			return false;
 		if (c != '$')
 			scan->pos++;
 		else if (!shell_dollar(scan, &draft, QUOTES_DOUBLE))
@@ -127,6 +145,10 @@ static bool read_operand(struct shell_scan *scan, enum shell_quotes quotes)
 		/* Where such a quote ends is another question in each shell. */
 		if (c == '\'' || c == '{' || (c == '"' && quotes))
 			return shell_fail(scan, "a quote or brace in ${...}");
+		/* bash runs it, dash takes it for text. */
+		if ((c == '<' || c == '>') && shell_peek(scan, 1) == '(' &&
+		    !quotes)
+			return shell_fail(scan, "a process in ${...}");
 		if (c == '\\')
 			scan->pos += 2;
 		else if (c == '$')
@@ -180,8 +202,8 @@ static bool take_parameter(struct shell_scan *scan)
 	return true;
 }
 
-/* ${x:0:7}: numbers alone run nothing. */
-static void note_offset(struct shell_scan *scan)
+/* ${x:0:7}: numbers alone run nothing, and set nothing. */
+static bool note_offset(struct shell_scan *scan)
 {
 	size_t len = 0;
 	int c;
@@ -189,8 +211,13 @@ static void note_offset(struct shell_scan *scan)
 	do {
 		c = shell_peek(scan, ++len);
 	} while ((c >= '0' && c <= '9') || c == ':' || c == ' ' || c == '-');
-	if (c != '}')
-		scan->line->has_named_arithmetic = true;
+	if (c == '}')
+		return true;
+	scan->line->has_named_arithmetic = true;
+	while ((c = shell_peek(scan, len++)) >= 0 && c != '}')
+		if (c == '=')
+			return shell_fail(scan, "arithmetic is not plain");
+	return true;
 }
 
 /* ${NAME:=...}, which begins at `from`. */
@@ -227,8 +254,9 @@ static bool read_braced(struct shell_scan *scan, enum shell_quotes quotes)
 	/* ${x@P} runs what is in x. */
 	if (c < 0 || !strchr(":-=?+#%/^,", c))
 		return shell_fail(scan, "an operator in ${...} is not known");
-	if (c == ':' && !strchr("-=?+", shell_peek(scan, 1)))
-		note_offset(scan);
+	if (c == ':' && !strchr("-=?+", shell_peek(scan, 1)) &&
+	    !note_offset(scan))
+		return false;
 	if ((c == '=' || (c == ':' && shell_peek(scan, 1) == '=')) &&
 	    !set_variable(scan, name))
 		return false;

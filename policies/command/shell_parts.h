@@ -98,6 +98,8 @@ bool shell_backquote(struct shell_scan *scan, struct shell_draft *draft,
 		     enum shell_quotes quotes);
 /* Behind "((": to the "))" after it. */
 bool shell_arithmetic(struct shell_scan *scan);
+/* Arithmetic may set a variable: note it if "NAME=" stands here. */
+bool shell_note_set(struct shell_scan *scan);
 
 void shell_draft_open(struct shell_draft *draft);
 void shell_draft_release(struct shell_draft *draft);

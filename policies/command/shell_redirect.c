@@ -68,10 +68,13 @@ static bool take_sign(struct shell_scan *scan, struct shell_redirect *redirect,
 	return true;
 }
 
+/* raw: as it is written. Of $'...' dash keeps the "$". */
 static bool begin_heredoc(struct shell_scan *scan,
-			  const struct shell_word *delimiter, bool drops_tabs)
+			  const struct shell_word *delimiter, struct bytes raw,
+			  bool drops_tabs)
 {
-	if (delimiter->flags & SHELL_UNCLEAR)
+	if (delimiter->flags & SHELL_UNCLEAR ||
+	    bytes_find_bytes(raw, bytes_str("$'"), 0) >= 0)
 		return shell_fail(scan, "a here-document's end is not plain");
 	if (scan->heredoc_count == SHELL_HEREDOCS_MAX)
 		return shell_fail(scan, "too many here-documents");
@@ -97,7 +100,9 @@ static bool read_copy(struct shell_scan *scan, struct shell_redirect *redirect,
 	    (digits == text.len ||
 	     (digits + 1 == text.len && text.data[digits] == '-')))
 		return true;
-	if (had_number || !is_out || redirect->target.flags & SHELL_UNCLEAR)
+	/* bash expands such a name twice, and forgets its quotes between. */
+	if (had_number || !is_out ||
+	    redirect->target.flags & (SHELL_UNCLEAR | SHELL_QUOTED))
 		return shell_fail(scan, "a descriptor is not plain");
 	redirect->kind = REDIRECT_OUT;
 	redirect->fd = -1;
@@ -108,16 +113,20 @@ bool shell_redirect(struct shell_scan *scan, struct shell_redirect *redirect)
 {
 	bool had_number = digits_at(scan) > 0;
 	bool is_out, drops_tabs = false;
+	size_t from;
 
 	if (!take_sign(scan, redirect, &drops_tabs))
 		return false;
 	is_out = redirect->kind == REDIRECT_COPY &&
 		 scan->text.data[scan->pos - 2] == '>';
 	shell_blanks(scan);
+	from = scan->pos;
 	if (!shell_word(scan, &redirect->target))
 		return false;
 	if (redirect->kind == REDIRECT_HEREDOC)
-		return begin_heredoc(scan, &redirect->target, drops_tabs);
+		return begin_heredoc(scan, &redirect->target,
+				     bytes_slice(scan->text, from, scan->pos),
+				     drops_tabs);
 	if (redirect->kind == REDIRECT_COPY)
 		return read_copy(scan, redirect, had_number, is_out);
 	return true;

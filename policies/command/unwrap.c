@@ -137,18 +137,50 @@ static bool mark_replaced(struct command_call *inner, struct bytes mark,
 	return true;
 }
 
-/* The mark of -I before `until`; empty: there is none. */
-static struct bytes find_mark(const struct command_call *call, size_t until)
-{
-	for (size_t i = 1; i < until; i++) {
-		struct bytes text = call->words[i].text;
+/* What -I and its like say of the words behind a command. */
+struct marking {
+	struct bytes mark; /* of the last -I; empty: there is none */
+	bool counts;	   /* -n or -L, which may take back an -I */
+};
 
-		if (bytes_is(text, "-I") && i + 1 < until)
-			return call->words[i + 1].text;
-		if (bytes_starts_with(text, bytes_str("-I")))
-			return bytes_slice(text, 2, text.len);
+/* One word of options, "-0I" or "-Ix", and the word behind it. */
+static void read_marking(const struct wrapper *wrapper, struct bytes text,
+			 struct bytes next, struct marking *marking)
+{
+	if (bytes_starts_with(text, bytes_str("--"))) {
+		marking->counts |= bytes_starts_with(text, bytes_str("--max"));
+		return;
 	}
-	return bytes_from(NULL, 0);
+	for (size_t i = 1; i < text.len; i++) {
+		uint8_t letter = text.data[i];
+
+		marking->counts |= letter == 'n' || letter == 'L';
+		if (letter == 'I')
+			marking->mark =
+				i + 1 < text.len
+					? bytes_slice(text, i + 1, text.len)
+					: next;
+		if (strchr(wrapper->values, letter))
+			return;
+	}
+}
+
+/* Of the options before `until`. */
+static struct marking find_marking(const struct command_call *call,
+				   const struct wrapper *wrapper, size_t until)
+{
+	struct marking marking = {.counts = false};
+
+	for (size_t i = 1; i < until;) {
+		struct bytes text = call->words[i].text;
+		size_t size = option_size(wrapper, text);
+		struct bytes next = i + 1 < until ? call->words[i + 1].text
+						  : bytes_from(NULL, 0);
+
+		read_marking(wrapper, text, next, &marking);
+		i += size ? size : 1;
+	}
+	return marking;
 }
 
 static void unwrap_options(const struct command_call *call,
@@ -156,8 +188,8 @@ static void unwrap_options(const struct command_call *call,
 			   struct unwrapped *out)
 {
 	size_t at = skip_options(call, wrapper);
+	struct marking marking = {.counts = false};
 	struct command_call inner;
-	struct bytes mark;
 
 	if (at == 0) {
 		out->ambiguous = "an option before the command is not known";
@@ -180,18 +212,27 @@ static void unwrap_options(const struct command_call *call,
 					 "be more words";
 	inner = call_from(call, at);
 	inner.more_words |= wrapper->adds_words;
-	mark = wrapper->adds_words ? find_mark(call, at) : bytes_from(NULL, 0);
-	if (mark.len > 0) {
-		inner.more_words = false;
-		if (!mark_replaced(&inner, mark, false, arena))
+	if (wrapper->adds_words) {
+		marking = find_marking(call, wrapper, at);
+		inner.reads_pipe = true;
+	}
+	if (marking.mark.len > 0) {
+		inner.more_words = marking.counts;
+		if (!mark_replaced(&inner, marking.mark, false, arena))
 			out->ambiguous = "the line is too long";
 	}
-	if (wrapper->adds_words)
-		inner.reads_pipe = true;
 	out->calls[out->call_count++] = inner;
 }
 
 /* ---- find ---- */
+
+/* A "+" ends what find runs behind "{}" alone: else it is a word of it. */
+static bool ends_action(const struct command_call *call, size_t at)
+{
+	return word_is(&call->words[at], ";") ||
+	       (word_is(&call->words[at], "+") &&
+		word_is(&call->words[at - 1], "{}"));
+}
 
 static void unwrap_find(const struct command_call *call, struct arena *arena,
 			struct unwrapped *out)
@@ -203,14 +244,15 @@ static void unwrap_find(const struct command_call *call, struct arena *arena,
 		if (!word_is_one_of(&call->words[i],
 				    "-exec -execdir -ok -okdir"))
 			continue;
-		while (++i < call->count &&
-		       !word_is_one_of(&call->words[i], "; +"))
+		while (++i < call->count && !ends_action(call, i))
 			;
 		if (i == from || i >= call->count ||
 		    out->call_count == UNWRAP_MAX) {
 			out->ambiguous = "find runs what is not known";
 			return;
 		}
+		out->runs_anywhere |= word_is_one_of(&call->words[from - 1],
+						     "-execdir -okdir");
 		inner = call_from(call, from);
 		inner.count = i - from;
 		if (!mark_replaced(&inner, bytes_str("{}"), true, arena))
@@ -256,7 +298,11 @@ static void unwrap_shell(const struct command_call *call, struct unwrapped *out)
 					 "--version --help"))
 			continue;
 		for (size_t c = 1; c < text.len; c++) {
-			if (!strchr("ceuxlvo", text.data[c])) {
+			bool is_last = c + 1 == text.len;
+
+			/* The word behind -oc is o's, and no code. */
+			if (!strchr("ceuxlvo", text.data[c]) ||
+			    (text.data[c] == 'o' && !is_last)) {
 				out->ambiguous = "an option of the shell is "
 						 "not known";
 				return;

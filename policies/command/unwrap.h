@@ -19,6 +19,7 @@ struct unwrapped {
 	/* env's, as words "NAME=value". */
 	const struct shell_word *assignments;
 	size_t assignment_count;
+	bool runs_anywhere;    /* find -execdir: nobody can tell where */
 	const char *ambiguous; /* what is run cannot be told; NULL: it can */
 };
 
