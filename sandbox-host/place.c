@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -142,6 +143,25 @@ static int path_of(int fd, char out[PATH_MAX])
 	return read_link(link, out);
 }
 
+/* The process of a thread; 0: it is not known. */
+static pid_t process_of(pid_t thread)
+{
+	static const char title[] = "\nTgid:\t";
+	char path[64], text[1024];
+	auto_fd int fd = -1;
+	const char *found;
+	ssize_t len;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)thread);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (len < 0)
+		return 0;
+	text[len] = '\0';
+	found = strstr(text, title);
+	return found ? (pid_t)strtol(found + strlen(title), NULL, 10) : 0;
+}
+
 /* What rest means below the program's own entry in /proc, where no magic
  * link may be on the way. */
 static int find_own(struct place *place, pid_t pid, const char *rest)
@@ -165,45 +185,75 @@ static int find_own(struct place *place, pid_t pid, const char *rest)
 	return join(place->path, "/proc/self", rest);
 }
 
+/* What is behind /proc/self or /proc/thread-self; NULL: another path. *pid
+ * becomes whose entry that is: threads need not share the directories and
+ * descriptors of their process. 0: it is not known. */
+static char *behind_self(char path[PATH_MAX], pid_t *pid)
+{
+	static const char self[] = "/proc/self";
+	static const char thread[] = "/proc/thread-self";
+
+	if (plan_is_within(path, thread))
+		return path + strlen(thread) + (path[strlen(thread)] == '/');
+	if (plan_is_within(path, self)) {
+		*pid = process_of(*pid);
+		return path + strlen(self) + (path[strlen(self)] == '/');
+	}
+	if (strncmp(path, "/dev/fd/", 8) != 0)
+		return NULL;
+	*pid = process_of(*pid); /* a link to /proc/self/fd */
+	return path + strlen("/dev/");
+}
+
+/* A link of its own to a place, which has that place's name. */
+static bool is_place(const char *rest, bool follow)
+{
+	return follow && (!strcmp(rest, "cwd") || !strcmp(rest, "exe"));
+}
+
 /* /proc/self means somebody else here: follow what is after it by the
  * program's own entry. 1: path was replaced; 0: not of this kind. */
-static int expand_self(struct place *place, pid_t pid, char path[PATH_MAX])
+static int expand_self(struct place *place, pid_t pid, bool follow,
+		       char path[PATH_MAX])
 {
-	static const char *const selves[] = {"/proc/self", "/proc/thread-self"};
 	char link[PATH_MAX + 32];
 	char base[PATH_MAX];
-	char *rest = NULL;
+	char *rest = behind_self(path, &pid);
+	bool is_end;
 	char *after;
 	int rc;
 
-	for (size_t i = 0; !rest && i < ARRAY_SIZE(selves); i++)
-		if (plan_is_within(path, selves[i]))
-			rest = path + strlen(selves[i]) +
-			       (path[strlen(selves[i])] == '/');
-	if (!strncmp(path, "/dev/fd/", 8)) /* a link to /proc/self/fd */
-		rest = path + strlen("/dev/");
 	if (!rest)
 		return 0;
+	if (pid <= 0)
+		return -EACCES;
 	after = rest + strcspn(rest, "/");
 	if (!strncmp(rest, "fd/", 3))
 		after = rest + 3 + strcspn(rest + 3, "/");
-	if (*after == '\0') {
+	is_end = *after == '\0';
+	if (is_end && !is_place(rest, follow)) {
 		place->is_handle = !strncmp(rest, "fd/", 3);
 		place->is_read_only = true;
 		place->exists = true;
 		memcpy(place->path, path, strlen(path) + 1);
 		return 0;
 	}
-	*after++ = '\0';
+	if (!is_end)
+		*after++ = '\0';
 	snprintf(link, sizeof(link), "/proc/%d/%s", (int)pid, rest);
 	rc = read_link(link, base);
-	if (rc == -EINVAL) { /* no link: what is below it is of /proc */
+	if (rc == -EINVAL &&
+	    !is_end) { /* no link: what is below it is of /proc */
 		*--after = '/';
 		return find_own(place, pid, rest);
 	}
 	if (rc < 0 || base[0] != '/')
 		return -EACCES;
-	return join(path, base, after) < 0 ? -ENAMETOOLONG : 1;
+	if (is_end)
+		memcpy(path, base, strlen(base) + 1);
+	else
+		rc = join(path, base, after);
+	return rc < 0 ? rc : 1;
 }
 
 /* Cut the last component off. NULL when path names a directory by itself
@@ -460,7 +510,7 @@ int place_find(struct place *place, struct place_view *view, int dir,
 	if (rc < 0 || find_quickly(place, view, path, follow) == 0)
 		return rc;
 	for (unsigned links = 0; links < LINKS_MAX; links++) {
-		rc = expand_self(place, view->pid, view->at);
+		rc = expand_self(place, view->pid, follow, view->at);
 		if (rc < 0 || (rc == 0 && place->path[0]))
 			return rc;
 		if (rc == 1)

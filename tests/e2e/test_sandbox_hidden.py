@@ -342,6 +342,45 @@ def test_what_is_hidden_wherever_it_is_may_be_moved_with_others(
     assert result.stdout == "key\n", result.stderr
 
 
+def test_a_thread_with_directories_of_its_own_does_no_more(box):
+    """/proc/self is its process, which may stand elsewhere."""
+    result = box.python("""
+import ctypes, os, threading
+libc = ctypes.CDLL(None)
+CLONE_FS, CLONE_FILES = 0x200, 0x400
+
+def make(path):
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o644))
+        print("made", path, flush=True)
+    except OSError as error:
+        print(error.strerror, path, flush=True)
+
+def apart():
+    assert libc.unshare(CLONE_FS | CLONE_FILES) == 0
+    os.chdir("/tmp")
+    os.dup2(os.open("/tmp", os.O_RDONLY), 100)
+    for directory in "cwd", "fd/100":
+        for name in ".env", ".bashrc", "fine":
+            make(f"/proc/self/{directory}/{name}")
+    make("/proc/thread-self/cwd/.bashrc")
+
+os.dup2(os.open(".", os.O_RDONLY), 100)
+thread = threading.Thread(target=apart)
+thread.start()
+thread.join()
+""", options=["--hide", "**/.env"])
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines() == [
+        f"{said} /proc/self/{directory}/{name}"
+        for directory in ["cwd", "fd/100"]
+        for name, said in [(".env", "Permission denied"),
+                           (".bashrc", "Permission denied"),
+                           ("fine", "made")]
+    ] + ["made /proc/thread-self/cwd/.bashrc"]
+    assert [path.name for path in box.workspace.iterdir()] == ["fine"]
+
+
 def test_a_name_that_is_hidden_later_is_not_moved_either(box):
     box.write("conf/fine", "fine\n")
     out, err = meanwhile(box, lambda: box.write("conf/key", "SECRET"),

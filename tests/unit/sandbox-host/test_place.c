@@ -6,6 +6,8 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
 #include <sys/mman.h>
 
 #include "common/cleanup.h"
@@ -207,6 +209,74 @@ static void place_knows_handles_and_follows_magic_directories(void **state)
 	(void)close(whole);
 }
 
+/* A thread with another directory and other descriptors than its process. */
+struct apart {
+	pthread_barrier_t barrier;
+	pid_t thread;
+};
+
+static void *be_apart(void *owner)
+{
+	struct apart *apart = owner;
+	int etc = -1;
+
+	if (unshare(CLONE_FS | CLONE_FILES) == 0 && chdir("/etc") == 0)
+		etc = dup2(open("/etc", O_PATH | O_CLOEXEC), 100);
+	apart->thread = etc == 100 ? gettid() : -1;
+	(void)pthread_barrier_wait(&apart->barrier);
+	(void)pthread_barrier_wait(&apart->barrier);
+	return NULL;
+}
+
+static void look_apart(int whole, pid_t thread)
+{
+	static const struct {
+		const char *path, *found;
+	} rows[] = {
+		{"/proc/self/cwd/x-y-z", "/usr/x-y-z"},
+		{"/proc/self/cwd", "/usr"},
+		{"/proc/thread-self/cwd/x-y-z", "/etc/x-y-z"},
+		{"x-y-z", "/etc/x-y-z"},
+		{"/proc/self/fd/100/x-y-z", "/usr/x-y-z"},
+		{"/dev/fd/100/x-y-z", "/usr/x-y-z"},
+		{"/proc/thread-self/fd/100/x-y-z", "/etc/x-y-z"},
+	};
+	static struct place_view view;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct place place;
+
+		place_begin(&view, whole, thread);
+		if (place_find(&place, &view, AT_FDCWD, rows[i].path, true) ||
+		    strcmp(place.path, rows[i].found) != 0)
+			fail_msg("%s: %s", rows[i].path, place.path);
+	}
+}
+
+static void place_tells_a_thread_from_its_process(void **state)
+{
+	int whole = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct apart apart;
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(chdir("/usr"), 0);
+	assert_int_equal(dup2(open("/usr", O_PATH | O_CLOEXEC), 100), 100);
+	assert_int_equal(pthread_barrier_init(&apart.barrier, NULL, 2), 0);
+	assert_int_equal(pthread_create(&thread, NULL, be_apart, &apart), 0);
+	(void)pthread_barrier_wait(&apart.barrier);
+	assert_int_not_equal(apart.thread, -1);
+	look_apart(whole, apart.thread);
+	(void)pthread_barrier_wait(&apart.barrier);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(pthread_barrier_destroy(&apart.barrier), 0);
+	assert_int_equal(fchdir(here), 0);
+	(void)close(100);
+	(void)close(here);
+	(void)close(whole);
+}
+
 static void place_never_waves_an_unknown_magic_link_through(void **state)
 {
 	static const char *const paths[] = {
@@ -302,6 +372,7 @@ int main(void)
 			place_does_not_know_a_directory_outside_the_root),
 		cmocka_unit_test(
 			place_knows_handles_and_follows_magic_directories),
+		cmocka_unit_test(place_tells_a_thread_from_its_process),
 		cmocka_unit_test(
 			place_never_waves_an_unknown_magic_link_through),
 		cmocka_unit_test(place_reads_a_string_up_to_its_end),
