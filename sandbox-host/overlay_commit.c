@@ -84,6 +84,42 @@ static const char *refusal(const struct commit *commit, const char *path,
 	}
 }
 
+static bool has_name(const struct overlay_change *change, const char *name)
+{
+	struct stat st;
+
+	return fstatat(change->after_dir, name, &st, AT_SYMLINK_NOFOLLOW) ==
+		       0 ||
+	       (change->before_dir >= 0 &&
+		fstatat(change->before_dir, name, &st, AT_SYMLINK_NOFOLLOW) ==
+			0);
+}
+
+/* Is it a part of what makes a directory a repository, in one that would be
+ * one? git takes such for one whatever it is called, once somebody stands in
+ * it, and runs what its config says. */
+static bool is_of_repository(const struct overlay_change *change)
+{
+	static const char *const parts[] = {
+		"HEAD",	     "objects", "refs",	  "config", "config.worktree",
+		"commondir", "hooks",	"gitdir", NULL};
+	static const char *const git[] = {".git", NULL};
+
+	for (const char *at = change->path; *at; at += *at == '/') {
+		size_t len = strcspn(at, "/");
+
+		/* Its own rules are refusal()'s. */
+		if (is_one_of(at, len, git))
+			return false;
+		at += len;
+	}
+	return change->kind != OVERLAY_DELETED &&
+	       is_one_of(change->name, strlen(change->name), parts) &&
+	       has_name(change, "HEAD") &&
+	       (has_name(change, "commondir") ||
+		(has_name(change, "objects") && has_name(change, "refs")));
+}
+
 /* ---- what changed meanwhile ---- */
 
 static int64_t ns_of(const struct timespec *time)
@@ -238,6 +274,8 @@ static const char *fault_of(struct commit *commit,
 			!strcasecmp(change->name, ".git");
 	const char *fault = refusal(commit, change->path, replaces);
 
+	if (!fault && is_of_repository(change))
+		fault = "protected: a repository of its own";
 	if (!fault && change->type == OVERLAY_OTHER &&
 	    change->kind != OVERLAY_DELETED)
 		fault = "a pipe, a socket or closed to its owner";

@@ -236,6 +236,31 @@ def test_a_branch_called_config_is_no_setting(kept):
     assert (kept.box.workspace / ".git/refs/heads/config").exists()
 
 
+@pytest.mark.parametrize("made", ["HEAD objects/x refs/x config",
+                                  "HEAD commondir config", "HEAD config"])
+def test_a_repository_by_another_name_is_not_made(kept, made):
+    """git takes any directory for one that has these, and what its config
+    says is run when somebody asks for its status."""
+    kept.run(f"mkdir -p r/objects r/refs; cd r; for name in {made} other; do "
+             "echo text > $name; done; rmdir objects refs")
+    code, err = kept.commit()
+    there = {path.name for path in (kept.box.workspace / "r").rglob("*")}
+    if made != "HEAD config":
+        assert code == 5 and "repository" in err
+        assert there == {"other"}
+        return
+    assert code == 0, err
+    assert there == {"HEAD", "config", "other"}
+    # Nor does one that is there get settings, but what it keeps.
+    kept.cli("discard", ID)
+    kept.box.write("r/objects/x")
+    kept.box.write("r/refs/x")
+    kept.run("echo evil > r/config; echo fine > r/objects/x")
+    assert kept.commit()[0] == 5
+    assert (kept.box.workspace / "r/config").read_text() == "text\n"
+    assert (kept.box.workspace / "r/objects/x").read_text() == "fine\n"
+
+
 def test_a_directory_with_hooks_in_it_is_not_removed(kept):
     kept.box.write("sub/.git/hooks/pre-commit", "theirs")
     kept.box.write("sub/.git/HEAD", "ref: refs/heads/main\n")
