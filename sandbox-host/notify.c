@@ -299,7 +299,8 @@ static void read_flags(struct notify_question *question)
 		question->flags = question->args[question->row->flags];
 }
 
-static bool follows(const struct notify_question *question)
+/* "link/" is followed whatever the flags say. */
+static bool follows(const struct notify_question *question, const char *path)
 {
 	enum act act = question->row->act;
 	uint64_t flags = question->flags;
@@ -310,6 +311,8 @@ static bool follows(const struct notify_question *question)
 		return flags & AT_SYMLINK_FOLLOW;
 	if (act != ACT_OPEN)
 		return false;
+	if (path[strlen(path) - 1] == '/')
+		return true;
 	return !(flags & O_NOFOLLOW) &&
 	       !((flags & O_CREAT) && (flags & O_EXCL));
 }
@@ -370,7 +373,7 @@ static int judge(struct notify *notify, struct notify_question *question)
 	if (!strcmp(path, "/dev/null"))
 		return ANSWER_GO_ON;
 	rc = place_find(&question->place, &question->view, dir, path,
-			follows(question));
+			follows(question, path));
 	if (rc < 0 || (row->act == ACT_CONNECT && !question->place.exists))
 		say_not_mounted(notify, question, path);
 	if (rc < 0)

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from sandbox_tool import box, host_view  # noqa: F401 (a fixture)
+from sandbox_tool import PYTHON, box, host_view  # noqa: F401 (a fixture)
 
 GIT = {"PATH": os.environ["PATH"], "HOME": "/nonexistent",
        "GIT_CONFIG_NOSYSTEM": "1"}
@@ -340,6 +340,29 @@ def test_what_is_hidden_wherever_it_is_may_be_moved_with_others(
     assert box.sh("mv conf other", options=options).returncode == 0
     result = box.sh("ls other/deep; grep -rs SECRET .", options=options)
     assert result.stdout == "key\n", result.stderr
+
+
+def test_a_link_to_what_is_hidden_later_is_followed_as_it_is_written(box):
+    """Behind a slash, whatever O_NOFOLLOW says."""
+    for name in "secret", "fine":
+        (box.workspace / f"to-{name}").symlink_to(name)
+    child = box.start(PYTHON, "-c", """
+import os, sys
+print("ready", flush=True)
+sys.stdin.readline()
+for name in "to-secret/", "to-fine/":
+    try:
+        fd = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        print(os.listdir(fd))
+    except OSError as error:
+        print(error.strerror)
+""", options=["--hide", "**/secret"], stdin=subprocess.PIPE)
+    assert child.stdout.readline() == "ready\n"
+    box.write("secret/name")
+    box.write("fine/name")
+    box.view()  # gives all of it to its owner
+    out, err = child.communicate("go on\n", timeout=60)
+    assert out == "Permission denied\n['name']\n", err
 
 
 def test_a_thread_with_directories_of_its_own_does_no_more(box):
