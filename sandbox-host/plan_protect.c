@@ -67,6 +67,11 @@ static const char *const names[] = {
 	".config/systemd",
 	".local/bin",
 	".pam_environment",
+	".ssh",
+	".xprofile",
+	".xinitrc",
+	".xsession",
+	".xsessionrc",
 };
 
 /* commondir: git takes config and hooks from where it points. */

@@ -158,7 +158,7 @@ def attempt(call, *args):
     except PermissionError:
         pass
 cwd = os.getcwd()
-names = [".bashrc", ".envrc", ".vscode", ".git/hooks", ".mcp.json"]
+names = [".bashrc", ".envrc", ".vscode", ".git/hooks", ".mcp.json", ".ssh"]
 for name in names:
     for path in [name, f"{cwd}/{name}", f"/proc/self/cwd/{name}",
                  f"/proc/thread-self/root{cwd}/{name}", f"./../workspace/{name}",
