@@ -145,9 +145,9 @@ static bool read_operand(struct shell_scan *scan, enum shell_quotes quotes)
 		/* Where such a quote ends is another question in each shell. */
 		if (c == '\'' || c == '{' || (c == '"' && quotes))
 			return shell_fail(scan, "a quote or brace in ${...}");
-		/* bash runs it, dash takes it for text. */
-		if ((c == '<' || c == '>') && shell_peek(scan, 1) == '(' &&
-		    !quotes)
+		/* bash runs it, between quotes at times too; to dash it is
+		 * text. */
+		if ((c == '<' || c == '>') && shell_peek(scan, 1) == '(')
 			return shell_fail(scan, "a process in ${...}");
 		if (c == '\\')
 			scan->pos += 2;
