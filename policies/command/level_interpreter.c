@@ -55,6 +55,9 @@ static struct command_level level_script(const struct shell_word *script)
 static struct command_level level_run(const struct command_call *call,
 				      const struct interpreter *of)
 {
+	/* Modules that run code of their words, or what they read. */
+	static const char coders[] = "timeit code pdb asyncio doctest trace "
+				     "profile cProfile runpy";
 	bool is_python = of == &interpreters[0];
 
 	if (call->count == 2 &&
@@ -72,9 +75,14 @@ static struct command_level level_run(const struct command_call *call,
 			continue;
 		}
 		if (is_python && word_is(word, "-m") && i + 1 < call->count)
-			return word_is_clear(&call->words[i + 1])
+			return word_is_clear(&call->words[i + 1]) &&
+					       !word_is_one_of(
+						       &call->words[i + 1],
+						       coders)
 				       ? level_medium("it runs a module")
 				       : level_high(reads_code);
+		if (word_is_one_of(word, "eval repl"))
+			return level_high(has_code);
 		if (!word_is(word, "-") && word_may_be_option(word))
 			return level_high(word_is_clear(word) ? has_code
 							      : is_odd);

@@ -467,6 +467,35 @@ static struct bytes without_scheme(struct bytes shape)
 	return shape;
 }
 
+/* name@file, name=<file;type=..., @file,file (of curl): behind each such sign.
+ */
+static enum path_answer check_named(struct path_places *places,
+				    struct bytes shape)
+{
+	enum path_answer worst = PATH_FINE;
+	const char *signs = "@<";
+
+	for (size_t i = 0; i < shape.len; i++) {
+		enum path_answer answer;
+		size_t end = i + 1;
+
+		if (!strchr(signs, shape.data[i]))
+			continue;
+		signs = "@<,;";
+		while (end < shape.len && !strchr(";,", shape.data[end]))
+			end++;
+		answer = check(places, bytes_slice(shape, i + 1, end), false);
+		if (answer > worst)
+			worst = answer;
+	}
+	return worst;
+}
+
+static enum path_answer worse(enum path_answer one, enum path_answer other)
+{
+	return one > other ? one : other;
+}
+
 enum path_answer path_of_word(struct path_places *places,
 			      const struct shell_word *word)
 {
@@ -480,18 +509,14 @@ enum path_answer path_of_word(struct path_places *places,
 		return check(places, bytes_slice(shape, 1, shape.len), false);
 	if (!is_option)
 		worst = check(places, without_scheme(shape), false);
-	if (bytes_split(&value, '=', &name)) {
-		enum path_answer answer =
-			check(places, without_scheme(value), false);
-
-		if (answer > worst)
-			worst = answer;
-	} else if (is_option && shape.len > 2 && shape.data[1] != '-') {
+	if (bytes_split(&value, '=', &name))
+		worst = worse(worst,
+			      check(places, without_scheme(value), false));
+	else if (is_option && shape.len > 2 && shape.data[1] != '-')
 		worst = check(places,
 			      without_scheme(bytes_slice(shape, 2, shape.len)),
 			      false);
-	}
-	return worst;
+	return worse(worst, check_named(places, shape));
 }
 
 enum path_answer path_of_target(struct path_places *places,
