@@ -68,6 +68,7 @@ static const struct notify_path paths[] = {
 	{__NR_unlinkat, ACT_REMOVE, 0, 1, NONE},
 	{__NR_truncate, ACT_WRITE, NONE, 0, NONE},
 	{__NR_connect, ACT_CONNECT, NONE, 1, NONE},
+	{__NR_bind, ACT_MAKE, NONE, 1, NONE},
 #ifdef __NR_renameat
 	{__NR_renameat, ACT_MOVE_FROM, 0, 1, NONE},
 	{__NR_renameat, ACT_MOVE_TO, 2, 3, NONE},
@@ -330,6 +331,12 @@ static void say_not_mounted(struct notify *notify,
 	say(notify, question, &not_mounted);
 }
 
+/* Is the path in a socket's address? */
+static bool has_address(const struct notify_path *row)
+{
+	return row->call == __NR_connect || row->call == __NR_bind;
+}
+
 /* Read all paths of the call whose rows these are. */
 static void read_paths(struct notify_question *question,
 		       const struct notify_path *const rows[PATHS_MAX],
@@ -343,7 +350,7 @@ static void read_paths(struct notify_question *question,
 				   (const uint64_t[]){args[rows[0]->path],
 						      args[rows[1]->path]},
 				   question->paths, question->results);
-	else if (rows[0]->act == ACT_CONNECT)
+	else if (has_address(rows[0]))
 		question->results[0] =
 			read_address(pid, args, question->paths[0]);
 	else

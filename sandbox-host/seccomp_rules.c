@@ -251,6 +251,7 @@ const struct seccomp_rule seccomp_rules[] = {
 	SAY("rmdir"),
 	SAY("truncate"),
 	SAY("connect"),
+	SAY("bind"),
 };
 
 const size_t seccomp_rule_count = ARRAY_SIZE(seccomp_rules);

@@ -150,13 +150,16 @@ def test_protected_names_do_not_appear(box):
     box.write(".git/config", "[core]\n")
     before = box.view()
     result = box.python("""
-import os
+import os, socket
 def attempt(call, *args):
     try:
         call(*args)
         print("done", call.__name__, args)
     except PermissionError:
         pass
+def bind(path):
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(path)
 cwd = os.getcwd()
 names = [".bashrc", ".envrc", ".vscode", ".git/hooks", ".mcp.json", ".ssh"]
 for name in names:
@@ -169,6 +172,7 @@ for name in names:
         attempt(os.link, "evil", path)
         attempt(os.rename, "evil", path)
         attempt(os.mknod, path)
+        attempt(bind, path)
     fd = os.open(cwd, os.O_PATH)
     attempt(lambda: os.mkdir(name, dir_fd=fd))
     attempt(lambda: os.mkdir(f"{os.path.dirname(name) or '.'}/./"

@@ -298,6 +298,7 @@ static void filter_shows_what_is_worth_a_word(void **state)
 		 SECCOMP_RET_USER_NOTIF},
 		{"unlink", __NR_unlinkat, {0}, SECCOMP_RET_USER_NOTIF},
 		{"connect", __NR_connect, {0}, SECCOMP_RET_USER_NOTIF},
+		{"bind", __NR_bind, {0}, SECCOMP_RET_USER_NOTIF},
 		{"ptrace", __NR_ptrace, {0}, SECCOMP_RET_USER_NOTIF},
 		{"bpf", __NR_bpf, {0}, SECCOMP_RET_USER_NOTIF},
 		{"mount", __NR_mount, {0}, SECCOMP_RET_USER_NOTIF},
