@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "sandbox-host/flow/files.h"
 #include "sandbox-host/pattern.h"
 #include "sandbox-host/walk.h"
 
@@ -430,7 +431,8 @@ static int hide_socket(struct plan *plan, const char *path, bool has_volumes,
 
 /* ---- sockets that were bound by a name alone ---- */
 
-/* Of those the host says what they are called, not where they are. */
+/* Of those, and of such as were bound through a descriptor of their directory,
+ * the host says what they are called, not where they are. */
 struct strays {
 	struct plan *plan;
 	const char *names[STRAYS_MAX];
@@ -438,6 +440,20 @@ struct strays {
 	bool has_more; /* any name may be one */
 	bool has_volumes;
 };
+
+static bool is_bound_apart(const char *path)
+{
+	return path[0] != '/' || plan_is_within(path, "/proc") ||
+	       plan_is_within(path, "/dev/fd");
+}
+
+/* Each sandbox of a service has one, in a directory that is hidden: they are no
+ * reason to look through a workspace. */
+static bool is_of_a_supervisor(const char *path)
+{
+	return plan_is_within(path, "/proc/self/fd") &&
+	       !strcmp(strrchr(path, '/'), "/" FILE_SOCKET);
+}
 
 static int add_stray(struct strays *strays, const char *path, struct err *err)
 {
@@ -542,7 +558,9 @@ int plan_sockets(struct plan *plan, const struct sandbox_spec *spec,
 		    (path && count++ == SOCKETS_MAX))
 			rc = err_set(err, ERR_TOO_LARGE,
 				     "hide: the host has too many sockets");
-		else if (path && path[0] != '/')
+		else if (path && is_of_a_supervisor(path))
+			continue;
+		else if (path && is_bound_apart(path))
 			rc = add_stray(&strays, path, err);
 		else if (path)
 			rc = hide_socket(plan, path, strays.has_volumes, err);

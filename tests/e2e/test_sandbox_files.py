@@ -267,6 +267,7 @@ def listening_from(directory, name):
     """A program of the host that listens by a name in its own directory."""
     script = f"""
 import os, socket, sys
+assert os.dup2(os.open(".", os.O_RDONLY), 100) == 100
 server = socket.socket(socket.AF_UNIX)
 server.bind({name!r})
 os.chmod({name!r}, 0o777)
@@ -282,12 +283,15 @@ sys.stdin.read()
         server.stdin.close()
 
 
-@pytest.mark.parametrize("name", ["app.sock", "./app.sock", "../app.sock"])
+@pytest.mark.parametrize("name", ["app.sock", "./app.sock", "../app.sock",
+                                  "/proc/self/fd/100/app.sock",
+                                  "/dev/fd/100/app.sock"])
 def test_sockets_of_the_host_that_are_bound_by_a_name_do_not_answer(box, name):
     """/proc/net/unix does not say where such a one is."""
     directory = box.workspace / "run/deep"
     directory.mkdir(parents=True)
-    path = os.path.relpath(directory / name, box.workspace)
+    made = name.replace("/proc/self/fd/100", ".").replace("/dev/fd/100", ".")
+    path = os.path.relpath(directory / made, box.workspace)
     reach = f"""
 import socket
 client = socket.socket(socket.AF_UNIX)
