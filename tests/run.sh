@@ -118,9 +118,9 @@ run_ctest() {
 		--output-on-failure --no-tests=error
 }
 
-# What pytest compiles the tests to, once for all its processes: each of both
-# suites' six would take 3 s for it. None of it is among the sources.
-export PYTHONPYCACHEPREFIX=$PWD/build/pycache
+# What the tests are compiled to is kept in build/pycache, once for all
+# processes of both suites (tests/e2e/conftest.py), and not among the sources.
+export PYTHONDONTWRITEBYTECODE=1
 collect_tests() {
 	SALLYPORT_BUILD=$PWD/build/$1 /usr/bin/python3 -m pytest -q \
 		--collect-only tests/e2e
