@@ -7,6 +7,7 @@
 #include <zlib.h>
 
 #include "common/cleanup.h"
+#include "common/io_core.h"
 #include "common/io_fake.h"
 #include "gateway/keeper/records.h"
 #include "tests/replay/play_parties.h"
@@ -284,8 +285,16 @@ static bool play_world(struct play *play, const struct cue *step)
 	return true;
 }
 
+/* A look at what came already: the ledger's makes it tell. */
+static bool is_look(const struct cue *step)
+{
+	return is_word(step, 1, "is") || is_word(step, 1, "holds") ||
+	       (is_word(step, 1, "receives") && !is_word(step, 0, "ledger"));
+}
+
 void play_step(struct play *play, const struct cue *step)
 {
+	uint64_t before = play->house.loop->activity;
 	bool done = play_world(play, step) ||
 		    (!strcmp(step->words[0], "client") &&
 		     play_client(play, step)) ||
@@ -296,4 +305,8 @@ void play_step(struct play *play, const struct cue *step)
 			    step->word_count > 1 ? step->words[1] : "");
 	if (!has_word(step, "later"))
 		fake_run(play->house.loop);
+	if (is_word(step, 1, "window"))
+		play->has_windows = true;
+	play->only_looked = is_look(step) && !play->has_windows &&
+			    play->house.loop->activity == before;
 }

@@ -35,6 +35,8 @@ struct play {
 	struct house house;
 	struct ends ends;
 	struct buf policy;
+	bool has_windows; /* what is received makes room for more */
+	bool only_looked; /* all is as it was before the last step */
 };
 
 /* Carry out one step and let the edge run until nothing moves. */
