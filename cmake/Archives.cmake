@@ -24,7 +24,7 @@ function(archive_of target)
 		"$<IF:${is_wanted},${archives},${shared}>")
 endfunction()
 
-if(CMAKE_BUILD_TYPE STREQUAL Release)
+if(CMAKE_BUILD_TYPE STREQUAL Release OR SALLYPORT_SANITIZE)
 	archive_of(PkgConfig::event libevent.a)
 	archive_of(PkgConfig::fyaml libfyaml.a)
 	archive_of(PkgConfig::jansson libjansson.a)

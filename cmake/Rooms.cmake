@@ -40,7 +40,7 @@ function(room_process name)
 	endif()
 	add_executable(sallyport-${name} main.c)
 	target_link_libraries(sallyport-${name} PRIVATE sp_${name} sp_io_real)
-	target_link_options(sallyport-${name} PRIVATE -pie)
+	target_link_options(sallyport-${name} PRIVATE ${SP_PIE})
 	set_target_properties(sallyport-${name} PROPERTIES
 		SP_ONLY_DIGESTS "${arg_ONLY_DIGESTS}"
 		SP_ARCHIVES "${arg_ARCHIVES}"
