@@ -155,7 +155,8 @@ struct command_level command_level_of(const struct command_call *call)
 	if (!level_of_builtin(call, &level) && !level_of_file(call, &level) &&
 	    !level_of_text(call, &level) &&
 	    !level_of_interpreter(call, &level) &&
-	    !level_of_git(call, &level) && !level_from_table(name, &level))
+	    !level_of_git(call, &level) && !level_of_option(call, &level) &&
+	    !level_from_table(name, &level))
 		level = level_medium(is_program_path(call)
 					     ? "a program of the workspace"
 					     : "a program that is not in the "

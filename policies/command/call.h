@@ -80,6 +80,8 @@ bool level_of_builtin(const struct command_call *call,
 		      struct command_level *level);
 bool level_of_interpreter(const struct command_call *call,
 			  struct command_level *level);
+bool level_of_option(const struct command_call *call,
+		     struct command_level *level);
 bool level_of_git(const struct command_call *call, struct command_level *level);
 /* Can a variable of this name change what programs do? */
 bool variable_is_dangerous(struct bytes name);

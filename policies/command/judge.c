@@ -6,6 +6,21 @@
 
 /* ---- variables ---- */
 
+/* PAGER=cat, LESS=-R: values that run nothing else. */
+static bool is_plain_value(const struct shell_word *word)
+{
+	struct bytes value = word->text;
+	struct bytes name;
+
+	if (!word_is_clear(word) || !bytes_split(&value, '=', &name))
+		return false;
+	if (bytes_is(name, "LESS"))
+		return bytes_find(value, '+', 0) < 0;
+	return text_is_one_of(name, "PAGER GIT_PAGER MANPAGER EDITOR VISUAL "
+				    "GIT_EDITOR GIT_SEQUENCE_EDITOR") &&
+	       text_is_one_of(value, "cat true :");
+}
+
 static void judge_assignments(struct judge *judge,
 			      const struct shell_word *words, size_t count,
 			      struct finding finding)
@@ -17,7 +32,9 @@ static void judge_assignments(struct judge *judge,
 		       words[i].text.data[len] != '=' &&
 		       words[i].text.data[len] != '+')
 			len++;
-		if (!variable_is_dangerous(bytes_slice(words[i].text, 0, len)))
+		if (!variable_is_dangerous(
+			    bytes_slice(words[i].text, 0, len)) ||
+		    is_plain_value(&words[i]))
 			continue;
 		finding.level = level_high("it sets a variable that changes "
 					   "what programs do");

@@ -232,6 +232,62 @@ static void by_autonomy(struct judge *judge, const struct finding *finding)
 		   rule ? rule : "commands.autonomy");
 }
 
+/* ---- denied names in what an entry lifts ---- */
+
+/* Can it stand in a program's name? */
+static bool is_of_name(uint8_t c)
+{
+	return (c >= '0' && c <= '9') || c >= 0x80 ||
+	       ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') ||
+	       (c != '\0' && strchr("._+-@%", c));
+}
+
+/* The next text without quotes, blanks and signs, and without a directory. */
+static bool next_token(struct bytes *rest, struct bytes *token)
+{
+	size_t from = 0, end;
+
+	for (end = 0; end < rest->len; end++) {
+		uint8_t c = rest->data[end];
+
+		if (is_of_name(c))
+			continue;
+		if (end > from && c != '/')
+			break;
+		from = end + 1;
+	}
+	*token = bytes_slice(*rest, from, end);
+	*rest = bytes_slice(*rest, end, rest->len);
+	return token->len > 0;
+}
+
+/* Do the words of the entry stand in the call's, in their order? */
+static bool is_in_words(const struct command_entry *entry,
+			const struct command_call *call)
+{
+	size_t found = 0;
+
+	for (size_t i = 1; i < call->count; i++) {
+		struct bytes rest = call->words[i].text;
+		struct bytes token;
+
+		while (found < entry->word_count && next_token(&rest, &token))
+			found += word_fits(entry->words[found], token);
+	}
+	return found == entry->word_count;
+}
+
+/* A call of high risk may run a program that its words name. */
+static bool names_denied(const struct policy_commands *commands,
+			 const struct command_call *call)
+{
+	for (size_t i = 0; i < commands->deny.count; i++)
+		if (!is_any(&commands->deny.items[i]) &&
+		    is_in_words(&commands->deny.items[i], call))
+			return true;
+	return false;
+}
+
 void judge_level(struct judge *judge, const struct finding *finding)
 {
 	const struct policy_commands *commands =
@@ -259,12 +315,18 @@ void judge_level(struct judge *judge, const struct finding *finding)
 	if (commands->autonomy != AUTONOMY_READ_ONLY)
 		entry = find_entry(&commands->allow, call, match_allow,
 				   MATCH_YES);
-	if (entry)
+	if (entry && finding->level.risk == RISK_HIGH &&
+	    names_denied(commands, call)) {
+		raised.level = level_ambiguous("it may run a command that is "
+					       "denied");
+		by_autonomy(judge, &raised);
+	} else if (entry) {
 		tell_entry(judge, finding, VERDICT_ALLOW, CONSTRAINT_none,
 			   entry);
-	else if (has_any(&commands->deny))
+	} else if (has_any(&commands->deny)) {
 		tell_entry(judge, finding, VERDICT_DENY,
 			   CONSTRAINT_command_not_allowed, NULL);
-	else
+	} else {
 		by_autonomy(judge, finding);
+	}
 }

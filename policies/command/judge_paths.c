@@ -126,6 +126,21 @@ static struct command_call bare_call(struct command_call call)
 	return call;
 }
 
+/* Could the code of `eval cd x` lead elsewhere? */
+static bool may_change_directory(const struct command_call *call)
+{
+	static const char *const changes[] = {"cd", "chdir", "pushd", "popd"};
+
+	if (!text_is_one_of(call_name(call), "eval trap"))
+		return false;
+	for (size_t i = 1; i < call->count; i++)
+		for (size_t c = 0; c < ARRAY_SIZE(changes); c++)
+			if (bytes_find_bytes(call->words[i].text,
+					     bytes_str(changes[c]), 0) >= 0)
+				return true;
+	return false;
+}
+
 /* Where the line's relative paths begin. */
 void judge_directories(struct judge *judge, const struct shell_line *line)
 {
@@ -138,6 +153,8 @@ void judge_directories(struct judge *judge, const struct shell_line *line)
 		if (call.count == 0)
 			continue;
 		call = bare_call(call);
+		if (may_change_directory(&call))
+			judge->places.cwd_count = 0;
 		if (!text_is_one_of(call_name(&call), "cd pushd popd chdir"))
 			continue;
 		to = call_operand(&call, 0);
@@ -156,12 +173,12 @@ static bool names_directory(struct bytes head)
 	return head.len > 1 &&
 	       (bytes_starts_with(bytes_str("directory"), head) ||
 		bytes_starts_with(bytes_str("chdir"), head) ||
-		bytes_is(head, "cd"));
+		text_is_one_of(head, "cd cwd prefix project"));
 }
 
 /* The value that stands in a word, "-Cdir"; empty: it is the next word. False:
  * it names no directory. */
-static bool directory_in(struct bytes text, struct bytes *value)
+static bool directory_in(struct bytes text, bool is_sudo, struct bytes *value)
 {
 	struct bytes head;
 
@@ -172,7 +189,7 @@ static bool directory_in(struct bytes text, struct bytes *value)
 		return names_directory(head);
 	}
 	for (size_t i = 1; i < text.len; i++)
-		if (text.data[i] == 'C' || text.data[i] == 'D') {
+		if (text.data[i] == 'C' || (is_sudo && text.data[i] == 'D')) {
 			*value = bytes_slice(text, i + 1, text.len);
 			return true;
 		}
@@ -182,14 +199,16 @@ static bool directory_in(struct bytes text, struct bytes *value)
 void judge_own_directory(struct judge *judge, const struct command_call *call)
 {
 	if (!text_is_one_of(call_name(call),
-			    "git make gmake ninja env sudo tar bsdtar"))
+			    "git make gmake ninja env sudo tar bsdtar npm pnpm "
+			    "yarn poetry uv cargo conda mamba"))
 		return;
 	for (size_t i = 1; i < call->count; i++) {
 		struct shell_word word = call->words[i];
 		struct bytes value;
 
 		if (word.shape.len < 2 || word.shape.data[0] != '-' ||
-		    !directory_in(word.shape, &value))
+		    !directory_in(word.shape, bytes_is(call_name(call), "sudo"),
+				  &value))
 			continue;
 		if (value.len > 0)
 			word.shape = value;

@@ -59,11 +59,32 @@ static bool may_be(const struct shell_word *word, const char *list)
 	       word_may_be_option(word);
 }
 
+/* Is the word behind this one its value, whatever it says? This one may be the
+ * value of the word before, too. */
+static bool takes_value(const struct shell_word *word)
+{
+	const struct shell_word *before = word - 1;
+
+	if (word_may_be_option(before) &&
+	    !word_is_one_of(before, "-o -a -or -and -not -print -print0 -prune "
+				    "-xdev -mount -depth -follow -L -H -P"))
+		return false;
+	return word_is_one_of(word, "-name -iname -path -ipath -wholename "
+				    "-regex -iregex -newer -maxdepth -mindepth "
+				    "-type -size -mtime -mmin -atime -ctime "
+				    "-perm -user -group -samefile");
+}
+
 static struct command_level level_find(const struct command_call *call)
 {
 	for (size_t i = 1; i < call->count; i++) {
 		const struct shell_word *word = &call->words[i];
 
+		if (takes_value(word) && i + 1 < call->count &&
+		    word_is_single(word + 1)) {
+			i++;
+			continue;
+		}
 		if (may_be(word, "-delete"))
 			return level_high(
 				word_is_clear(word)

@@ -102,13 +102,18 @@ static struct command_level level_branch(const struct command_call *call)
 /* Those whose first word says whether they only show something. */
 static struct command_level level_shows(const struct command_call *call)
 {
+	const struct shell_word *word = call->words + 1;
+
 	if (call_is_unclear(call))
 		return level_high("its words are not all known");
-	if (call->count > 1 &&
-	    word_is_one_of(&call->words[1], "delete expire drop clear foreach "
-					    "run add-url set-url"))
-		return level_high("it removes something, runs commands or "
-				  "changes where things go");
+	/* An option may stand before it. */
+	for (size_t i = 1;
+	     i < call->count && (i == 1 || word_may_be_option(word - 1));
+	     i++, word++)
+		if (word_is_one_of(word, "delete expire drop clear foreach run "
+					 "add-url set-url"))
+			return level_high("it removes something, runs commands "
+					  "or changes where things go");
 	if (call->count == 1)
 		return word_is(&call->words[0], "stash") ? level_medium(changes)
 							 : level_low();
@@ -132,7 +137,7 @@ static struct command_level level_config(const struct command_call *call)
 	    call_has_option(call, "l", "list get get-all get-regexp"))
 		return level_low();
 	if (!key || !word_is_clear(key) ||
-	    call_has_option(call, "f", "file blob edit"))
+	    call_has_option(call, "f", "file blob edit rename-section"))
 		return level_high("it can set what git runs");
 	if (call->count == 2 && bytes_find(key->text, '.', 0) > 0)
 		return level_low();
@@ -216,7 +221,9 @@ bool level_of_git(const struct command_call *call, struct command_level *level)
 	at = find_subcommand(call);
 	if (at == 0)
 		return true;
-	*level = level_low();
+	*level = call->more_words
+			 ? level_ambiguous("git's command is not known")
+			 : level_low();
 	if (at >= call->count)
 		return true;
 	inner = call_from(call, at);

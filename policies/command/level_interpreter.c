@@ -34,6 +34,9 @@ static const struct interpreter interpreters[] = {
 /* Is the name that, perhaps with a version behind it? */
 static bool is_named(struct bytes name, const char *names)
 {
+	/* perl5.36-x86_64-linux-gnu */
+	if (bytes_starts_with(name, bytes_str("perl5.")))
+		name.len = strlen("perl");
 	while (name.len > 1 && ((name.data[name.len - 1] >= '0' &&
 				 name.data[name.len - 1] <= '9') ||
 				name.data[name.len - 1] == '.'))
@@ -128,8 +131,9 @@ bool level_of_interpreter(const struct command_call *call,
 		return true;
 	}
 	/* Their language is another one. */
-	if (text_is_one_of(name, "zsh ksh mksh lksh fish csh tcsh pwsh xonsh "
-				 "nu elvish")) {
+	if (text_is_one_of(
+		    name, "zsh ksh mksh lksh fish csh tcsh pwsh xonsh "
+			  "nu elvish yash posh mrsh oksh loksh osh ysh hush")) {
 		*level = level_high("a shell whose language is not read here");
 		return true;
 	}

@@ -20,16 +20,16 @@ static const struct {
 	 "break continue shift type umask ulimit fg bg times "
 	 "help zcat bzcat xzcat zstdcat join",
 	 RISK_LOW, NULL},
-	{"cp mv mkdir rmdir touch ln tee install truncate patch zip unzip gzip "
-	 "gunzip bzip2 bunzip2 xz unxz zstd unzstd cpio split csplit mktemp "
+	{"cp mv mkdir rmdir touch ln tee truncate patch unzip gzip "
+	 "gunzip bzip2 bunzip2 xz unxz zstd unzstd cpio csplit mktemp "
 	 "mkfifo",
 	 RISK_MEDIUM, "it writes files"},
-	{"make gmake ninja cmake meson gcc g++ cc c++ clang clang++ ld ar as "
-	 "go cargo rustc rustup npm npx yarn pnpm bunx pip pip3 pipx poetry uv "
+	{"ninja meson ld ar as "
+	 "rustc rustup npm npx yarn pnpm bunx pip pip3 pipx poetry uv "
 	 "uvx bundle gem mvn gradle ant dotnet composer tox nox pytest jest "
 	 "tsc eslint prettier mix rebar3 stack cabal",
 	 RISK_MEDIUM, "it builds, and runs what the project says"},
-	{"curl wget aria2c http https", RISK_MEDIUM, "it reaches the network"},
+	{"curl http https", RISK_MEDIUM, "it reaches the network"},
 	{"kill pkill killall skill renice", RISK_MEDIUM,
 	 "it acts on other processes"},
 	{"sudo su doas pkexec runuser sudoedit visudo setcap setpriv "
@@ -65,8 +65,10 @@ static const struct {
 	 RISK_HIGH, "it reaches other machines, or keys"},
 	{"gdb lldb strace ltrace perf valgrind rr bpftrace", RISK_HIGH,
 	 "it looks into, or changes, other programs"},
-	{"expect screen tmux script watch parallel entr dbus-run-session "
-	 "xdg-open open",
+	{"expect screen tmux script watch parallel entr xdg-open open "
+	 "start-stop-daemon run-parts sg newgrp run-mailcap openvt daemonize "
+	 "logsave rlwrap uclampset runcon numactl nodemon concurrently "
+	 "hyperfine dc m4 gnuplot octave",
 	 RISK_HIGH, "it runs commands that cannot be seen here"},
 	{"vi vim nvim view ex ed emacs nano", RISK_HIGH,
 	 "an editor can run commands"},
@@ -122,7 +124,10 @@ bool variable_is_dangerous(struct bytes name)
 		"https_proxy all_proxy no_proxy SSL_CERT_FILE SSL_CERT_DIR "
 		"CURL_HOME GREP_OPTIONS TAR_OPTIONS RIPGREP_CONFIG_PATH "
 		"OPENSSL_CONF BASH_LOADABLES_PATH PYTHONWARNINGS "
-		"PYTHONBREAKPOINT AWKPATH AWKLIBPATH";
+		"PYTHONBREAKPOINT AWKPATH AWKLIBPATH GLOBIGNORE "
+		"POSIXLY_CORRECT GREP LESS MAKEFILES LUA_INIT PHPRC FCEDIT "
+		"RSYNC_RSH SSH_ASKPASS SUDO_ASKPASS GOROOT GOTOOLCHAIN RUSTDOC "
+		"JAVA_HOME XDG_CONFIG_DIRS XDG_DATA_DIRS INPUTRC";
 	static const char harmless[] =
 		"GIT_AUTHOR_NAME GIT_AUTHOR_EMAIL GIT_AUTHOR_DATE "
 		"GIT_COMMITTER_NAME GIT_COMMITTER_EMAIL GIT_COMMITTER_DATE "

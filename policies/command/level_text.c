@@ -6,13 +6,46 @@
 
 /* ---- sed ---- */
 
+/* Behind a "[" of a regular expression, to behind its "]". False: none, or the
+ * delimiter is in it, which ends the expression for some seds alone. */
+static bool skip_bracket(struct bytes script, size_t *at, uint8_t delimiter)
+{
+	size_t first = *at;
+
+	if (first < script.len && script.data[first] == '^')
+		first++;
+	for (size_t i = first; i < script.len; i++) {
+		uint8_t c = script.data[i];
+		uint8_t next = i + 1 < script.len ? script.data[i + 1] : 0;
+
+		if (c == delimiter || c == '\n' || c == '\\')
+			return false;
+		if (c == ']' && i > first) {
+			*at = i + 1;
+			return true;
+		}
+		/* [:alpha:] */
+		if (c == '[' && strchr(":.=", next)) {
+			while (++i < script.len && script.data[i] != ']')
+				;
+		}
+	}
+	return false;
+}
+
 /* Behind a delimiter at *at, to behind the next one; false: there is none. */
-static bool skip_delimited(struct bytes script, size_t *at, uint8_t delimiter)
+static bool skip_delimited(struct bytes script, size_t *at, uint8_t delimiter,
+			   bool is_regex)
 {
 	while (*at < script.len && script.data[*at] != delimiter) {
-		if (script.data[*at] == '\n')
+		uint8_t c = script.data[*at];
+
+		if (c == '\n')
 			return false;
-		*at += script.data[*at] == '\\' ? 2 : 1;
+		*at += c == '\\' ? 2 : 1;
+		if (c == '[' && is_regex &&
+		    !skip_bracket(script, at, delimiter))
+			return false;
 	}
 	return (*at)++ < script.len;
 }
@@ -30,7 +63,7 @@ static bool skip_addresses(struct bytes script, size_t *at)
 		skip_set(script, at, "0123456789$~+ ");
 		if (*at < script.len && script.data[*at] == '/') {
 			(*at)++;
-			if (!skip_delimited(script, at, '/'))
+			if (!skip_delimited(script, at, '/', true))
 				return false;
 			skip_set(script, at, "IM ");
 		}
@@ -42,6 +75,15 @@ static bool skip_addresses(struct bytes script, size_t *at)
 	return true;
 }
 
+/* Of a label. */
+static bool is_letter(struct bytes script, size_t at)
+{
+	uint8_t c = at < script.len ? script.data[at] : 0;
+
+	return c == '_' || (c >= '0' && c <= '9') ||
+	       ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
+}
+
 static bool skip_command(struct bytes script, size_t *at)
 {
 	uint8_t command = *at < script.len ? script.data[(*at)++] : 0;
@@ -50,8 +92,8 @@ static bool skip_command(struct bytes script, size_t *at)
 		uint8_t delimiter = *at < script.len ? script.data[(*at)++] : 0;
 
 		if (!delimiter || delimiter == '\\' || delimiter == '\n' ||
-		    !skip_delimited(script, at, delimiter) ||
-		    !skip_delimited(script, at, delimiter))
+		    !skip_delimited(script, at, delimiter, command == 's') ||
+		    !skip_delimited(script, at, delimiter, false))
 			return false;
 		skip_set(script, at, "gpiIm0123456789");
 	} else if (command && strchr("aic", command)) {
@@ -59,14 +101,18 @@ static bool skip_command(struct bytes script, size_t *at)
 			*at += script.data[*at] == '\\' ? 2 : 1;
 	} else if (command && strchr("dDpPqQnNhHgGxl={}", command)) {
 		skip_set(script, at, "0123456789 ");
+	} else if (command && strchr(":btT", command)) {
+		skip_set(script, at, " ");
+		while (is_letter(script, *at))
+			(*at)++;
 	} else {
 		return false;
 	}
 	return true;
 }
 
-/* Nothing in it writes files or runs commands: s///e, w, r, e, labels are
- * not looked for, what is not known here is refused. */
+/* Nothing in it writes files or runs commands: s///e, w, r and e are not
+ * looked for, what is not known here is refused. */
 static bool sed_is_plain(const struct shell_word *word)
 {
 	struct bytes script = word->text;
@@ -88,6 +134,15 @@ static bool sed_is_plain(const struct shell_word *word)
 	return true;
 }
 
+/* -i.bak; with a slash or a star the copy has another name. */
+static bool keeps_copy(const struct shell_word *word)
+{
+	return word_is_clear(word) &&
+	       bytes_starts_with(word->text, bytes_str("-i.")) &&
+	       bytes_find(word->text, '/', 0) < 0 &&
+	       bytes_find(word->text, '*', 0) < 0;
+}
+
 static struct command_level level_sed(const struct command_call *call)
 {
 	bool has_script = false;
@@ -101,7 +156,8 @@ static struct command_level level_sed(const struct command_call *call)
 					 "--regexp-extended --null-data "
 					 "--separate --posix -nE -nr -En"))
 			continue;
-		if (word_is_one_of(word, "-i --in-place -ni -Ei -ri")) {
+		if (word_is_one_of(word, "-i --in-place -ni -Ei -ri") ||
+		    keeps_copy(word)) {
 			edits = true;
 			continue;
 		}
@@ -128,9 +184,10 @@ static struct command_level level_sed(const struct command_call *call)
 
 static struct command_level level_awk(const struct command_call *call)
 {
-	static const char *const marks[] = {"system", "|",     "getline", ">",
-					    "@",      "close", "fflush"};
+	static const char *const marks[] = {"system", "getline", "@", "close",
+					    "fflush"};
 	const struct shell_word *program = NULL;
+	ptrdiff_t printed;
 
 	for (size_t i = 1; i < call->count && !program; i++) {
 		const struct shell_word *word = &call->words[i];
@@ -153,6 +210,13 @@ static struct command_level level_awk(const struct command_call *call)
 		    0)
 			return level_high("awk's program could run commands or "
 					  "write files");
+	/* Before any print, ">" compares, and "|" is an "or". */
+	printed = bytes_find_bytes(program->text, bytes_str("print"), 0);
+	if (printed >= 0 &&
+	    (bytes_find(program->text, '>', (size_t)printed) >= 0 ||
+	     bytes_find(program->text, '|', (size_t)printed) >= 0))
+		return level_high("awk's program could run commands or write "
+				  "files");
 	return level_low();
 }
 
@@ -217,19 +281,13 @@ bool level_of_text(const struct command_call *call, struct command_level *level)
 		const char *name;
 		struct command_level (*of)(const struct command_call *call);
 	} rows[] = {
-		{"sed", level_sed},
-		{"awk", level_awk},
-		{"gawk", level_awk},
-		{"mawk", level_awk},
-		{"nawk", level_awk},
-		{"sort", level_sort},
-		{"uniq", level_second},
-		{"xxd", level_second},
-		{"rg", level_rg},
-		{"tree", level_tree},
-		{"date", level_date},
-		{"file", level_file},
-		{"hostname", level_hostname},
+		{"sed", level_sed},    {"awk", level_awk},
+		{"gawk", level_awk},   {"mawk", level_awk},
+		{"nawk", level_awk},   {"original-awk", level_awk},
+		{"sort", level_sort},  {"uniq", level_second},
+		{"xxd", level_second}, {"rg", level_rg},
+		{"tree", level_tree},  {"date", level_date},
+		{"file", level_file},  {"hostname", level_hostname},
 	};
 	struct bytes name = call_name(call);
 

@@ -7,6 +7,8 @@
 
 /* Steps of matching that take as long as to look at a byte of a path. */
 #define REAL_WORK 32
+/* Bytes of a word in which letters of options are looked for. */
+#define CLUSTER_MAX 8
 
 /* Readable whatever `read` says, as the sandbox mounts them. */
 static const char *const system_places[] = {
@@ -306,11 +308,26 @@ static bool protects(const struct path_places *places, bool is_write)
 	       places->policy->filesystem.hide.count > 0;
 }
 
+/* /proc/1/cwd/x, /proc/self/root/x: another way to any path. */
+static bool is_roundabout(struct bytes path)
+{
+	struct bytes part;
+
+	if (!is_below(path, bytes_str("/proc")))
+		return false;
+	for (size_t i = 0; bytes_split(&path, '/', &part); i++)
+		if (i > 2 && (bytes_is(part, "cwd") || bytes_is(part, "root") ||
+			      has_marks(part)))
+			return true;
+	return false;
+}
+
 static enum path_answer check_absolute(struct path_places *places,
 				       struct bytes path, bool is_write,
 				       bool is_place)
 {
-	enum path_answer answer = check_hidden(places, path);
+	enum path_answer answer =
+		is_roundabout(path) ? PATH_UNCLEAR : check_hidden(places, path);
 	struct bytes head = plain_head(path);
 
 	if (answer != PATH_FINE || !is_place)
@@ -455,13 +472,15 @@ static enum path_answer check(struct path_places *places, struct bytes shape,
 static struct bytes without_scheme(struct bytes shape)
 {
 	static const struct bytes schemes[] = {
-		BYTES_LITERAL("file://localhost/"), BYTES_LITERAL("file:///"),
+		BYTES_LITERAL("file://localhost/"),
+		BYTES_LITERAL("file://127.0.0.1/"), BYTES_LITERAL("file:///"),
 		BYTES_LITERAL("file:/")};
 
 	if (shape.len > 1 && shape.data[0] == '@')
 		shape = bytes_slice(shape, 1, shape.len);
 	for (size_t i = 0; i < ARRAY_SIZE(schemes); i++)
-		if (bytes_starts_with(shape, schemes[i]))
+		if (bytes_equal_nocase(bytes_slice(shape, 0, schemes[i].len),
+				       schemes[i]))
 			return bytes_slice(shape, schemes[i].len - 1,
 					   shape.len);
 	return shape;
@@ -496,6 +515,39 @@ static enum path_answer worse(enum path_answer one, enum path_answer other)
 	return one > other ? one : other;
 }
 
+/* curl makes many names of one: file:///{a,b}, file:///[a-z] */
+static bool is_many(struct bytes shape)
+{
+	struct bytes path = without_scheme(shape);
+
+	return path.len < shape.len && shape.data[0] != '@' &&
+	       (bytes_find(path, '{', 0) >= 0 || bytes_find(path, '[', 0) >= 0);
+}
+
+/* -sTfile: a value behind more letters than one. Only what is hidden counts:
+ * most of such are no paths. */
+static enum path_answer check_cluster(struct path_places *places,
+				      struct bytes shape)
+{
+	enum path_answer worst = PATH_FINE;
+
+	for (size_t at = 3; at < shape.len && at < CLUSTER_MAX; at++) {
+		struct bytes value = bytes_slice(shape, at, shape.len);
+
+		if (shape.data[at - 1] < 'A')
+			break;
+		for (size_t i = 0; i < places->cwd_count; i++) {
+			struct bytes path;
+
+			if (path_absolute(places->arena, places->cwd[i], value,
+					  &path))
+				worst = worse(worst,
+					      check_hidden(places, path));
+		}
+	}
+	return worst;
+}
+
 enum path_answer path_of_word(struct path_places *places,
 			      const struct shell_word *word)
 {
@@ -505,6 +557,8 @@ enum path_answer path_of_word(struct path_places *places,
 	enum path_answer worst = PATH_FINE;
 	bool is_option = shape.len > 1 && shape.data[0] == '-';
 
+	if (is_many(shape) && protects(places, false))
+		return PATH_UNCLEAR;
 	if (is_option && bytes_find(shape, SHELL_ANYTHING, 0) >= 0)
 		return check(places, bytes_slice(shape, 1, shape.len), false);
 	if (!is_option)
@@ -513,9 +567,11 @@ enum path_answer path_of_word(struct path_places *places,
 		worst = worse(worst,
 			      check(places, without_scheme(value), false));
 	else if (is_option && shape.len > 2 && shape.data[1] != '-')
-		worst = check(places,
+		worst = worse(
+			check(places,
 			      without_scheme(bytes_slice(shape, 2, shape.len)),
-			      false);
+			      false),
+			check_cluster(places, shape));
 	return worse(worst, check_named(places, shape));
 }
 

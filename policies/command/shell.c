@@ -1,6 +1,9 @@
 #include "policies/command/shell.h"
 
+#include "common/cleanup.h"
 #include "policies/command/shell_parts.h"
+
+static const char split_sign[] = "a sign is continued on the next line";
 
 bool shell_fail(struct shell_scan *scan, const char *why)
 {
@@ -89,6 +92,35 @@ bool shell_nested(struct shell_scan *scan, enum shell_place place,
 	return done;
 }
 
+/* Two bytes that are one sign, or begin one: "((" may be arithmetic. */
+static bool is_sign(uint8_t one, uint8_t two)
+{
+	static const char *const signs[] = {"((", "<(", ">(", "<<", ">>",
+					    "&&", "||", "&>", ">&", "<&",
+					    ">|", "|&", ";;", ";&", "<>"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(signs); i++)
+		if (signs[i][0] == one && signs[i][1] == two)
+			return true;
+	return one == '$';
+}
+
+/* Shells take a backslash and a line feed away before all else, between the
+ * parts of a sign too: "$\<line feed>(x)" is a substitution. */
+static bool has_split_sign(struct bytes text)
+{
+	for (size_t i = 1; i + 2 < text.len; i++) {
+		size_t next = i;
+
+		while (next + 2 < text.len && text.data[next] == '\\' &&
+		       text.data[next + 1] == '\n')
+			next += 2;
+		if (next > i && is_sign(text.data[i - 1], text.data[next]))
+			return true;
+	}
+	return false;
+}
+
 bool shell_text(struct shell_scan *scan, struct bytes text,
 		enum shell_place place)
 {
@@ -102,6 +134,8 @@ bool shell_text(struct shell_scan *scan, struct bytes text,
 		.depth = scan->depth,
 	};
 
+	if (has_split_sign(text))
+		return shell_fail(scan, split_sign);
 	if (!shell_nested(&inner, place, false))
 		return false;
 	return inner.pos == inner.text.len ||
@@ -171,6 +205,10 @@ void shell_parse(struct bytes text, struct bytes home, struct arena *arena,
 	}
 	if (has_controls(text)) {
 		(void)shell_fail(&scan, "there is a control character in it");
+		return;
+	}
+	if (has_split_sign(text)) {
+		(void)shell_fail(&scan, split_sign);
 		return;
 	}
 	if (!shell_list(&scan))

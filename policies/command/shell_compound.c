@@ -181,15 +181,31 @@ static bool read_test(struct shell_scan *scan)
 	}
 }
 
-/* Another shell reads two subshells: of a name alone, a command. */
+/* x=1, x+=y-1, x++, --x, 1: no name of a program. */
+static bool is_counting(struct bytes text)
+{
+	static const char *const steps[] = {"++", "--"};
+
+	if (bytes_find(text, '=', 0) >= 0)
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
+		if (bytes_starts_with(text, bytes_str(steps[i])))
+			return true;
+		if (text.len > 2 &&
+		    bytes_equal(bytes_slice(text, text.len - 2, text.len),
+				bytes_str(steps[i])))
+			return shell_name(text, 0) == text.len - 2;
+	}
+	return text.len > 0 && text.data[0] >= '0' && text.data[0] <= '9' &&
+	       bytes_find(text, '-', 0) < 0;
+}
+
+/* Another shell reads two subshells, and a command in them. */
 static bool read_arithmetic(struct shell_scan *scan)
 {
-	size_t len;
+	size_t from = scan->pos + 2;
 
-	scan->pos += 2;
-	len = shell_name(scan->text, scan->pos);
-	if (shell_peek(scan, len) == ')')
-		return shell_fail(scan, "arithmetic or a subshell");
+	scan->pos = from;
 	for (;;) {
 		int c = shell_peek(scan, 0);
 		bool is_word = c == '_' || (c >= '0' && c <= '9') ||
@@ -197,12 +213,14 @@ static bool read_arithmetic(struct shell_scan *scan)
 
 		if (c == ')' && shell_peek(scan, 1) == ')')
 			break;
-		if (c < 0 || (!is_word && !strchr("+-*=", c)))
+		if (c < 0 || (!is_word && !strchr("+-=", c)))
 			return shell_fail(scan, "arithmetic or a subshell");
 		if (!shell_note_set(scan))
 			return false;
 		scan->pos++;
 	}
+	if (!is_counting(bytes_slice(scan->text, from, scan->pos)))
+		return shell_fail(scan, "arithmetic or a subshell");
 	scan->pos += 2;
 	scan->line->has_named_arithmetic = true;
 	return true;

@@ -345,7 +345,10 @@ static bool take_home(struct shell_scan *scan, struct shell_draft *draft,
 		whole = strlen("${HOME}");
 	else if (len == 4 && shell_at(scan, "$HOME"))
 		whole = strlen("$HOME");
-	*taken = whole > 0 && scan->home.len > 0;
+	/* The name may go on in the next line. */
+	*taken = whole > 0 && scan->home.len > 0 &&
+		 !(shell_peek(scan, whole) == '\\' &&
+		   shell_peek(scan, whole + 1) == '\n');
 	for (size_t i = 0; *taken && i < scan->home.len; i++)
 		if (!shell_draft_add(scan, draft, scan->home.data[i]))
 			return false;

@@ -15,6 +15,7 @@ static bool add(struct shell_scan *scan, struct buf *list, const void *item,
 struct parts {
 	struct buf words, assignments, redirects;
 	bool reads_pipe;
+	bool has_both; /* "&>" behind a word */
 };
 
 #define PARTS_BYTES_MAX (8 * 1024 * 1024)
@@ -131,6 +132,8 @@ static bool add_redirect(struct shell_scan *scan, struct parts *parts)
 {
 	struct shell_redirect redirect = {0};
 
+	parts->has_both |=
+		shell_peek(scan, 0) == '&' && buf_len(&parts->words) > 0;
 	if (!shell_redirect(scan, &redirect) ||
 	    !add(scan, &parts->redirects, &redirect, sizeof(redirect)))
 		return false;
@@ -261,6 +264,9 @@ static bool add_word(struct shell_scan *scan, struct parts *parts,
 	struct shell_word word;
 	int next;
 
+	if (parts->has_both)
+		return shell_fail(scan, "dash runs what is behind \"&>\" and "
+					"its file");
 	if (is_first && is_subscripted(scan->text, from))
 		return shell_fail(scan, "a subscript is not plain");
 	if (!shell_word(scan, &word) ||
@@ -275,6 +281,12 @@ static bool add_word(struct shell_scan *scan, struct parts *parts,
 		return true;
 	if (is_reserved(&word))
 		return shell_fail(scan, "a reserved word is out of place");
+	/* Once joined it may be an assignment. */
+	if (bytes_find(word.text, '=', 0) >= 0 &&
+	    bytes_find_bytes(bytes_slice(scan->text, from, scan->pos),
+			     bytes_str("\\\n"), 0) >= 0)
+		return shell_fail(scan, "an assignment may be continued on "
+					"the next line");
 	if (!take_parentheses(scan, is_function))
 		return false;
 	if (*is_function && (word.flags & (SHELL_UNCLEAR | SHELL_QUOTED) ||

@@ -172,13 +172,15 @@ static bool read_glob(struct shell_scan *scan, struct shell_draft *draft, int c)
 					      : SHELL_ANYTHING);
 }
 
-static void note_brace(struct shell_draft *draft, int c, int next)
+static void note_brace(struct shell_draft *draft, int c)
 {
+	struct bytes text = buf_view(&draft->text);
+	bool is_second = text.len > 0 && text.data[text.len - 1] == '.';
+
 	if (c == '{' && !draft->has_brace) {
 		draft->has_brace = true;
 		draft->brace = buf_len(&draft->shape);
-	} else if (draft->has_brace &&
-		   (c == ',' || (c == '.' && next == '.'))) {
+	} else if (draft->has_brace && (c == ',' || (c == '.' && is_second))) {
 		draft->has_comma = true;
 	} else if (c == '}' && draft->has_brace && draft->has_comma) {
 		draft->flags |= SHELL_BRACE;
@@ -216,11 +218,15 @@ static bool read_process(struct shell_scan *scan, struct shell_draft *draft)
 /* Does a "~" here stand where shells look for one? */
 static bool is_tilde_place(const struct shell_scan *scan, size_t start)
 {
+	size_t at = scan->pos;
 	uint8_t before;
 
-	if (scan->pos == start)
+	while (at > start + 1 && scan->text.data[at - 1] == '\n' &&
+	       scan->text.data[at - 2] == '\\')
+		at -= 2;
+	if (at == start)
 		return true;
-	before = scan->text.data[scan->pos - 1];
+	before = scan->text.data[at - 1];
 	return (before == '=' || before == ':') &&
 	       shell_name(scan->text, start) > 0;
 }
@@ -255,7 +261,7 @@ static bool read_piece(struct shell_scan *scan, struct shell_draft *draft,
 			return read_tilde(scan, draft);
 		break;
 	default:
-		note_brace(draft, c, shell_peek(scan, 1));
+		note_brace(draft, c);
 		break;
 	}
 	scan->pos++;

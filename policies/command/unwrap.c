@@ -34,12 +34,18 @@ static const struct wrapper wrappers[] = {
 	{"taskset", "c", "", "cpu-list", "", 1, false, false},
 	{"chrt", "bfiorRv", "TPD", "batch fifo idle other rr verbose",
 	 "sched-runtime sched-period sched-deadline", 1, false, false},
-	{"setarch", "RLXZBF3STIv", "", "addr-no-randomize", "", 1, false,
-	 false},
-	{"linux32 linux64 i386 x86_64", "RLXZBF3STIv", "", "addr-no-randomize",
-	 "", 0, false, false},
-	{"unbuffer torsocks proxychains proxychains4 dbus-launch", "", "", "",
-	 "", 0, false, false},
+	/* An architecture may stand before the options, or be a name of it. */
+	{"setarch linux32 linux64 uname26 i386 i486 i586 i686 x86_64 aarch64 "
+	 "armv7l armv8l ppc64le s390x riscv64",
+	 "RLXZBF3STIv", "", "addr-no-randomize", "", 0, false, false},
+	{"unbuffer torsocks torify proxychains proxychains4 dbus-launch "
+	 "dbus-run-session xvfb-run catchsegv eatmydata prlimit systemd-cat "
+	 "systemd-inhibit nocache fakeroot-sysv fakeroot-tcp fakeroot-ng",
+	 "", "", "", "", 0, false, false},
+	{"ccache sccache distcc", "szcCVhpvx", "MFkod",
+	 "show-stats zero-stats clear cleanup show-config version help",
+	 "max-size max-files get-config set-config", 0, false, false},
+	{"choom", "", "np", "", "adjust pid", 0, false, false},
 	{"faketime", "", "", "", "", 1, false, false},
 	{"busybox toybox", "", "", "", "", 0, false, false},
 	{"sudo", "AbEHnPSk", "ugphCTRrtD",
@@ -51,12 +57,46 @@ static const struct wrapper wrappers[] = {
 	 false, true},
 };
 
-/* `poetry run CMD` */
-static const struct {
-	const char *names, *verb;
+/* `poetry -C DIR run CMD`: options stand on both sides of the verb. */
+static const struct runner {
+	const char *verb;
+	struct wrapper options;
 } runners[] = {
-	{"uv poetry pipenv rye pdm hatch conda mamba micromamba", "run"},
-	{"bundle", "exec"},
+	{"run",
+	 {"uv", "qvn", "p",
+	  "quiet verbose no-cache offline native-tls no-config no-progress "
+	  "no-python-downloads frozen locked no-sync isolated active "
+	  "no-project no-default-groups all-extras all-groups all-packages "
+	  "dev no-dev only-dev exact no-env-file managed-python "
+	  "no-managed-python",
+	  "directory project cache-dir config-file color with with-editable "
+	  "with-requirements extra no-extra group no-group only-group package "
+	  "python env-file index default-index index-url extra-index-url "
+	  "find-links allow-insecure-host python-preference",
+	  0, false, false}},
+	{"run",
+	 {"poetry", "qvn", "CP",
+	  "quiet verbose no-interaction ansi no-ansi no-cache no-plugins",
+	  "directory project", 0, false, false}},
+	{"run",
+	 {"pipenv rye pdm hatch", "qv", "pe", "quiet verbose",
+	  "project pyproject env venv", 0, false, false}},
+	{"run",
+	 {"conda mamba micromamba", "v", "np",
+	  "no-capture-output live-stream verbose", "name prefix cwd", 0, false,
+	  false}},
+	{"exec",
+	 {"bundle", "", "", "keep-file-descriptors", "gemfile", 0, false,
+	  false}},
+	{"exec",
+	 {"pnpm yarn", "rws", "CF", "recursive workspace-root silent parallel",
+	  "dir filter cwd", 0, false, false}},
+	{"exec x", {"mise", "qv", "C", "quiet verbose", "cd", 0, false, false}},
+	{"exec",
+	 {"pyenv rbenv nodenv goenv asdf", "", "", "", "", 0, false, false}},
+	{"exec", {"direnv", "", "", "", "", 1, false, false}},
+	{"run",
+	 {"rustup", "qv", "", "quiet verbose install", "", 1, false, false}},
 };
 
 static const struct wrapper *find_wrapper(struct bytes name)
@@ -217,6 +257,9 @@ static void unwrap_options(const struct command_call *call,
 	}
 	if (at >= call->count) {
 		out->assignment_count = 0;
+		if (call->more_words)
+			out->ambiguous = "the command that it runs is not "
+					 "known";
 		return;
 	}
 	for (size_t i = 1; i < at; i++)
@@ -235,6 +278,60 @@ static void unwrap_options(const struct command_call *call,
 			out->ambiguous = "the line is too long";
 	}
 	out->calls[out->call_count++] = inner;
+}
+
+/* ---- poetry run ---- */
+
+/* Could one of its words, from there on, be the verb? */
+static bool may_have_verb(const struct command_call *call, size_t from,
+			  const char *verb)
+{
+	for (size_t i = from; i < call->count; i++)
+		if (!word_is_clear(&call->words[i]) ||
+		    word_is_one_of(&call->words[i], verb))
+			return true;
+	return call->more_words;
+}
+
+static void unwrap_runner(const struct command_call *call,
+			  const struct runner *runner, struct arena *arena,
+			  struct unwrapped *out)
+{
+	size_t at = skip_options(call, &runner->options);
+	struct command_call inner;
+
+	if (at > 0 && at < call->count &&
+	    word_is_one_of(&call->words[at], runner->verb)) {
+		inner = call_from(call, at);
+		unwrap_options(&inner, &runner->options, arena, out);
+	} else if ((at == 0 && may_have_verb(call, 1, runner->verb)) ||
+		   (at == call->count && call->more_words) ||
+		   (at < call->count && !word_is_clear(&call->words[at]))) {
+		out->ambiguous = "what it runs is not known";
+	}
+}
+
+/* npx -c LINE, npm exec -c LINE: before the package's name. */
+static void unwrap_npm(const struct command_call *call, struct unwrapped *out)
+{
+	size_t at = bytes_is(call_name(call), "npm") ? 2 : 1;
+
+	if (at == 2 &&
+	    (call->count < 2 || !word_is_one_of(&call->words[1], "exec x")))
+		return;
+	for (; at < call->count && word_may_be_option(&call->words[at]); at++) {
+		const struct shell_word *word = &call->words[at];
+
+		if (word_is(word, "--"))
+			return;
+		if (!word_is_clear(word) ||
+		    bytes_starts_with(word->text, bytes_str("-c")) ||
+		    bytes_starts_with(word->text, bytes_str("--c"))) {
+			out->ambiguous = "the code to run is not known";
+			return;
+		}
+		at += word_is_one_of(word, "-p --package -w --workspace");
+	}
 }
 
 /* ---- find ---- */
@@ -376,14 +473,9 @@ void command_unwrap(const struct command_call *call, struct arena *arena,
 		unwrap_eval(call, arena, out);
 	else if (bytes_is(name, "trap") && call->count > 1)
 		take_line(out, &call->words[1]);
+	else if (text_is_one_of(name, "npx npm"))
+		unwrap_npm(call, out);
 	for (size_t i = 0; i < ARRAY_SIZE(runners); i++)
-		if (text_is_one_of(name, runners[i].names) && call->count > 2 &&
-		    word_is(&call->words[1], runners[i].verb)) {
-			if (word_may_be_option(&call->words[2]))
-				out->ambiguous = "an option before the command "
-						 "is not known";
-			else
-				out->calls[out->call_count++] =
-					call_from(call, 2);
-		}
+		if (text_is_one_of(name, runners[i].options.names))
+			unwrap_runner(call, &runners[i], arena, out);
 }
