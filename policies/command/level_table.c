@@ -68,7 +68,8 @@ static const struct {
 	{"expect screen tmux script watch parallel entr xdg-open open "
 	 "start-stop-daemon run-parts sg newgrp run-mailcap openvt daemonize "
 	 "logsave rlwrap uclampset runcon numactl nodemon concurrently "
-	 "hyperfine dc m4 gnuplot octave",
+	 "hyperfine dc m4 gnuplot octave chpst softlimit envuidgid "
+	 "envdir tcpsvd udpsvd inotifyd uevent",
 	 RISK_HIGH, "it runs commands that cannot be seen here"},
 	{"vi vim nvim view ex ed emacs nano", RISK_HIGH,
 	 "an editor can run commands"},

@@ -184,8 +184,8 @@ static struct command_level level_sed(const struct command_call *call)
 
 static struct command_level level_awk(const struct command_call *call)
 {
-	static const char *const marks[] = {"system", "getline", "@", "close",
-					    "fflush"};
+	static const char *const marks[] = {"system", "getline", "@",
+					    "close",  "fflush",	 "\\\n"};
 	const struct shell_word *program = NULL;
 	ptrdiff_t printed;
 

@@ -115,8 +115,11 @@ static bool has_split_sign(struct bytes text)
 		while (next + 2 < text.len && text.data[next] == '\\' &&
 		       text.data[next + 1] == '\n')
 			next += 2;
-		if (next > i && is_sign(text.data[i - 1], text.data[next]))
+		if (next == i)
+			continue;
+		if (is_sign(text.data[i - 1], text.data[next]))
 			return true;
+		i = next - 1;
 	}
 	return false;
 }

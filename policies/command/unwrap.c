@@ -40,11 +40,13 @@ static const struct wrapper wrappers[] = {
 	 "RLXZBF3STIv", "", "addr-no-randomize", "", 0, false, false},
 	{"unbuffer torsocks torify proxychains proxychains4 dbus-launch "
 	 "dbus-run-session xvfb-run catchsegv eatmydata prlimit systemd-cat "
-	 "systemd-inhibit nocache fakeroot-sysv fakeroot-tcp fakeroot-ng",
+	 "systemd-inhibit nocache fakeroot-sysv fakeroot-tcp fakeroot-ng "
+	 "tini dumb-init catatonit cttyhack",
 	 "", "", "", "", 0, false, false},
 	{"ccache sccache distcc", "szcCVhpvx", "MFkod",
 	 "show-stats zero-stats clear cleanup show-config version help",
 	 "max-size max-files get-config set-config", 0, false, false},
+	{"gosu su-exec setuidgid", "", "", "", "", 1, false, false},
 	{"choom", "", "np", "", "adjust pid", 0, false, false},
 	{"faketime", "", "", "", "", 1, false, false},
 	{"busybox toybox", "", "", "", "", 0, false, false},
