@@ -18,9 +18,9 @@ struct opening;
 /* Ask the vault for what the leg's binding attaches. 0, or -1. */
 int leg_ask_token(struct leg *leg, rpc_outcome_fn *on_outcome, void *owner,
 		  struct err *err);
-/* Ask the vault for the leg's certificate; then leg_start_tls() or
- * leg_fail_opening(). 0, or -1. */
-int opening_start(struct leg *leg, struct err *err);
+/* Record that the leg's certificate is used, ask the vault for it; then
+ * leg_start_tls() or leg_fail_opening(), which may come inside of this. */
+void opening_start(struct leg *leg);
 /* Nobody waits any more. */
 void opening_cancel(struct opening *opening);
 

@@ -576,10 +576,9 @@ void leg_open(struct courier *courier, const struct keeper_peer *peer,
 	courier->leg_count++;
 	io_deadline(leg->upstream, LEG_HANDSHAKE_MS);
 	take_binding(leg);
-	if (leg->is_certificate && opening_start(leg, &err) < 0)
-		leg_fail_opening(leg, CONSTRAINT_credential_unavailable,
-				 err.text);
-	else if (!leg->is_certificate && leg_start_tls(leg, NULL, &err) < 0)
+	if (leg->is_certificate)
+		opening_start(leg);
+	else if (leg_start_tls(leg, NULL, &err) < 0)
 		leg_fail_opening(leg, tls_client_constraint(&err), err.text);
 	(void)take_ptr(&leg);
 }

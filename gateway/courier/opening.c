@@ -1,6 +1,7 @@
 /*
  * The token of a leg whose binding is a client certificate: it is wanted
- * before there is a request, for the handshake.
+ * before there is a request, for the handshake. That uses the credential, so
+ * it is on record before.
  */
 #include <stdlib.h>
 
@@ -74,15 +75,53 @@ int leg_ask_token(struct leg *leg, rpc_outcome_fn *on_outcome, void *owner,
 	return rpc_ask(vault->rpc, &call, NULL, err);
 }
 
-int opening_start(struct leg *leg, struct err *err)
+static void fail(struct leg *leg, enum constraint constraint, const char *why)
+{
+	leg->opening = NULL;
+	leg_fail_opening(leg, constraint, why);
+}
+
+static void on_recorded(bool ok, void *owner)
+{
+	auto_free struct opening *opening = owner;
+	struct leg *leg = opening->leg;
+	struct err err;
+
+	if (!leg)
+		return;
+	if (!ok)
+		fail(leg, CONSTRAINT_audit_unavailable,
+		     "the use could not be recorded");
+	else if (leg_ask_token(leg, on_token, opening, &err) < 0)
+		fail(leg, CONSTRAINT_credential_unavailable, err.text);
+	else
+		(void)take_ptr(&opening);
+}
+
+void opening_start(struct leg *leg)
 {
 	auto_free struct opening *opening = calloc(1, sizeof(*opening));
+	const struct record record = {
+		.kind = RECORD_SECRET_USE,
+		.allowed = true,
+		.session = bytes_str(leg->session),
+		.host = bytes_str(leg->target.host),
+		.port = leg->target.port,
+		.method = bytes_str("TLS"),
+		.credential = bytes_str(leg->binding),
+		.detail = bytes_str("the client certificate is shown"),
+	};
 
-	if (!opening)
-		return err_set(err, ERR_TOO_LARGE, "memory is out");
-	if (leg_ask_token(leg, on_token, opening, err) < 0)
-		return -1;
+	if (!opening) {
+		fail(leg, CONSTRAINT_internal, "memory is out");
+		return;
+	}
 	opening->leg = leg;
+	if (keeper_record_durable(leg->courier->keeper, &record, on_recorded,
+				  opening) < 0) {
+		fail(leg, CONSTRAINT_audit_unavailable,
+		     "the use could not be recorded");
+		return;
+	}
 	leg->opening = take_ptr(&opening);
-	return 0;
 }

@@ -3,6 +3,7 @@ shows it, the sandbox never sees its key."""
 import json
 import os
 import shutil
+import signal
 import subprocess
 
 import pytest
@@ -103,8 +104,23 @@ def test_the_certificate_is_shown(web, origin):
     assert answer.json["verified"] == "SUCCESS"
     assert answer.json["subject"] == "CN=robot"
     assert answer.json["authorization"] == ""
-    row = session.row("secret.use")
-    assert row["credential"] == "robot"
+    rows = session.audit("secret.use")
+    assert [row["method"] for row in rows] == ["TLS", "GET"]
+    assert {row["credential"] for row in rows} == {"robot"}
+
+
+def test_none_is_shown_that_is_not_on_record_first(web, origin, gateway):
+    """Twin of the one above, with a ledger that stands still."""
+    session = web("robot")
+    ledger = gateway.pid("ledger")
+    os.kill(ledger, signal.SIGSTOP)
+    try:
+        answer = session.curl(origin.url("/", NAME))
+    finally:
+        os.kill(ledger, signal.SIGCONT)
+    assert answer.status == 503, answer.text
+    assert answer.json["constraint"] == "audit_unavailable"
+    assert session.curl(origin.url("/", NAME)).status == 200
 
 
 def test_without_the_rule_none_is_shown(web, origin):
