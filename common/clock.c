@@ -36,6 +36,11 @@ uint64_t clock_monotonic_ms(void)
 	return clock_ms(CLOCK_MONOTONIC);
 }
 
+uint64_t clock_boot_ms(void)
+{
+	return clock_ms(CLOCK_BOOTTIME);
+}
+
 struct date {
 	unsigned year, month, day;
 };

@@ -15,6 +15,8 @@
 
 uint64_t clock_wall_ms(void);
 uint64_t clock_monotonic_ms(void);
+/* The same, with the time in which the host slept. */
+uint64_t clock_boot_ms(void);
 /* Is the wall clock set to a year before that of this build (security B20)?
  * Then no certificate, token or record has a time that means anything. */
 bool clock_is_before_build(uint64_t wall_ms);

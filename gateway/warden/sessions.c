@@ -14,7 +14,8 @@
 #include "gateway/warden/warden.h"
 
 /* A session that expired is forgotten this much later. */
-#define TIMER_MS_MAX (24 * 60 * 60 * 1000)
+/* Timers stand still while the host sleeps: so late is an end seen then. */
+#define LOOK_MS (60 * 1000)
 
 struct warden_session *warden_session_find(const struct warden *warden,
 					   struct bytes id)
@@ -204,12 +205,12 @@ void warden_session_forget(struct warden_session *session)
 
 static void set_expiry(struct warden_session *session)
 {
-	uint64_t now = clock_monotonic_ms();
+	uint64_t now = clock_boot_ms();
 	uint64_t end = session->end_ms;
 	uint64_t left = end > now ? end - now : 0;
 
 	io_timer_set(session->end_timer,
-		     left > TIMER_MS_MAX ? TIMER_MS_MAX : (unsigned)left + 1);
+		     left > LOOK_MS ? LOOK_MS : (unsigned)left + 1);
 }
 
 /* From here on the clock of the day may be set as anybody likes. */
@@ -218,8 +219,7 @@ static void know_end(struct warden_session *session)
 	uint64_t now = clock_wall_ms();
 	uint64_t expires = session->package->session.expires_ms;
 
-	session->end_ms =
-		clock_monotonic_ms() + (expires > now ? expires - now : 0);
+	session->end_ms = clock_boot_ms() + (expires > now ? expires - now : 0);
 }
 
 static void on_end_timer(void *owner)
@@ -351,7 +351,7 @@ int warden_session_create(struct warden *warden, int package_fd,
 
 bool warden_session_is_over(const struct warden_session *session)
 {
-	return session->is_revoked || clock_monotonic_ms() >= session->end_ms;
+	return session->is_revoked || clock_boot_ms() >= session->end_ms;
 }
 
 int warden_session_renew(struct warden_session *session, uint64_t expires_ms,

@@ -76,7 +76,7 @@ struct warden_session {
 	struct child *edge;
 	struct warden_listener listeners[LISTENERS_MAX];
 	size_t listener_count;
-	uint64_t end_ms;	      /* its expiry, monotonic */
+	uint64_t end_ms;	      /* its expiry, by clock_boot_ms() */
 	bool is_revoked, is_changing; /* ended; getting another policy */
 	bool had_credentials;	      /* by the policy before, if is_changing */
 	struct io_timer *end_timer;   /* expiry, then the edge's end */

@@ -5,12 +5,14 @@
 /* ---- the clocks: one that anybody may set, and one that only goes on ---- */
 
 static int64_t moved_ms;
-static uint64_t passed_ms;
+static uint64_t passed_ms, slept_ms;
 
 uint64_t __real_clock_wall_ms(void);
 uint64_t __wrap_clock_wall_ms(void);
 uint64_t __real_clock_monotonic_ms(void);
 uint64_t __wrap_clock_monotonic_ms(void);
+uint64_t __real_clock_boot_ms(void);
+uint64_t __wrap_clock_boot_ms(void);
 
 uint64_t __wrap_clock_wall_ms(void)
 {
@@ -20,6 +22,11 @@ uint64_t __wrap_clock_wall_ms(void)
 uint64_t __wrap_clock_monotonic_ms(void)
 {
 	return __real_clock_monotonic_ms() + passed_ms;
+}
+
+uint64_t __wrap_clock_boot_ms(void)
+{
+	return __real_clock_boot_ms() + passed_ms + slept_ms;
 }
 
 /* ---- an edge's exit and the end of its session in one turn ---- */
@@ -266,6 +273,26 @@ static void a_session_ends_in_time_whatever_the_date_is_set_to(void **state)
 	}
 }
 
+/* Timers and the monotonic clock stand still then. */
+static void a_session_ends_in_time_though_the_host_slept(void **state)
+{
+	struct warden_session *session;
+
+	(void)state;
+	rig_init();
+	session = rig_session(false); /* of ten minutes */
+	pass(60 * 1000);
+	slept_ms = 530 * 1000;
+	pass(1000);
+	assert_false(warden_session_is_over(session));
+	slept_ms += 20 * 1000;
+	assert_true(warden_session_is_over(session));
+	pass(60 * 1000);
+	assert_true(session->is_revoked);
+	slept_ms = 0;
+	rig_release();
+}
+
 static void a_renewal_counts_by_the_date_of_then(void **state)
 {
 	struct warden_session *session;
@@ -322,6 +349,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			a_session_ends_in_time_whatever_the_date_is_set_to),
+		cmocka_unit_test(a_session_ends_in_time_though_the_host_slept),
 		cmocka_unit_test(a_renewal_counts_by_the_date_of_then),
 		cmocka_unit_test(
 			an_edge_exits_in_the_turn_in_which_its_session_ends),
