@@ -120,6 +120,8 @@ static void take_admin(struct again *again, const char *method,
 {
 	if (!strcmp(method, "session.create") && is_done)
 		take_create(again, detail);
+	if (!strcmp(method, "session.create") && !is_done)
+		again->was_made = false;
 	if (!strcmp(method, "session.end") && is_done)
 		again->was_ended = true;
 	if (!strcmp(method, "session.policy"))

@@ -14,6 +14,7 @@ struct ask {
 	uint16_t type;
 	bool is_left;
 	char undo[SESSION_ID_MAX + 1];
+	uid_t uid; /* who wanted the session */
 };
 
 /* Half of what each keeper's permit table allows. */
@@ -81,6 +82,35 @@ static struct rpc *channel_to(const struct control *control, enum role role)
 	return peer ? peer->rpc : NULL;
 }
 
+/* That somebody creates it is on record before the warden is asked; so is then
+ * that it was not made. */
+static void tell_not_made(struct control *control, struct bytes session,
+			  uid_t uid, const struct rpc_outcome *outcome)
+{
+	const struct rpc_refusal *refusal =
+		outcome->err->code == ERR_DENIED ? outcome->refusal : NULL;
+	char detail[512];
+	struct record record = {
+		.kind = RECORD_ADMIN,
+		.constraint = refusal && refusal->code < CONSTRAINT_MAX
+				      ? refusal->code
+				      : (uint16_t)CONSTRAINT_internal,
+		.session = session,
+		.host = bytes_str("control"),
+		.method = bytes_str("session.create"),
+	};
+
+	(void)snprintf(detail, sizeof(detail), "uid %u: it was not made: %.*s",
+		       uid,
+		       BYTES_ARGS(refusal ? refusal->detail
+					  : bytes_str(outcome->err->text)));
+	record.detail = bytes_str(detail);
+	if (keeper_record(control->keeper, &record) < 0)
+		log_error("session %.*s was not made, and that is not on "
+			  "record",
+			  BYTES_ARGS(session));
+}
+
 static void on_outcome(struct rpc_outcome *outcome, void *owner)
 {
 	auto_free struct ask *ask = owner;
@@ -91,6 +121,9 @@ static void on_outcome(struct rpc_outcome *outcome, void *owner)
 	struct err err;
 
 	ask->control->rates[ask->type].open--;
+	if (outcome->err && ask->type == MSG_SESSION_CREATE)
+		tell_not_made(ask->control, bytes_str(ask->undo), ask->uid,
+			      outcome);
 	if (!ask->is_left && ask->fn)
 		ask->fn(outcome, ask->owner);
 	if (undoes &&
@@ -99,8 +132,8 @@ static void on_outcome(struct rpc_outcome *outcome, void *owner)
 			 err.text);
 }
 
-struct ask *ask_send(struct control *control, const struct question *question,
-		     struct err *err)
+static struct ask *ask_peer(struct control *control,
+			    const struct question *question, struct err *err)
 {
 	struct control_rate *rate = &control->rates[question->type];
 	struct rpc *rpc = channel_to(control, question->role);
@@ -132,7 +165,8 @@ struct ask *ask_send(struct control *control, const struct question *question,
 	*ask = (struct ask){.control = control,
 			    .fn = question->fn,
 			    .owner = question->owner,
-			    .type = question->type};
+			    .type = question->type,
+			    .uid = question->uid};
 	if (question->undo.len)
 		memcpy(ask->undo, question->undo.data, question->undo.len);
 	if (rpc_ask(rpc, &call, NULL, err) < 0) {
@@ -140,6 +174,17 @@ struct ask *ask_send(struct control *control, const struct question *question,
 		return NULL;
 	}
 	return take_ptr(&ask);
+}
+
+struct ask *ask_send(struct control *control, const struct question *question,
+		     struct err *err)
+{
+	struct ask *ask = ask_peer(control, question, err);
+
+	if (!ask && question->type == MSG_SESSION_CREATE)
+		tell_not_made(control, question->undo, question->uid,
+			      &(struct rpc_outcome){.err = err});
+	return ask;
 }
 
 void ask_leave(struct ask *ask)

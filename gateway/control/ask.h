@@ -28,6 +28,7 @@ struct question {
 	 * came in time, this session is ended again. Empty: nothing is
 	 * undone. */
 	struct bytes undo;
+	uid_t uid; /* who creates it: that it was not made is recorded */
 };
 
 /* Ask. fn is called once, later, unless ask_leave() came first. NULL with

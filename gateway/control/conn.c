@@ -29,9 +29,18 @@ static void on_close(void *owner)
 	struct conn *conn = owner;
 
 	forget_request(conn);
-	if (conn->held[0])
-		attach_end_session(conn->control, &conn->who, conn->held);
-	conn->held[0] = '\0';
+	while (conn->held_count > 0)
+		attach_end_session(conn->control, &conn->who,
+				   conn->held[--conn->held_count]);
+}
+
+/* Whether it holds it or not. */
+static void unhold(struct conn *conn, const char *session)
+{
+	for (size_t i = conn->held_count; i-- > 0;)
+		if (!strcmp(conn->held[i], session))
+			memmove(conn->held[i], conn->held[--conn->held_count],
+				sizeof(conn->held[i]));
 }
 
 void conns_unhold(struct control *control, const char *session)
@@ -39,12 +48,7 @@ void conns_unhold(struct control *control, const char *session)
 	struct http_conn *http;
 
 	DL_FOREACH(control->server.conns, http)
-	{
-		struct conn *conn = http->owner;
-
-		if (!strcmp(conn->held, session))
-			conn->held[0] = '\0';
-	}
+	unhold(http->owner, session);
 }
 
 void conns_go_on(struct control *control)

@@ -16,6 +16,7 @@
 
 #define CONN_BODY_MAX	(2 * 1024 * 1024)
 #define CONN_ANSWER_MAX (8 * 1024 * 1024)
+#define CONN_HELD_MAX	8 /* sessions */
 
 /* A good answer to conn_ask(). message is valid for the call only. */
 typedef void conn_answer_fn(struct conn *conn, const void *message);
@@ -38,9 +39,10 @@ struct conn {
 	/* There is room in a stream again; the request is over. */
 	void (*on_room)(struct conn *conn);
 	void (*on_end)(struct conn *conn);
-	/* Ends with this connection, unless a listener is attached before;
-	 * "": none. */
-	char held[SESSION_ID_MAX + 1];
+	/* They end with this connection, unless a listener is attached
+	 * before. */
+	char held[CONN_HELD_MAX][SESSION_ID_MAX + 1];
+	size_t held_count;
 };
 
 /* From here on there are connections to accept. */

@@ -313,7 +313,8 @@ static void reply_created(struct conn *conn, json_t *signing)
 
 	terms_write(task->terms, ca, terms);
 	if (task->holds)
-		memcpy(conn->held, task->id, sizeof(conn->held));
+		memcpy(conn->held[conn->held_count++], task->id,
+		       sizeof(task->id));
 	conn_reply_json(
 		conn, 201,
 		json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, "
@@ -364,6 +365,7 @@ static void ask_create(struct conn *conn)
 		.fd = task->package_fd,
 		.reply_schema = &wire_empty_schema,
 		.undo = bytes_str(task->id),
+		.uid = conn->who.uid,
 	};
 
 	/* What cannot be recorded does not happen. */
@@ -433,6 +435,8 @@ static void create(struct conn *conn, struct wanted *wanted)
 			"(listen.proxy of gateway.yaml)";
 	if (!wrong)
 		wrong = take_permissions(conn, wanted);
+	if (!wrong && wanted->holds && conn->held_count == CONN_HELD_MAX)
+		wrong = "hold: a connection holds 8 sessions at most";
 	if (wrong) {
 		conn_refuse(conn, 422, "%s", wrong);
 		return;

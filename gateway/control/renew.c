@@ -7,6 +7,10 @@
 #include "gateway/control/handlers.h"
 #include "gateway/control/json.h"
 
+/* So long its answer is waited for: what is asked may be done late, and the
+ * record says what was done. */
+#define RENEW_TIMEOUT_MS (5 * 60 * 1000)
+
 /* A renewal that the warden was asked for. It is recorded as it went,
  * whether or not somebody still waits to hear of it. */
 struct renewal {
@@ -72,6 +76,7 @@ static struct ask *ask_warden(const struct renewal *renewal,
 		.reply_schema = &wire_empty_schema,
 		.fn = fn,
 		.owner = (void *)(uintptr_t)renewal,
+		.timeout_ms = RENEW_TIMEOUT_MS,
 	};
 
 	return ask_send(renewal->control, &question, err);

@@ -47,6 +47,7 @@ struct rig {
 	const char *signer_key; /* NULL: the vault has none for it */
 	uint16_t refuse_signer;
 	bool closes_before_renewal;
+	bool holds_renewal; /* held has it */
 	uint64_t rows;	    /* how many the ledger has */
 	uint32_t processes; /* how many the warden has */
 	uint64_t verify_steps;
@@ -131,7 +132,10 @@ static inline void rig_on_renew(struct rpc_ticket ticket, const void *message,
 	rig->renewed_to_ms = renew->expires_ms;
 	if (rig->closes_before_renewal)
 		http_server_close(&rig->control.server);
-	if (rig->refuse_renewal)
+	rig->held = ticket;
+	if (rig->holds_renewal)
+		rpc_ticket_hold(ticket);
+	else if (rig->refuse_renewal)
 		rpc_refuse(ticket, rig->refuse_renewal, "refused by the rig");
 	else
 		rig_reply_empty(ticket);

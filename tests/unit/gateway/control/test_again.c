@@ -84,6 +84,9 @@ static void again_is_allowed_by_what_is_on_record_alone(void **state)
 		{{MADE, CHANGED, CHANGED_TO_C, NOT_CHANGED}, C, 0},
 		{{MADE, CHANGED, CHANGED_TO_C, NOT_CHANGED, NOT_TO_C}, A, 0},
 		{{MADE, NOT_CHANGED}, A, 403},
+		{{MADE, ROW("admin", "session.create", "false", "uid 1000: x")},
+		 A,
+		 403},
 		/* What can not be read speaks against it. */
 		{{MADE, "{"}, A, 403},
 		{{MADE, ROW("admin", "session.policy", "true", "uid 0: x")},

@@ -276,10 +276,11 @@ static void attach_takes_a_held_session_from_its_connection(void **state)
 	rig.owner_uid = getuid() == 0 ? 12345 : getuid();
 	assert_non_null(rig.control.server.conns);
 	conn = rig.control.server.conns->owner;
-	(void)snprintf(conn->held, sizeof(conn->held), "%s", RIG_ID);
+	(void)snprintf(conn->held[0], sizeof(conn->held[0]), "%s", RIG_ID);
+	conn->held_count = 1;
 	rpc = connect_as(&rig, 12345);
 	(void)attach(&rig, rpc, LISTENER_TCP, tcp_socket(true));
-	assert_string_equal(conn->held, "");
+	assert_int_equal(conn->held_count, 0);
 	assert_int_equal(shutdown(rig.client, SHUT_RDWR), 0);
 	rig_turns(&rig);
 	assert_int_equal(rig.revocations, 0);

@@ -67,6 +67,52 @@ static void session_create_ends_a_held_one_with_its_connection(void **state)
 	}
 }
 
+static void session_create_ends_all_that_a_connection_holds(void **state)
+{
+	static const char held[] = "{\"policy\":\"" POLICY "\",\"hold\":true}";
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig, 1000, false);
+	for (int i = 0; i < CONN_HELD_MAX; i++)
+		assert_status(post(&rig, "/v1/sessions", held), 201);
+	assert_status(post(&rig, "/v1/sessions", held), 422);
+	assert_int_equal(rig.creations, CONN_HELD_MAX);
+	assert_status(post(&rig, "/v1/sessions", "{\"policy\":\"" POLICY "\"}"),
+		      201);
+	assert_int_equal(shutdown(rig.client, SHUT_RDWR), 0);
+	rig_turns(&rig);
+	assert_int_equal(rig.revocations, CONN_HELD_MAX);
+	assert_null(rig.control.attached);
+	rig_release(&rig);
+}
+
+/* What was tried is on record, and so is that it was not done. */
+static void a_session_that_is_not_made_is_on_record_as_such(void **state)
+{
+	static const char body[] = "{\"policy\":\"" POLICY "\"}";
+	struct control_rate *rate;
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig, 1000, false);
+	assert_status(post(&rig, "/v1/sessions", body), 201);
+	assert_string_equal(rig.records, "allowed session.create, ");
+	rig.records[0] = '\0';
+	rig.refuse_with = CONSTRAINT_resource_limit;
+	assert_status(post(&rig, "/v1/sessions", body), 429);
+	assert_string_equal(rig.records,
+			    "allowed session.create, denied session.create, ");
+	rig.records[0] = '\0';
+	rate = &rig.control.rates[MSG_SESSION_CREATE];
+	rate->open = 100000;
+	assert_status(post(&rig, "/v1/sessions", body), 429);
+	assert_string_equal(rig.records,
+			    "allowed session.create, denied session.create, ");
+	rate->open = 0;
+	rig_release(&rig);
+}
+
 /* Else any user of the host has every secret sent to a host of his own. */
 static void session_create_gives_secrets_to_administrators_alone(void **state)
 {
@@ -398,6 +444,10 @@ int main(void)
 		cmocka_unit_test(session_create_seals_a_package_for_the_asker),
 		cmocka_unit_test(
 			session_create_ends_a_held_one_with_its_connection),
+		cmocka_unit_test(
+			session_create_ends_all_that_a_connection_holds),
+		cmocka_unit_test(
+			a_session_that_is_not_made_is_on_record_as_such),
 		cmocka_unit_test(
 			session_create_gives_secrets_to_administrators_alone),
 		cmocka_unit_test(
