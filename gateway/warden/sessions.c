@@ -13,7 +13,6 @@
 #include "common/log.h"
 #include "gateway/warden/warden.h"
 
-/* A session that expired is forgotten this much later. */
 /* Timers stand still while the host sleeps: so late is an end seen then. */
 #define LOOK_MS (60 * 1000)
 
