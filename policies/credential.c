@@ -64,7 +64,17 @@ const char *credential_header_fault(struct bytes name)
 		"x-original-method",
 		"x-forwarded-host",
 		"x-forwarded-prefix",
+		"x-forwarded-server",
+		"x-forwarded-uri",
+		"x-forwarded-path",
+		"x-forwarded-method",
+		"forwarded",
+		"x-original-host",
+		"x-original-uri",
+		"x-http-host-override",
 		"x-host",
+		"x-script-name",
+		"script-name",
 	};
 
 	if (is_one_of(name, hop, ARRAY_SIZE(hop)) || begins(name, "proxy-"))

@@ -18,8 +18,8 @@ static const struct bytes credentials[] = {
 	BYTES_LITERAL("x-goog-api-key"),
 };
 
-/* Names by which a server may take another method or path than the one that
- * was decided on. */
+/* Names by which a server may take another method, host or path than those
+ * that were decided on. */
 static const struct bytes overrides[] = {
 	BYTES_LITERAL("x-http-method-override"),
 	BYTES_LITERAL("x-http-method"),
@@ -29,7 +29,17 @@ static const struct bytes overrides[] = {
 	BYTES_LITERAL("x-original-method"),
 	BYTES_LITERAL("x-forwarded-host"),
 	BYTES_LITERAL("x-forwarded-prefix"),
+	BYTES_LITERAL("x-forwarded-server"),
+	BYTES_LITERAL("x-forwarded-uri"),
+	BYTES_LITERAL("x-forwarded-path"),
+	BYTES_LITERAL("x-forwarded-method"),
+	BYTES_LITERAL("forwarded"),
+	BYTES_LITERAL("x-original-host"),
+	BYTES_LITERAL("x-original-uri"),
+	BYTES_LITERAL("x-http-host-override"),
 	BYTES_LITERAL("x-host"),
+	BYTES_LITERAL("x-script-name"),
+	BYTES_LITERAL("script-name"),
 };
 
 /* Ways around the gateway, or pins that its certificates cannot meet. */

@@ -9,10 +9,10 @@
 #include "gateway/flow/message.h"
 
 /* Before a request leaves: remove every Proxy-* field and those that ask a
- * server to take another method or path than the one decided on
- * (X-HTTP-Method-Override, X-Original-URL, ...). With a credential bound to
- * the request (has_credential), also every credential that the sandbox sent
- * (Authorization, Cookie, ...; security D4). True when one was removed. */
+ * server to take another method, host or path than those decided on
+ * (X-HTTP-Method-Override, X-Original-URL, Forwarded, ...). With a credential
+ * bound to the request (has_credential), also every credential that the sandbox
+ * sent (Authorization, Cookie, ...; security D4). True when one was removed. */
 bool edit_request(struct request *request, bool has_credential);
 
 /* Remove every field of that name, also as CGI spells it ('_' for '-'). */

@@ -37,6 +37,7 @@ static const struct row {
 	{HEADER("name: Proxy-Authorization"), "belongs to the connection"},
 	{HEADER("name: Sec-WebSocket-Key"), "the gateway's own"},
 	{HEADER("name: X-HTTP-Method-Override"), "another request"},
+	{HEADER("name: Forwarded"), "another request"},
 	{BINDING("attach: header"), "header needs a \"header\""},
 	{BEARER("header: {name: X}"), "only header takes a \"header\""},
 	{BINDING("attach: query, query: {name: key}"), NULL},

@@ -62,6 +62,37 @@ static void edit_leaves_a_credential_where_none_of_ours_goes(void **state)
 	assert_null(fields_find(&request.fields, "X-Original-URL"));
 }
 
+/* Of what a client may say of itself, the rest stays. */
+static void edit_lets_no_field_name_another_request(void **state)
+{
+	static const char *const others[] = {
+		"Forwarded",
+		"X-Original-Host",
+		"X-Forwarded-Host",
+		"X-Forwarded-Server",
+		"X-Forwarded-Uri",
+		"X-Original-Uri",
+		"X_HTTP_Host_Override",
+		"X-Forwarded-Path",
+		"SCRIPT_NAME",
+		"X-Script-Name",
+		"X-Forwarded-For",
+		"X-Forwarded-Proto",
+		"Host-Forwarded",
+	};
+	struct field items[ARRAY_SIZE(others)];
+	struct request request = {
+		.fields = fields_of(items, others, ARRAY_SIZE(others)),
+	};
+
+	(void)state;
+	assert_false(edit_request(&request, false));
+	assert_int_equal(request.fields.count, 3);
+	assert_true(bytes_is(items[0].name, "X-Forwarded-For"));
+	assert_true(bytes_is(items[1].name, "X-Forwarded-Proto"));
+	assert_true(bytes_is(items[2].name, "Host-Forwarded"));
+}
+
 static const char *const answers[] = {
 	"Server",
 	"Alt-Svc",
@@ -105,6 +136,7 @@ int main(void)
 		cmocka_unit_test(edit_replaces_a_credential_of_the_sandbox),
 		cmocka_unit_test(
 			edit_leaves_a_credential_where_none_of_ours_goes),
+		cmocka_unit_test(edit_lets_no_field_name_another_request),
 		cmocka_unit_test(
 			edit_takes_cookies_from_credentialed_responses),
 		cmocka_unit_test(edit_leaves_cookies_in_other_responses),
