@@ -15,6 +15,7 @@
 
 #define H2     2, 'h', '2'
 #define HTTP11 8, 'h', 't', 't', 'p', '/', '1', '.', '1'
+#define HTTP10 8, 'h', 't', 't', 'p', '/', '1', '.', '0'
 
 static bool is_listed(const struct tls_server *server, SSL *ssl)
 {
@@ -30,7 +31,8 @@ static bool is_listed(const struct tls_server *server, SSL *ssl)
 static int on_alpn(SSL *ssl, const uint8_t **out, uint8_t *out_len,
 		   const uint8_t *in, unsigned in_len, void *server)
 {
-	static const uint8_t usual[] = {H2, HTTP11}, listed[] = {HTTP11, H2};
+	static const uint8_t usual[] = {H2, HTTP11, HTTP10};
+	static const uint8_t listed[] = {HTTP11, H2, HTTP10};
 	const uint8_t *ours = is_listed(server, ssl) ? listed : usual;
 	uint8_t *chosen = NULL;
 

@@ -2,12 +2,12 @@
  * The edge's TLS side towards its sandbox: one context and one P-256 key for
  * the life of the process. Certificates come from the minter, one per name.
  *
- * TLS 1.2 and 1.3, AEAD only, ALPN h2 before http/1.1 (a client that offers
- * others alone is refused with no_application_protocol, RFC 7301; one that
- * offers none speaks HTTP/1.1), no compression, renegotiation or early data.
- *Tickets resume only within this process (its keys), this session (session id
- *context) and the same server name; a client without SNI never resumes
- *(security B13).
+ * TLS 1.2 and 1.3, AEAD only, ALPN h2 before http/1.1 and http/1.0 (a client
+ * that offers others alone is refused with no_application_protocol, RFC 7301;
+ *one that offers none speaks HTTP/1.1), no compression, renegotiation or early
+ *data. Tickets resume only within this process (its keys), this session
+ *(session id context) and the same server name; a client without SNI never
+ *resumes (security B13).
  *
  *	struct tls_server server;
  *	tls_server_init(&server, session_id, &err);

@@ -49,7 +49,8 @@ CLIENTS = {
     "curl by SOCKS": f"{CURL} -x socks5h://{PROXY} @ && cat body",
     "curl by SOCKS and address":
         f"{CURL} -x socks5://{PROXY} @ && cat body",
-    "curl with HTTP/1.0": f"{CURL} -0 --no-alpn @ && cat body",
+    "curl with HTTP/1.0": f"{CURL} -0 @ && cat body",
+    "curl with HTTP/1.0 without ALPN": f"{CURL} -0 --no-alpn @ && cat body",
     "wget": "wget -q -S --content-on-error -O body @ 2>&1"
             " | sed -n 's/^ *HTTP[^ ]* \\([0-9]*\\).*/\\1/p' && cat body",
     "wget without proxy": "wget -q -S --no-proxy --content-on-error -O body"

@@ -104,6 +104,8 @@ def test_without_sni_the_host_of_connect_stands(web, origin):
     (["http/1.1", "h2"], "h2"),
     (["h2"], "h2"),
     (["http/1.1"], "http/1.1"),
+    (["http/1.0", "http/1.1"], "http/1.1"),
+    (["http/1.0"], "http/1.0"),
     ([], None),
 ])
 def test_alpn_chooses_http_2_where_it_is_offered(web, origin, offered, chosen):

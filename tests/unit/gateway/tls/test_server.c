@@ -171,7 +171,7 @@ static void server_does_not_resume_what_another_edge_began(void **state)
 	SSL_SESSION_free(session);
 }
 
-static void server_prefers_http_2_and_takes_no_other_than_1_1(void **state)
+static void server_prefers_http_2_and_takes_no_other_protocol(void **state)
 {
 	static const struct {
 		const char *name, *offer;
@@ -182,7 +182,9 @@ static void server_prefers_http_2_and_takes_no_other_than_1_1(void **state)
 		{"a.test", "\x02h2\x08http/1.1", true, "h2"},
 		{"a.test", "\x08http/1.1\x02h2", true, "h2"},
 		{"a.test", "\x02h2", true, "h2"},
-		{"a.test", "\x08http/1.0", false, ""},
+		{"a.test", "\x08http/1.0", true, "http/1.0"},
+		{"a.test", "\x08http/1.0\x08http/1.1", true, "http/1.1"},
+		{"a.test", "\x08http/0.9", false, ""},
 		{"a.test", "\x03h2c", false, ""},
 		{"b.test", "\x02h2\x08http/1.1", true, "http/1.1"},
 		{"b.test", "\x02h2", true, "h2"},
@@ -335,7 +337,7 @@ int main(void)
 		SERVER_TEST(server_is_trusted_for_the_name_it_has_a_leaf_for),
 		SERVER_TEST(server_resumes_a_session_only_for_its_own_name),
 		SERVER_TEST(server_does_not_resume_what_another_edge_began),
-		SERVER_TEST(server_prefers_http_2_and_takes_no_other_than_1_1),
+		SERVER_TEST(server_prefers_http_2_and_takes_no_other_protocol),
 		SERVER_TEST(server_refuses_old_versions_and_weak_suites),
 		SERVER_TEST(server_takes_no_early_data),
 		SERVER_TEST(server_does_not_renegotiate),
