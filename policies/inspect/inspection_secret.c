@@ -5,6 +5,7 @@
 #include "policies/inspect/json.h"
 #include "policies/inspect/parts.h"
 #include "policies/inspect/secrets.h"
+#include "policies/inspect/unwrap.h"
 
 #define ROOM 4096
 
@@ -149,6 +150,29 @@ static void search_unescaped(struct search *search, struct bytes text)
 	search_raw(search, bytes_from(room, len));
 }
 
+/* Who decodes a text once may do so again, in any of these ways: each time
+ * is a text of its own. */
+static void search_unwrapped(struct search *search, struct bytes text)
+{
+	struct unwrap unwrap = {.may_go_on = unwrap_is_wrapped(text)};
+
+	for (size_t rounds = 1;
+	     rounds <= UNWRAP_ROUNDS_MAX && !search->found && unwrap.may_go_on;
+	     rounds++) {
+		struct bytes rest = text;
+		uint8_t room[ROOM];
+
+		unwrap_begin(&unwrap, rounds);
+		while (rest.len) {
+			size_t len = unwrap_some(&unwrap, &rest, room, ROOM);
+
+			(void)secret_scan_feed(search->scan,
+					       bytes_from(room, len));
+		}
+		search_raw(search, bytes_from(room, unwrap_end(&unwrap, room)));
+	}
+}
+
 /* What says that it is JSON must be; what looks like it may be. */
 static const char *search_json(struct search *search,
 			       struct inspection *inspection)
@@ -185,6 +209,8 @@ static const char *search_all(struct search *search,
 	/* What is packed has room for words beside it (gzip's comment). */
 	if (content.data != inspection->source.body.data)
 		search_raw(search, inspection->source.body);
+	search_unwrapped(search, inspection->source.query);
+	search_unwrapped(search, content);
 	fault = search_json(search, inspection);
 	search_graphql(search, inspection);
 	return search->found ? NULL : fault;

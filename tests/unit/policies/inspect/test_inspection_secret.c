@@ -67,6 +67,17 @@ static const struct row {
 	{"", "", "{\"a\": 1, \"a\": \"" T1 T2 "\\u0038nYd\"}", KIND, false},
 	{"", "", "{} {\"a\": \"" T1 T2 "\\u0138nYd\\", NULL, false},
 	{"", "", "{} {\"a\": \"" T1 T2 "\\u00", NULL, false},
+	/* Twice, and in each other's. */
+	{FORM, "", "a=" T1 T2 "%2538n%255%39d", KIND, false},
+	{FORM, "", "a=" T1 T2 "%252538nYd", KIND, false},
+	{FORM, "", "a=" T1 T2 "%25252538nYd", NULL, false},
+	{FORM, "", "a={%22b%22:%22" T1 T2 "%5cu0038nYd%22}", KIND, false},
+	{JSON, "", "{\"a\": \"{\\\"b\\\": \\\"" T1 T2 "\\\\u0038nYd\\\"}\"}",
+	 KIND, false},
+	{JSON, "", "{\"a\": \"" T1 T2 "\\u002538nYd\"}", KIND, false},
+	{"", "t=" T1 T2 "%2538nYd", "", KIND, false},
+	{"", "t=" T1 T2 "%25%338nYd", "", KIND, false},
+	{"", "t=" T1 T2 "%2538nY", "", NULL, false},
 };
 
 static void expect(const struct inspect_source *source, const char *found,
@@ -96,6 +107,37 @@ static void a_secret_is_found_however_it_is_written(void **state)
 			.decoded_max = 65536};
 
 		expect(&source, rows[i].found, rows[i].is_faulty);
+	}
+}
+
+/* Each byte as that many, the last or the first of them it. */
+static size_t widen(const char *text, size_t width, bool is_big, uint8_t *out)
+{
+	size_t len = strlen(text);
+
+	memset(out, 0, len * width);
+	for (size_t i = 0; i < len; i++)
+		out[i * width + (is_big ? width - 1 : 0)] = (uint8_t)text[i];
+	return len * width;
+}
+
+static void a_secret_is_found_in_other_units_than_bytes(void **state)
+{
+	static const char *const texts[] = {"a " T1 T2 T3,
+					    "[\"" T1 T2 "\\u0038nYd\"]",
+					    "a=" T1 T2 "%2538nYd"};
+	uint8_t wide[512];
+
+	(void)state;
+	for (size_t i = 0; i < 4 * ARRAY_SIZE(texts); i++) {
+		size_t width = i & 1 ? 4 : 2;
+		struct inspect_source source = {.decoded_max = 65536};
+		size_t len = widen(texts[i / 4], width, i & 2, wide);
+
+		source.body = bytes_from(wide, len);
+		expect(&source, KIND, false);
+		source.body.len -= 2 * width;
+		expect(&source, i / 4 == 1 ? KIND : NULL, false);
 	}
 }
 
@@ -186,6 +228,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_secret_is_found_however_it_is_written),
+		cmocka_unit_test(a_secret_is_found_in_other_units_than_bytes),
 		cmocka_unit_test(a_secret_is_found_in_what_is_packed),
 		cmocka_unit_test(a_secret_is_found_beside_what_is_packed),
 		cmocka_unit_test(a_placeholder_may_pass),
