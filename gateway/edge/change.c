@@ -343,9 +343,7 @@ void edge_change_law(struct edge *edge, struct law *law)
 	upstream_pool_review(&edge->pool,
 			     narrows ? may_reach_nothing : may_reach, edge);
 	law_drop(before);
-	/* Its credentials may be others: what is known of their secrets is as
-	 * old as can be. */
-	edge->own.had_ms = 0;
-	own_secrets_refresh(edge);
+	/* Its credentials may be others. */
+	own_secrets_renew(edge);
 	log_info("another policy holds");
 }

@@ -77,7 +77,8 @@ struct edge {
 		struct secret_prints *prints; /* NULL: not known yet */
 		uint64_t had_ms;
 		bool is_asking;
-	} own; /* the session's own secrets */
+		bool is_stale; /* they may be others since it was asked */
+	} own;		       /* the session's own secrets */
 };
 
 /* The edge as a keeper; its owner is a zeroed struct edge. */
@@ -113,6 +114,8 @@ int edge_record(struct edge *edge, const struct record *record);
 bool own_secrets_are_wanted(const struct edge *edge);
 /* Ask for them when they are wanted and not there, or old. */
 void own_secrets_refresh(struct edge *edge);
+/* They may be others from now on: ask, whatever was asked before. */
+void own_secrets_renew(struct edge *edge);
 /* Look for these and for tokens of known kinds, as long as edge->own.prints
  * lives. NULL: refusal set. */
 struct secret_scan *own_secrets_scan(struct conn *conn);

@@ -50,16 +50,29 @@ static void on_prints(struct rpc_outcome *outcome, void *owner)
 	edge->own.is_asking = false;
 	if (outcome->err) {
 		log_warn("own secrets: %s", outcome->err->text);
+		edge->own.is_stale = true;
 		return;
 	}
 	prints = prints_read(message->prints, &err);
 	if (!prints) {
 		log_error("own secrets: %s", err.text);
+		edge->own.is_stale = true;
 		return;
 	}
 	prints_free(edge->own.prints);
 	edge->own.prints = prints;
 	edge->own.had_ms = io_loop_now_ms(edge->keeper->loop);
+	/* The policy was changed meanwhile: this may be of the one before. */
+	if (edge->own.is_stale)
+		own_secrets_refresh(edge);
+}
+
+static bool are_fresh(const struct edge *edge)
+{
+	uint64_t now = io_loop_now_ms(edge->keeper->loop);
+
+	return edge->own.prints && !edge->own.is_stale &&
+	       now - edge->own.had_ms < PRINTS_KEPT_MS;
 }
 
 void own_secrets_refresh(struct edge *edge)
@@ -77,13 +90,20 @@ void own_secrets_refresh(struct edge *edge)
 		.on_outcome = on_prints,
 		.owner = edge,
 	};
-	uint64_t now = io_loop_now_ms(edge->keeper->loop);
 	struct err err;
 
 	if (!own_secrets_are_wanted(edge) || !courier || edge->own.is_asking ||
-	    (edge->own.prints && now - edge->own.had_ms < PRINTS_KEPT_MS))
+	    are_fresh(edge))
 		return;
 	edge->own.is_asking = rpc_ask(courier->rpc, &call, NULL, &err) == 0;
+	if (edge->own.is_asking)
+		edge->own.is_stale = false;
+}
+
+void own_secrets_renew(struct edge *edge)
+{
+	edge->own.is_stale = true;
+	own_secrets_refresh(edge);
 }
 
 struct secret_scan *own_secrets_scan(struct conn *conn)
