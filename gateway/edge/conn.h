@@ -167,7 +167,7 @@ void conn_record_end(struct conn *conn);
 
 /* Record what HTTP/2 refused before there was a request. */
 void conn_record_fault(struct conn *conn, const struct http_fault *fault);
-/* An allowed client ended TLS by an alert: it takes no certificate of ours. */
+/* An allowed client's TLS ended: by our alert, or by its own. */
 void conn_record_alert(struct conn *conn, const struct err *alert);
 /* A connection that is one too many is closed without a word. */
 void conn_record_crowd(struct edge *edge);

@@ -70,16 +70,18 @@ void conn_record_alert(struct conn *conn, const struct err *alert)
 {
 	struct record record = base_record(conn, RECORD_CONNECTION);
 	char detail[ERR_TEXT_MAX + 64];
+	bool is_ours = conn->refusal.constraint != CONSTRAINT_none;
 
 	if (conn->errand->target_verdict.kind != VERDICT_ALLOW ||
-	    !strstr(alert->text, "alert"))
+	    (!is_ours && !strstr(alert->text, "alert")))
 		return;
 	(void)snprintf(detail, sizeof(detail),
 		       "the client does not take the gateway's certificate: %s",
 		       alert->text);
-	record.constraint = CONSTRAINT_tls_client_failed;
+	record.constraint = (uint16_t)(is_ours ? conn->refusal.constraint
+					       : CONSTRAINT_tls_client_failed);
 	record.rule = conn->errand->target_verdict.rule;
-	record.detail = bytes_str(detail);
+	record.detail = is_ours ? conn->refusal.detail : bytes_str(detail);
 	(void)edge_record(conn->edge, &record);
 }
 

@@ -59,7 +59,8 @@ static enum step ask_minter(struct conn *conn, const struct tls_server *server)
 		       : STEP_STAY;
 }
 
-/* A leaf is for the key of the edge's TLS side, which is there from then on. */
+/* A leaf is for the key of the edge's TLS side, which is there from then on.
+ * DENY: there will be none. */
 enum step terminate_mint_step(struct conn *conn, enum lane_event event)
 {
 	const struct tls_server *server;
@@ -93,6 +94,21 @@ static enum step begin_tls(struct conn *conn)
 		       : STEP_STAY;
 }
 
+/* Without a certificate nothing can be said inside TLS: what is left is the
+ * alert that clients name. */
+static enum step refuse_hello(struct conn *conn)
+{
+	bool is_ours;
+
+	if (conn->refusal.constraint == CONSTRAINT_none)
+		conn_refuse(conn, CONSTRAINT_internal,
+			    "there is no certificate for this name");
+	is_ours = conn->refusal.constraint == CONSTRAINT_internal;
+	io_tls_refuse(conn->client,
+		      is_ours ? SSL_AD_INTERNAL_ERROR : SSL_AD_ACCESS_DENIED);
+	return STEP_STAY;
+}
+
 static enum step give_certificate(struct conn *conn)
 {
 	const struct tls_leaf *leaf = leaf_of(conn);
@@ -100,7 +116,7 @@ static enum step give_certificate(struct conn *conn)
 
 	if (!leaf || io_tls_certificate(conn->client, leaf->chain, leaf->count,
 					conn->edge->server.key, &err) < 0)
-		return STEP_END;
+		return refuse_hello(conn);
 	return STEP_STAY;
 }
 
