@@ -260,7 +260,6 @@ static int on_frame_not_send(nghttp2_session *ng, const nghttp2_frame *frame,
 	struct h2_session *session = user;
 	struct h2_stream *stream;
 
-	(void)ng;
 	(void)code;
 	if (session->is_server || frame->hd.type != NGHTTP2_HEADERS)
 		return 0;
@@ -269,6 +268,8 @@ static int on_frame_not_send(nghttp2_session *ng, const nghttp2_frame *frame,
 		break;
 	if (!stream)
 		return 0;
+	/* nghttp2 opened a stream for it, and is about to close that. */
+	(void)nghttp2_session_set_stream_user_data(ng, stream->id, NULL);
 	stream->was_reset = true;
 	h2_stream_over(stream, NGHTTP2_REFUSED_STREAM);
 	return 0;
