@@ -116,6 +116,15 @@ static void on_sign(struct rpc_ticket ticket, const void *message, int *fd,
 		       BYTES_ARGS(wanted->tag), wanted->oid.data);
 }
 
+static void on_prints_get(struct rpc_ticket ticket, const void *message,
+			  int *fd, void *owner)
+{
+	struct asked *asked = ask_add(ticket, fd, owner);
+
+	(void)message;
+	(void)snprintf(asked->text, sizeof(asked->text), "prints");
+}
+
 static void on_packcheck_start(struct rpc_ticket ticket, const void *message,
 			       int *fd, void *owner)
 {
@@ -308,6 +317,7 @@ static const struct rpc_permit dialer_permits[] = {
 static const struct rpc_permit courier_permits[] = {
 	{MSG_LEG_OPEN, &msg_leg_open_schema, on_leg_open, true, 0},
 	{MSG_SIGN, &msg_sign_schema, on_sign, false, 0},
+	{MSG_PRINTS_GET, &wire_empty_schema, on_prints_get, false, 0},
 };
 static const struct rpc_permit ledger_permits[] = {
 	{MSG_RECORDS, &msg_records_schema, on_records, false, 0},
@@ -465,11 +475,10 @@ void house_open(struct house *house)
 		house_party_joins(house, peers[i]);
 }
 
-static void give_package(struct house *house, const struct cue *step,
-			 struct bytes policy, uint64_t ms)
+/* A package with this policy, of the session; its descriptor. */
+static int seal(const struct cue *step, struct bytes policy, uint64_t ms)
 {
 	static const uint8_t lease[DIGEST_LEN] = {1};
-	const struct wire_empty empty = {0};
 	const struct session_package package = {
 		.id = bytes_str(SESSION_ID),
 		.branch = bytes_str("agent/42"),
@@ -483,7 +492,16 @@ static void give_package(struct house *house, const struct cue *step,
 
 	if (fd < 0)
 		script_fail(step, "%s", err.text);
-	tell(house, MSG_SESSION_OPEN, &wire_empty_schema, &empty, fd);
+	return fd;
+}
+
+static void give_package(struct house *house, const struct cue *step,
+			 struct bytes policy, uint64_t ms)
+{
+	const struct wire_empty empty = {0};
+
+	tell(house, MSG_SESSION_OPEN, &wire_empty_schema, &empty,
+	     seal(step, policy, ms));
 }
 
 void house_give_session(struct house *house, const struct cue *step,
@@ -504,11 +522,37 @@ void house_renew(struct house *house, const struct cue *step, uint64_t ms)
 	give_package(house, step, bytes_str("version: 1\nname: other\n"), ms);
 }
 
-static void on_revoked(struct rpc_outcome *outcome, void *owner)
+static void on_done(struct rpc_outcome *outcome, void *owner)
 {
 	bool *done = owner;
 
 	*done = !outcome->err;
+}
+
+void house_change(struct house *house, const struct cue *step,
+		  struct bytes policy)
+{
+	static bool done;
+	const struct wire_empty empty = {0};
+	const struct rpc_call call = {
+		.type = MSG_SESSION_CHANGE,
+		.schema = &wire_empty_schema,
+		.message = &empty,
+		.fd = seal(step, policy, house->expires_in_ms),
+		.reply_schema = &wire_empty_schema,
+		.timeout_ms = 5000,
+		.on_outcome = on_done,
+		.owner = &done,
+	};
+	struct err err;
+
+	done = false;
+	if (rpc_ask(house->parties[ROLE_WARDEN].rpc, &call, NULL, &err) < 0)
+		script_fail(step, "%s", err.text);
+	(void)close(call.fd);
+	fake_run(house->loop);
+	if (!done)
+		script_fail(step, "the edge did not take the policy");
 }
 
 void house_revoke(struct house *house, const struct cue *step)
@@ -525,7 +569,7 @@ void house_revoke(struct house *house, const struct cue *step)
 		.fd = -1,
 		.reply_schema = &wire_empty_schema,
 		.timeout_ms = 5000,
-		.on_outcome = on_revoked,
+		.on_outcome = on_done,
 		.owner = &done,
 	};
 	struct err err;

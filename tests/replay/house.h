@@ -54,6 +54,9 @@ void house_give_session(struct house *house, const struct cue *step,
 			struct bytes policy);
 /* Let it end so long from now. */
 void house_renew(struct house *house, const struct cue *step, uint64_t ms);
+/* Another policy holds from here on. */
+void house_change(struct house *house, const struct cue *step,
+		  struct bytes policy);
 void house_revoke(struct house *house, const struct cue *step);
 /* A peer goes away, or comes (again). */
 void house_party_leaves(struct house *house, enum role role);

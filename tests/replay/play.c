@@ -275,6 +275,8 @@ static bool play_world(struct play *play, const struct cue *step)
 		   step->word_count > 3) {
 		house_renew(&play->house, step,
 			    milliseconds(step, step->words[3]));
+	} else if (!strcmp(word, "session") && is_word(step, 2, "changed")) {
+		house_change(&play->house, step, buf_view(&step->block));
 	} else if (!strcmp(word, "session")) {
 		house_revoke(&play->house, step);
 	} else if (!strcmp(word, "ledger") && is_word(step, 1, "receives")) {

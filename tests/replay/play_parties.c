@@ -5,6 +5,7 @@
 
 #include "common/cleanup.h"
 #include "common/io_fake.h"
+#include "policies/inspect/prints.h"
 
 #define WANTS_MAX 8
 
@@ -62,6 +63,27 @@ static void answer_signed(const struct asked *asked, const struct cue *step)
 	rpc_reply(asked->ticket, &msg_signed_schema, &made, -1);
 }
 
+/* The session has one secret: this text. */
+static void answer_prints(const struct asked *asked, const struct cue *step)
+{
+	struct secret_prints *prints = prints_new();
+	auto_type(buf_release) struct buf out;
+	struct msg_prints message;
+	struct err err;
+
+	buf_init(&out, PRINTS_BYTES_MAX);
+	if (strcmp(word_at(step, 2, ""), asked->text) != 0)
+		script_fail(step, "the courier was asked \"%s\"", asked->text);
+	if (!prints ||
+	    prints_add(prints, bytes_str("own"),
+		       bytes_str(word_at(step, 3, "")), &err) < 0 ||
+	    prints_write(prints, &out) < 0)
+		script_fail(step, "no prints");
+	prints_free(prints);
+	message.prints = buf_view(&out);
+	rpc_reply(asked->ticket, &msg_prints_schema, &message, -1);
+}
+
 static void answer_leg(struct play *play, const struct cue *step)
 {
 	struct asked *asked =
@@ -71,8 +93,10 @@ static void answer_leg(struct play *play, const struct cue *step)
 	char text[ASKED_TEXT_MAX];
 	int fd;
 
-	if (asked->ticket.type == MSG_SIGN) {
-		answer_signed(asked, step);
+	if (asked->ticket.type == MSG_SIGN ||
+	    asked->ticket.type == MSG_PRINTS_GET) {
+		(asked->ticket.type == MSG_SIGN ? answer_signed
+						: answer_prints)(asked, step);
 		house_answered(&play->house, asked);
 		return;
 	}
