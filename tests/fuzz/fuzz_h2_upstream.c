@@ -1,7 +1,7 @@
 /*
  * Bytes of an untrusted HTTP/2 upstream that was asked one thing: what comes
  * out is HTTP/1.1 in order, or a failure. The first byte says in which
- * pieces the bytes arrive.
+ * pieces the bytes arrive, and whether they come before the question.
  */
 #include <assert.h>
 
@@ -55,6 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct io_loop *loop = io_loop_new(NULL);
 	struct bytes input = bytes_from(data, size);
 	struct io *io, *near;
+	bool is_early = input.len > 0 && input.data[0] & 1;
 	int fds[2];
 
 	fake_stream_pair(fds);
@@ -71,10 +72,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	is_open = true;
 	io_set_owner(near, on_answer, NULL);
 	io_read_start(near);
-	(void)io_write(near, bytes_str(ASK));
+	if (!is_early)
+		(void)io_write(near, bytes_str(ASK));
 	fake_run(loop);
 	fake_send(fds[1], bytes_from(EMPTY, sizeof(EMPTY) - 1));
 	fake_send(fds[1], input);
+	fake_run(loop);
+	if (is_early && is_open)
+		(void)io_write(near, bytes_str(ASK));
 	fake_run(loop);
 	fake_end(fds[1]);
 	fake_run(loop);
