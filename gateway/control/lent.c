@@ -4,28 +4,7 @@
  */
 #include "common/secret.h"
 #include "gateway/control/handlers.h"
-
-static void record_change(struct conn *conn, const char *verb)
-{
-	const char *detail =
-		arena_format(&conn->http.arena, "uid %u", conn->who.uid);
-	const struct record record = {
-		.kind = RECORD_ADMIN,
-		.allowed = true,
-		.session = conn->session->id,
-		.host = conn->params.name,
-		.method = bytes_str(verb),
-		.detail = bytes_str(detail),
-	};
-
-	(void)keeper_record(conn->control->keeper, &record);
-}
-
-static void on_changed(struct conn *conn, const void *message)
-{
-	(void)message;
-	conn_reply_empty(conn);
-}
+#include "gateway/control/vault_change.h"
 
 static bool is_named(struct conn *conn)
 {
@@ -35,24 +14,25 @@ static bool is_named(struct conn *conn)
 	return false;
 }
 
-static void ask(struct conn *conn, uint16_t type, struct bytes value)
+static void ask(struct conn *conn, const char *verb, uint16_t type,
+		struct bytes value)
 {
 	const struct msg_lent message = {
 		.session = conn->session->id,
 		.name = conn->params.name,
 		.value = value,
 	};
-	struct question question = {
-		.role = ROLE_VAULT,
+	const struct vault_change change = {
+		.verb = verb,
+		.session = message.session,
+		.name = message.name,
 		.type = type,
 		.schema = &msg_lent_schema,
 		.message = &message,
-		.fd = -1,
-		.reply_schema = &wire_empty_schema,
 	};
 
 	/* The channel copies it, and wipes its copy once it is sent. */
-	conn_ask(conn, &question, on_changed);
+	vault_change_ask(conn, &change);
 }
 
 void handle_session_secret_put(struct conn *conn)
@@ -70,15 +50,13 @@ void handle_session_secret_put(struct conn *conn)
 		conn_refuse(conn, 503, "%s", err.text);
 		return;
 	}
-	record_change(conn, "session.secret.put");
-	ask(conn, MSG_LENT_PUT, secret_view(&value));
+	ask(conn, "session.secret.put", MSG_LENT_PUT, secret_view(&value));
 	secret_release(&value);
 }
 
 void handle_session_secret_remove(struct conn *conn)
 {
-	if (!is_named(conn))
-		return;
-	record_change(conn, "session.secret.remove");
-	ask(conn, MSG_LENT_REMOVE, bytes_from(NULL, 0));
+	if (is_named(conn))
+		ask(conn, "session.secret.remove", MSG_LENT_REMOVE,
+		    bytes_from(NULL, 0));
 }

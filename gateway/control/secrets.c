@@ -1,27 +1,6 @@
 #include "common/secret.h"
 #include "gateway/control/handlers.h"
-#include "gateway/control/json.h"
-
-static void record_change(struct conn *conn, const char *verb)
-{
-	const char *detail =
-		arena_format(&conn->http.arena, "uid %u", conn->who.uid);
-	const struct record record = {
-		.kind = RECORD_ADMIN,
-		.allowed = true,
-		.host = conn->name,
-		.method = bytes_str(verb),
-		.detail = bytes_str(detail),
-	};
-
-	(void)keeper_record(conn->control->keeper, &record);
-}
-
-static void on_changed(struct conn *conn, const void *message)
-{
-	(void)message;
-	conn_reply_empty(conn);
-}
+#include "gateway/control/vault_change.h"
 
 static bool is_name_too_long(struct conn *conn)
 {
@@ -49,13 +28,12 @@ static void keep_value(struct conn *conn, uint16_t type, const char *verb)
 {
 	struct secret value;
 	struct msg_secret message = {.name = conn->name};
-	struct question question = {
-		.role = ROLE_VAULT,
+	const struct vault_change change = {
+		.verb = verb,
+		.name = conn->name,
 		.type = type,
 		.schema = &msg_secret_schema,
 		.message = &message,
-		.fd = -1,
-		.reply_schema = &wire_empty_schema,
 	};
 	struct err err;
 
@@ -69,10 +47,9 @@ static void keep_value(struct conn *conn, uint16_t type, const char *verb)
 		conn_refuse(conn, 503, "%s", err.text);
 		return;
 	}
-	record_change(conn, verb);
 	message.value = secret_view(&value);
 	/* The channel copies it, and wipes its copy once it is sent. */
-	conn_ask(conn, &question, on_changed);
+	vault_change_ask(conn, &change);
 	secret_release(&value);
 }
 
@@ -91,17 +68,14 @@ void handle_secret_rotate(struct conn *conn)
 void handle_key_rotate(struct conn *conn)
 {
 	const struct wire_empty empty = {0};
-	struct question question = {
-		.role = ROLE_VAULT,
+	const struct vault_change change = {
+		.verb = "vault.key.rotate",
 		.type = MSG_KEY_ROTATE,
 		.schema = &wire_empty_schema,
 		.message = &empty,
-		.fd = -1,
-		.reply_schema = &wire_empty_schema,
 	};
 
-	record_change(conn, "vault.key.rotate");
-	conn_ask(conn, &question, on_changed);
+	vault_change_ask(conn, &change);
 }
 
 /* ---- remove ---- */
@@ -109,17 +83,14 @@ void handle_key_rotate(struct conn *conn)
 void handle_secret_remove(struct conn *conn)
 {
 	const struct msg_secret_name message = {.name = conn->name};
-	struct question question = {
-		.role = ROLE_VAULT,
+	const struct vault_change change = {
+		.verb = "secret.remove",
+		.name = conn->name,
 		.type = MSG_SECRET_REMOVE,
 		.schema = &msg_secret_name_schema,
 		.message = &message,
-		.fd = -1,
-		.reply_schema = &wire_empty_schema,
 	};
 
-	if (is_name_too_long(conn))
-		return;
-	record_change(conn, "secret.remove");
-	conn_ask(conn, &question, on_changed);
+	if (!is_name_too_long(conn))
+		vault_change_ask(conn, &change);
 }

@@ -146,6 +146,19 @@ static void answer_put(struct rpc_ticket ticket, const void *message, int *fd,
 	keep_value(ticket, message, peer->keeper->owner, "put");
 }
 
+/* What is not there is not changed, so no row says that it may be. A name that
+ * can be none is may_change()'s to refuse. */
+static bool is_there(struct rpc_ticket ticket, struct vault *vault,
+		     struct bytes name)
+{
+	if (!vault_name_is_valid(name) || lent_is_named(name) ||
+	    vault_store_has(&vault->store, name))
+		return true;
+	rpc_refuse(ticket, CONSTRAINT_credential_unavailable,
+		   "the vault has no secret %.*s", BYTES_ARGS(name));
+	return false;
+}
+
 static void answer_rotate(struct rpc_ticket ticket, const void *message,
 			  int *fd, void *owner)
 {
@@ -154,14 +167,8 @@ static void answer_rotate(struct rpc_ticket ticket, const void *message,
 	struct vault *vault = peer->keeper->owner;
 
 	(void)fd;
-	if (vault_name_is_valid(secret->name) &&
-	    !vault_store_has(&vault->store, secret->name)) {
-		rpc_refuse(ticket, CONSTRAINT_credential_unavailable,
-			   "the vault has no secret %.*s",
-			   BYTES_ARGS(secret->name));
-		return;
-	}
-	keep_value(ticket, secret, vault, "rotate");
+	if (is_there(ticket, vault, secret->name))
+		keep_value(ticket, secret, vault, "rotate");
 }
 
 /* ---- the key ---- */
@@ -203,7 +210,8 @@ static void answer_remove(struct rpc_ticket ticket, const void *message,
 	struct err err;
 
 	(void)fd;
-	if (!may_change(ticket, peer->keeper, secret->name, "remove"))
+	if (!is_there(ticket, vault, secret->name) ||
+	    !may_change(ticket, peer->keeper, secret->name, "remove"))
 		return;
 	if (vault_store_remove(&vault->store, secret->name, &err) == 0) {
 		former_forget(&vault->former, secret->name);

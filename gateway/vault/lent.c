@@ -88,22 +88,25 @@ void lent_answer_remove(struct rpc_ticket ticket, const void *message, int *fd,
 	const struct keeper_peer *peer = owner;
 	struct vault *vault = peer->keeper->owner;
 	const struct wire_empty empty = {0};
-	char key[LENT_KEY_MAX + 1];
+	char text[LENT_KEY_MAX + 1];
+	struct bytes key = lent_key(lent->session, lent->name, text);
 	struct err err;
 
 	(void)fd;
+	/* No row says that what is not there may be taken back. */
+	if (key.len && !vault_store_has(&vault->store, key)) {
+		rpc_refuse(ticket, CONSTRAINT_credential_unavailable,
+			   "the session was lent no %.*s",
+			   BYTES_ARGS(lent->name));
+		return;
+	}
 	if (!may_change(ticket, vault->keeper, lent, "take back"))
 		return;
-	if (vault_store_remove(&vault->store,
-			       lent_key(lent->session, lent->name, key),
-			       &err) == 0) {
+	if (vault_store_remove(&vault->store, key, &err) == 0) {
 		rpc_reply(ticket, &wire_empty_schema, &empty, -1);
 		return;
 	}
 	(void)record(vault->keeper, lent, "take back", err.text);
-	if (err.code == ERR_MISSING)
-		(void)err_set(&err, ERR_MISSING, "the session was lent no %.*s",
-			      BYTES_ARGS(lent->name));
 	refuse_err(ticket, &err);
 }
 

@@ -11,7 +11,7 @@ import termios
 
 import pytest
 
-from gateway import CLI
+from gateway import CLI, wait_until
 
 
 def spellings(token):
@@ -124,6 +124,29 @@ def test_the_cli_never_shows_a_value(own_gateway):
     assert own_gateway.cli("secret", "rm", "mine").returncode == 0
     assert "mine" not in own_gateway.cli("secret", "list").stdout
     assert own_gateway.cli("secret", "rm", "mine").returncode == 6
+
+
+@pytest.mark.parametrize("words, verb", [
+    (["rm", "x"], "secret.remove"), (["rotate", "x"], "secret.rotate")])
+def test_a_change_is_on_record_as_it_went(own_gateway, words, verb):
+    def rows():
+        return [(row["activity"], row["allowed"], row["method"])
+                for row in own_gateway.audit() if row["host"] == "x"]
+
+    done = own_gateway.cli("secret", *words, stdin="another")
+    assert done.returncode == 6 and "no secret x" in done.stderr
+    assert wait_until(rows) == [("admin", False, verb)]
+    row = own_gateway.audit(kind="admin")[-1]
+    assert row["constraint"] == "credential_unavailable"
+    assert row["detail"] == (
+        f"uid {os.getuid()}: the vault has no secret x")
+    own_gateway.put_secret("x", "a-value")
+    assert own_gateway.cli("secret", *words, stdin="another").returncode == 0
+    # The two processes' rows come in any order.
+    assert sorted(wait_until(lambda: len(rows()) == 5 and rows())) == sorted([
+        ("admin", False, verb),
+        ("admin", True, "secret.put"), ("secret.changed", True, "put"),
+        ("admin", True, verb), ("secret.changed", True, verb.split(".")[1])])
 
 
 def wait_for(master, word):
