@@ -71,9 +71,13 @@ static int check_head(struct conn *conn)
 	const struct field *place = fields_find(&response->fields, "Location");
 
 	if (response->status == 401) {
-		conn_refuse(conn, CONSTRAINT_credential_unavailable,
-			    "%s refused the gateway's credential (401)",
-			    conn->errand->target.host);
+		conn_refuse(
+			conn, CONSTRAINT_credential_unavailable,
+			conn->verdict.credential.len
+				? "%s refused the gateway's credential (401)"
+				: "%s wants a credential (401), and the "
+				  "policy has none for this repository",
+			conn->errand->target.host);
 		return -1;
 	}
 	if (response->status >= 300 && response->status < 400) {

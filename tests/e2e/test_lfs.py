@@ -87,9 +87,12 @@ def repo(double, request):
 @pytest.fixture
 def open_session(make_session, double, repo, address):
     def make(read=True, push=None, hosts=("store.example",), rules=(),
-             deny=("private",), scrub=None, on=None, **more):
-        git = {"repo": repo.url, "credential": "forge", "read": read,
+             deny=("private",), scrub=None, on=None, has_credential=True,
+             **more):
+        git = {"repo": repo.url, "read": read,
                "lfs": {"hosts": list(hosts), "port": double.port}}
+        if has_credential:
+            git["credential"] = "forge"
         if push is not False:
             git["push"] = {"branches": ["${session.branch}"], **(push or {})}
         policy = {
@@ -596,6 +599,18 @@ def test_without_credential_nothing_of_another_repository_passes(
                           "-d", "{}")
     assert answer.status == 403
     assert not double.requests
+
+
+@pytest.mark.parametrize("has_credential, says", [
+    (False, "lfs.example wants a credential (401), and the policy has none for "
+            "this repository"),
+    (True, "lfs.example refused the gateway's credential (401)")])
+def test_a_server_that_wants_a_credential_is_told_as_what_it_is(
+        open_session, double, repo, monkeypatch, has_credential, says):
+    monkeypatch.setattr(double, "basic", "Basic another")
+    session = open_session(push=False, has_credential=has_credential)
+    answer = batch(session, repo, "download", ref=None)
+    assert says in refused(answer, "credential_unavailable", 502)
 
 
 # ---- one connection, many requests ----
