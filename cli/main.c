@@ -176,11 +176,11 @@ int main(int argc, char **argv)
 		return cli_end(help(argc - 1, argv + 1));
 	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "version")) {
 		(void)puts("sallyport " SP_VERSION);
-		return EXIT_OK;
+		return cli_end(EXIT_OK);
 	}
 	command = arguments_find(argc, argv, &used);
 	if (!command)
-		return explain(argc, argv);
+		return cli_end(explain(argc, argv));
 	cli.argc = argc - used + 1;
 	cli.argv = argv + used - 1;
 	return cli_end(run_command(command, &cli));

@@ -23,6 +23,7 @@
 #include "common/io_rest.h"
 #include "common/log.h"
 #include "common/nearest.h"
+#include "common/printed.h"
 #include "common/secret.h"
 #include "gateway/flow/run_config.h"
 #include "gateway/warden/config_dump.h"
@@ -103,10 +104,10 @@ static int parse_options(int argc, char **argv, struct config_options *options)
 			break;
 		case 'V':
 			(void)puts("sallyport-gateway " SP_VERSION);
-			exit(0);
+			exit(printed_end("sallyport-gateway"));
 		case 'h':
 			(void)fputs(usage_text, stdout);
-			exit(0);
+			exit(printed_end("sallyport-gateway"));
 		default:
 			return -1;
 		}
@@ -518,7 +519,7 @@ static void end_children(struct warden *warden)
 	}
 }
 
-/* 0, or the exit code. */
+/* 0, or -1: why was told. */
 static int load(struct warden *warden)
 {
 	auto_type(buf_release) struct buf report;
@@ -530,7 +531,7 @@ static int load(struct warden *warden)
 		return 0;
 	(void)fprintf(stderr, "%.*ssallyport-gateway: %s\n",
 		      BYTES_ARGS(buf_view(&report)), err.text);
-	return 3;
+	return -1;
 }
 
 static void tell_missing(const char *text)
@@ -546,23 +547,23 @@ static void log_missing(const char *text)
 /* -t and --dump. The exit code. */
 static int show(const struct warden_config *config)
 {
-	auto_type(buf_release) struct buf text = {0};
+	auto_type(buf_release) struct buf text;
 
+	buf_init(&text, CONFIG_DUMP_MAX);
 	if (!only_dump) {
 		configure_missing(config, tell_missing);
-		return puts("sallyport-gateway: the configuration is valid") <
-		       0;
+		(void)puts("sallyport-gateway: the configuration is valid");
+	} else if (config_dump(config, &text) < 0) {
+		return 1;
 	}
-	buf_init(&text, CONFIG_DUMP_MAX);
-	return config_dump(config, &text) < 0 ||
-	       fputs(buf_str(&text), stdout) < 0;
+	(void)fputs(buf_str(&text), stdout);
+	return printed_end("sallyport-gateway");
 }
 
 int main(int argc, char **argv)
 {
 	static struct warden warden = {.options.fallback = CONFIG_DEFAULT};
 	struct err err = {0};
-	int result;
 
 	if (parse_options(argc, argv, &warden.options) < 0) {
 		nearest_tell_option(argv, usage_text);
@@ -571,9 +572,8 @@ int main(int argc, char **argv)
 	}
 	(void)umask(077);
 	log_open("warden", NULL);
-	result = load(&warden);
-	if (result != 0)
-		return result;
+	if (load(&warden) < 0)
+		return 3;
 	if (only_test || only_dump)
 		return show(&warden.config);
 	(void)signal(SIGPIPE, SIG_IGN);

@@ -22,6 +22,7 @@
 #include "common/directories.h"
 #include "common/log.h"
 #include "common/nearest.h"
+#include "common/printed.h"
 #include "sandbox-host/daemon/claim.h"
 #include "sandbox-host/daemon/config_dump.h"
 #include "sandbox-host/daemon/daemon.h"
@@ -102,16 +103,16 @@ static int parse_options(int argc, char **argv, struct host_options *options)
 			break;
 		case 'd':
 			state_dump(stdout);
-			exit(0);
+			exit(printed_end("sallyport-host"));
 		case 'k':
 			print_new_key();
-			exit(0);
+			exit(printed_end("sallyport-host"));
 		case 'V':
 			(void)puts("sallyport-host " SP_VERSION);
-			exit(0);
+			exit(printed_end("sallyport-host"));
 		case 'h':
 			(void)fputs(usage_text, stdout);
-			exit(0);
+			exit(printed_end("sallyport-host"));
 		default:
 			return -1;
 		}
@@ -152,15 +153,17 @@ static void log_missing(const char *text)
 /* -t and --dump. The exit code. */
 static int show(const struct host_config *config)
 {
-	auto_type(buf_release) struct buf text = {0};
+	auto_type(buf_release) struct buf text;
 
+	buf_init(&text, CONFIG_DUMP_MAX);
 	if (!only_dump) {
 		missing_tell(config, tell_missing);
-		return puts("sallyport-host: the configuration is valid") < 0;
+		(void)puts("sallyport-host: the configuration is valid");
+	} else if (config_dump(config, &text) < 0) {
+		return 1;
 	}
-	buf_init(&text, CONFIG_DUMP_MAX);
-	return config_dump(config, &text) < 0 ||
-	       fputs(buf_str(&text), stdout) < 0;
+	(void)fputs(buf_str(&text), stdout);
+	return printed_end("sallyport-host");
 }
 
 /* ---- directories ---- */

@@ -128,7 +128,8 @@ def test_a_named_file_that_can_not_be_read_is_one_exit_code(tmp_path, words):
 
 
 @pytest.mark.parametrize("words", [
-    ["--help"], ["run", "--help"], ["policy", "explain"],
+    ["--help"], ["--version"], ["version"], ["help", "run"],
+    ["sandbox", "--help"], ["run", "--help"], ["policy", "explain"],
     ["policy", "show", "p.yaml"], ["policy", "check", "p.yaml"],
     ["completion", "bash"], ["sandbox", "diff", "-o", "json"]])
 def test_what_can_not_be_written_is_no_success(tmp_path, words):
@@ -142,6 +143,24 @@ def test_what_can_not_be_written_is_no_success(tmp_path, words):
                  "SALLYPORT_RUN": str(tmp_path / "none"),
                  "SALLYPORT_STATE": str(tmp_path / "state")})
     assert done.returncode == 1 and done.stderr.startswith("sallyport: ")
+
+
+@pytest.mark.parametrize("program, words", [
+    (program, words) for program in (GATEWAY, SERVICE) for words in (
+        "--help", "--version", "--dump", "--test")] + [
+            (SERVICE, "--new-key"), (SERVICE, "--dump-states")])
+def test_what_a_daemon_can_not_write_is_no_success(tmp_path, program, words):
+    (tmp_path / "none.yaml").write_text("{}\n")
+    for path, code, says in (
+            ("/dev/null", 0, ""),
+            ("/dev/full", 1, f"{program.name}: the standard output: "
+             "No space left on device\n")):
+        with open(path, "w") as out:
+            done = subprocess.run(
+                [program, "-c", "none.yaml", words], stdout=out,
+                stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
+                check=False, timeout=30, cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (code, says), path
 
 
 @pytest.mark.parametrize("words", [
@@ -778,9 +797,10 @@ def test_events_are_not_written_through_a_link(gateway, tmp_path):
                        cwd=tmp_path)
     assert done.returncode == 3
     assert (tmp_path / "kept").read_text() == "kept"
-    done = gateway.cli("run", "--events", "/dev/stdout", "--", "true",
-                       cwd=tmp_path)
-    assert done.returncode == 0 and '"sequence"' in done.stdout
+    for path in "/dev/stdout", "-":
+        done = gateway.cli("run", "--events", path, "--", "true", cwd=tmp_path)
+        assert done.returncode == 0 and '"sequence"' in done.stdout
+    assert not (tmp_path / "-").exists()
 
 
 def test_a_denial_is_told_once_and_says_where(gateway, policies, tmp_path):
