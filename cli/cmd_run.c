@@ -57,7 +57,8 @@ const char cmd_run_help[] =
 	"  --branch BRANCH    ${session.branch} of the policy\n"
 	"  --workspace DIR    instead of the policy's workspace path\n"
 	"  -e NAME=VALUE      set a variable inside\n"
-	"  --events FILE      write every decision as a JSON line\n"
+	"  --events FILE      write every decision as a JSON line; -: to "
+	"standard output\n"
 	"\n"
 	"Examples:\n"
 	"  sallyport run -- npm test\n"
@@ -250,10 +251,12 @@ static int open_events(struct run *run, struct err *err)
 
 	if (!path)
 		return 0;
-	fd = open(path,
-		  O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY |
-			  (is_ours ? O_NOFOLLOW : 0),
-		  0600);
+	fd = strcmp(path, "-") != 0
+		     ? open(path,
+			    O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC |
+				    O_NOCTTY | (is_ours ? O_NOFOLLOW : 0),
+			    0600)
+		     : fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
 	run->events = fd < 0 ? NULL : fdopen(fd, "w");
 	if (run->events)
 		return 0;

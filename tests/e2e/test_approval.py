@@ -353,6 +353,13 @@ def test_watch_tells_what_is_asked_and_decided(gateway, make_session, origin,
     assert rows[-1]["activity"] == "approval"
 
 
+def test_watch_of_a_session_that_is_not_there_does_not_wait(gateway):
+    done = gateway.cli("approval", "watch", "--session", "s-misspelt",
+                       timeout=20)
+    assert (done.returncode, done.stdout, done.stderr) == (
+        6, "", "sallyport: there is no such session\n")
+
+
 def test_run_says_which_command_answers(gateway, policies, origin, asking,
                                         workspace):
     policy = asking(hold="200ms")
