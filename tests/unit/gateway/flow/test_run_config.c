@@ -162,7 +162,7 @@ static void its_state_and_what_it_names_are_found(void **state)
 	assert_string_equal(config.state, "/s");
 	assert_int_equal(config.count, ARRAY_SIZE(names));
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		assert_string_equal(config.names[i], names[i].data);
+		assert_true(bytes_is(names[i], config.names[i]));
 }
 
 static void a_state_is_found_without_a_file(void **state)
