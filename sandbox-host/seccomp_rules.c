@@ -126,7 +126,8 @@ const struct seccomp_rule seccomp_rules[] = {
 	SAY("move_pages"),
 	SAY("migrate_pages"),
 	SAY("mbind"),
-	SAY("set_mempolicy"),
+	/* libnuma tries it, and with that each ps. */
+	REFUSE("set_mempolicy", ENOSYS),
 	SAY("set_mempolicy_home_node"),
 	/* Large doors into the kernel. */
 	SAY("bpf"),

@@ -803,6 +803,18 @@ def test_events_are_not_written_through_a_link(gateway, tmp_path):
     assert not (tmp_path / "-").exists()
 
 
+@pytest.mark.parametrize("number, told", [
+    (238, []),  # set_mempolicy: each ps tries it
+    (101, ["sandbox: ptrace denied by syscall (not open to a sandbox)"])])
+def test_what_programs_only_try_is_not_told(gateway, tmp_path, number, told):
+    done = gateway.cli("run", "--", "python3", "-c", "import ctypes; "
+                       f"print(ctypes.CDLL(None).syscall({number}, 0, 0, 0))",
+                       cwd=tmp_path)
+    assert done.stdout == "-1\n"
+    assert [line for line in done.stderr.splitlines()
+            if "by syscall" in line] == told
+
+
 def test_a_denial_is_told_once_and_says_where(gateway, policies, tmp_path):
     done = gateway.run(
         policies.make(),
