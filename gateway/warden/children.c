@@ -54,7 +54,7 @@ static void child_exec(const struct child *child, int channel, int state)
 	const char *argv[] = {file, NULL};
 	const char *envp[ENV_MAX] = {NULL};
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	int exec_fd = openat(warden->exec_dir, file, O_PATH | O_CLOEXEC);
+	int exec_fd = warden->executables[child->role];
 	sigset_t none;
 
 	pass_environment(envp, "SALLYPORT_LOG");

@@ -269,22 +269,6 @@ static int lock_state(const struct warden *warden, struct err *err)
 		       warden->config.state);
 }
 
-static int open_exec_dir(struct err *err)
-{
-	char path[PATH_MAX];
-	ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 1);
-	char *slash;
-	int fd;
-
-	if (len < 0)
-		return err_system(err, "read /proc/self/exe");
-	path[len] = '\0';
-	slash = strrchr(path, '/');
-	*slash = '\0';
-	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 ? err_system(err, "open %s", path) : fd;
-}
-
 static int open_all(struct warden *warden, struct err *err)
 {
 	const struct warden_config *config = &warden->config;
@@ -301,8 +285,7 @@ static int open_all(struct warden *warden, struct err *err)
 		return err_system(err, "open %s", config->state);
 	if (lock_state(warden, err) < 0)
 		return -1;
-	warden->exec_dir = open_exec_dir(err);
-	if (warden->exec_dir < 0)
+	if (executables_open(warden, err) < 0)
 		return -1;
 	warden->config_fd = warden_config_seal(config, err);
 	if (warden->config_fd < 0)

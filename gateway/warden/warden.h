@@ -87,8 +87,8 @@ struct warden {
 	struct config_options options;
 	struct warden_config config;
 	struct io_loop *loop;
-	int config_fd; /* sealed struct gateway_config */
-	int exec_dir;  /* where the executables are */
+	int config_fd;		   /* sealed struct gateway_config */
+	int executables[ROLE_MAX]; /* O_PATH; executables.c */
 	int state_dir;
 	struct group packchecks; /* their cgroup */
 	struct child *children;
@@ -108,6 +108,12 @@ struct warden {
 	bool has_failed; /* what it can not be without does not start */
 	uint64_t revoke_until_ms; /* the vault's last work; 0: none */
 };
+
+/* ---- executables.c ---- */
+
+/* Hold the programs of all roles as they are now: what an upgrade puts in their
+ * places is of the next gateway, whose messages are others. 0, or -1. */
+int executables_open(struct warden *warden, struct err *err);
 
 /* ---- children.c ---- */
 

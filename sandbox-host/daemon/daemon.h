@@ -98,7 +98,7 @@ struct daemon {
 	struct host_options options;
 	struct host_config config;
 	struct io_loop *loop;
-	int run_dir, sandboxes_dir, exec_dir;
+	int run_dir, sandboxes_dir;
 	int store_dir; /* images/, snapshots/ and what is being made, tmp/ */
 	struct io_listener *listener;
 	struct asker *askers;

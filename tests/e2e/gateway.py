@@ -61,6 +61,7 @@ class Gateway:
         self.run_dir = self.dir / "run"
         self.state = self.dir / "state"
         self.process = None
+        self.program = PROGRAM
         self.as_user = {}  # whom to run as, for subprocess
         (self.dir / "ca.pem").write_text(ca_pem)
         # Sanitized processes of any user write here.
@@ -92,7 +93,7 @@ class Gateway:
     def start(self):
         with open(self.dir / "log", "a") as log:
             self.process = subprocess.Popen(
-                [PROGRAM, "-c", self.config], stdin=subprocess.DEVNULL,
+                [self.program, "-c", self.config], stdin=subprocess.DEVNULL,
                 stdout=log, stderr=log, env=self.env(), cwd="/",
                 start_new_session=True, **self.as_user)
         try:

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import time
@@ -39,6 +40,32 @@ def recorded(gateway, role):
         if role in row.get("host", "") + row.get("detail", "")
         and "signal 9" in row.get("detail", "")])
     return rows[-1]
+
+
+def test_what_an_upgrade_puts_there_is_of_the_next_gateway(
+        own_gateway, make_session, policies, repo):
+    """Messages of another version mean nothing to the one that runs."""
+    own_gateway.stop()
+    programs = own_gateway.dir / "programs"
+    shutil.copytree(PROGRAM.parent, programs)
+    own_gateway.program = programs / PROGRAM.name
+    own_gateway.start()
+    for program in list(programs.iterdir()):
+        new = programs / "new"
+        shutil.copy("/bin/false", new)
+        new.replace(program)
+    old = kill(own_gateway, "vault")
+    is_back(own_gateway, "vault", old)
+    for number in range(2):  # the edge that waited, and one that began since
+        session = make_session(policies.make(repo=repo), repo,
+                               f"agent/{number}", own_gateway)
+        work = session.clone()
+        work.commit()
+        assert work.push(f"HEAD:agent/{number}").returncode == 0
+    own_gateway.stop()
+    done = subprocess.run([own_gateway.program, "-c", own_gateway.config],
+                          check=False, timeout=20)
+    assert done.returncode == 1, "that is /bin/false"
 
 
 @pytest.mark.parametrize("role", KEEPERS)
