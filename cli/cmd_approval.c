@@ -137,21 +137,6 @@ static bool show_line(struct bytes line, void *owner)
 	return cli_flush();
 }
 
-/* Rows of one that is not there would be waited for for ever. */
-static int check_session(struct client *client, const char *id, struct err *err)
-{
-	char path[PATH_BYTES];
-	const struct client_request request = {.method = "GET", .path = path};
-	auto_type(reply_release) struct reply reply = {0};
-
-	if (!id)
-		return 0;
-	(void)snprintf(path, sizeof(path), "/v1/sessions/%s", id);
-	if (client_call(client, &request, &reply, err) < 0)
-		return -1;
-	return reply_check(&reply, err);
-}
-
 int cmd_approval_watch(struct cli *cli)
 {
 	struct list_options options = {0};
@@ -165,9 +150,8 @@ int cmd_approval_watch(struct cli *cli)
 		return cli_usage(cli);
 	if (control_open(&client, &err) < 0)
 		return cli_fail_err(&err);
-	result = check_session(&client, options.session, &err);
-	if (result == 0)
-		result = client_follow(&client, path, show_line, cli, &err);
+	result = control_follow(&client, options.session, path, show_line, cli,
+				&err);
 	client_close(&client);
 	return result < 0 ? cli_fail_err(&err) : EXIT_OK;
 }

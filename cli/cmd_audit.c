@@ -213,7 +213,8 @@ static int follow(const struct audit_options *options, struct tail *tail)
 		       options->denied ? "&denied=1" : "");
 	if (control_open(&client, &err) < 0)
 		return cli_fail_err(&err);
-	result = client_follow(&client, path, show_line, tail, &err);
+	result = control_follow(&client, options->session, path, show_line,
+				tail, &err);
 	client_close(&client);
 	return result < 0 ? cli_fail_err(&err) : EXIT_OK;
 }

@@ -4,10 +4,12 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "common/cleanup.h"
 #include "common/clock.h"
 #include "sandbox-host/session/dirs.h"
 
-#define TRY_MS 5
+#define TRY_MS	   5
+#define PATH_BYTES 256
 
 bool control_wait(struct control_patience *patience, const char *lock,
 		  struct err *err)
@@ -61,4 +63,24 @@ int control_once(const struct client_request *request, struct reply *reply,
 	return control_open(&client, err) < 0
 		       ? -1
 		       : client_end(&client, request, reply, err);
+}
+
+static int check_session(struct client *client, const char *id, struct err *err)
+{
+	char path[PATH_BYTES];
+	const struct client_request request = {.method = "GET", .path = path};
+	auto_type(reply_release) struct reply reply = {0};
+
+	(void)snprintf(path, sizeof(path), "/v1/sessions/%s", id);
+	if (client_call(client, &request, &reply, err) < 0)
+		return -1;
+	return reply_check(&reply, err);
+}
+
+int control_follow(struct client *client, const char *session, const char *path,
+		   client_line_fn *fn, void *owner, struct err *err)
+{
+	if (session && check_session(client, session, err) < 0)
+		return -1;
+	return client_follow(client, path, fn, owner, err);
 }

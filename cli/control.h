@@ -33,5 +33,9 @@ int control_open(struct client *client, struct err *err);
 /* Open, call, check, close. */
 int control_once(const struct client_request *request, struct reply *reply,
 		 struct err *err);
+/* As client_follow(), of the rows of a session (NULL: of all). ERR_MISSING:
+ * there is none of that id, or no longer, so that no row would come. */
+int control_follow(struct client *client, const char *session, const char *path,
+		   client_line_fn *fn, void *owner, struct err *err);
 
 #endif

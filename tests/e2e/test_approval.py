@@ -353,9 +353,10 @@ def test_watch_tells_what_is_asked_and_decided(gateway, make_session, origin,
     assert rows[-1]["activity"] == "approval"
 
 
-def test_watch_of_a_session_that_is_not_there_does_not_wait(gateway):
-    done = gateway.cli("approval", "watch", "--session", "s-misspelt",
-                       timeout=20)
+@pytest.mark.parametrize("words", [
+    ["approval", "watch"], ["audit", "tail", "--follow"]])
+def test_a_session_that_is_not_there_is_not_followed(gateway, words):
+    done = gateway.cli(*words, "--session", "s-misspelt", timeout=20)
     assert (done.returncode, done.stdout, done.stderr) == (
         6, "", "sallyport: there is no such session\n")
 
