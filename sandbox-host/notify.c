@@ -262,11 +262,19 @@ static int judge_write(struct notify *notify,
 }
 
 static int judge_connect(struct notify *notify,
-			 const struct notify_question *question)
+			 struct notify_question *question)
 {
-	const struct place *place = &question->place;
+	struct place *place = &question->place;
+	struct place_object object;
+	int rc;
 
-	if (!place->exists || !S_ISSOCK(place->mode) || !place->is_read_only ||
+	/* The kernel may find by a descriptor what has no name any more. */
+	if (!place->exists)
+		return -ENOENT;
+	rc = place_look(&object, &question->view, place);
+	if (rc < 0)
+		return rc;
+	if (!S_ISSOCK(object.mode) || !object.is_read_only ||
 	    guard_allows_socket(&notify->guard, place->path))
 		return ANSWER_GO_ON;
 	say(notify, question, &a_socket);
@@ -278,7 +286,8 @@ static int judge_connect(struct notify *notify,
 static int read_address(pid_t pid, const __u64 *args, char out[PATH_MAX])
 {
 	struct sockaddr_un address = {0};
-	size_t len = (size_t)args[2];
+	/* The kernel does not look at the upper half of the register. */
+	size_t len = (uint32_t)args[2];
 
 	if (len < sizeof(address.sun_family) || len > sizeof(address))
 		return 1;

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -85,6 +84,25 @@ static int read_link(const char *link, char out[PATH_MAX])
 	return 0;
 }
 
+/* Of what has no name any more the kernel says which it had, with this after
+ * it: something else may be called so by now. link: in dir, to what text says
+ * that it leads to. 0, or a negative errno. */
+static int check_gone(int root, int dir, const char *link, const char *text)
+{
+	static const char end[] = " (deleted)";
+	size_t len = strlen(text);
+	struct stat there, named;
+
+	if (len < sizeof(end) || strcmp(text + len - strlen(end), end) != 0 ||
+	    fstatat(root, text + 1, &named, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	if (fstatat(dir, link, &there, 0) < 0)
+		return -errno;
+	return there.st_ino == named.st_ino && there.st_dev == named.st_dev
+		       ? 0
+		       : -EACCES;
+}
+
 /* Put base and name together, in place of what is in path; one of them may be
  * what is there: all of it is the base, its end is the name. */
 static int join(char path[PATH_MAX], const char *base, const char *name)
@@ -101,17 +119,20 @@ static int join(char path[PATH_MAX], const char *base, const char *name)
 }
 
 /* The directory that a relative path starts from. */
-static int read_base(pid_t pid, int dir, char out[PATH_MAX])
+static int read_base(const struct place_view *view, int dir, char out[PATH_MAX])
 {
 	char link[64];
 
 	if (dir == AT_FDCWD)
-		snprintf(link, sizeof(link), "/proc/%d/cwd", (int)pid);
+		snprintf(link, sizeof(link), "/proc/%d/cwd", (int)view->pid);
 	else
-		snprintf(link, sizeof(link), "/proc/%d/fd/%d", (int)pid, dir);
+		snprintf(link, sizeof(link), "/proc/%d/fd/%d", (int)view->pid,
+			 dir);
 	if (read_link(link, out) < 0)
 		return dir == AT_FDCWD ? -EACCES : -EBADF;
-	return out[0] == '/' ? 0 : -ENOTDIR;
+	if (out[0] != '/')
+		return -ENOTDIR;
+	return check_gone(view->root, AT_FDCWD, link, out);
 }
 
 static int open_path(int root, const char *path, uint64_t flags,
@@ -143,28 +164,9 @@ static int path_of(int fd, char out[PATH_MAX])
 	return read_link(link, out);
 }
 
-/* The process of a thread; 0: it is not known. */
-static pid_t process_of(pid_t thread)
-{
-	static const char title[] = "\nTgid:\t";
-	char path[64], text[1024];
-	auto_fd int fd = -1;
-	const char *found;
-	ssize_t len;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)thread);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (len < 0)
-		return 0;
-	text[len] = '\0';
-	found = strstr(text, title);
-	return found ? (pid_t)strtol(found + strlen(title), NULL, 10) : 0;
-}
-
-/* What rest means below the program's own entry in /proc, where no magic
- * link may be on the way. */
-static int find_own(struct place *place, pid_t pid, const char *rest)
+/* What rest means below the program's own entry in the sandbox's /proc, where
+ * no magic link may be on the way. */
+static int find_own(struct place *place, int root, pid_t pid, const char *rest)
 {
 	struct open_how how = {
 		.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
@@ -174,8 +176,9 @@ static int find_own(struct place *place, pid_t pid, const char *rest)
 	auto_fd int dir = -1;
 	auto_fd int fd = -1;
 
-	snprintf(entry, sizeof(entry), "/proc/%d", (int)pid);
-	dir = open(entry, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	snprintf(entry, sizeof(entry), "/proc/%d",
+		 (int)place_number(pid, "NSpid"));
+	dir = open_path(root, entry, O_DIRECTORY, 0);
 	fd = dir < 0 ? -1
 		     : (int)syscall(SYS_openat2, dir, rest, &how, sizeof(how));
 	if (fd < 0)
@@ -196,12 +199,12 @@ static char *behind_self(char path[PATH_MAX], pid_t *pid)
 	if (plan_is_within(path, thread))
 		return path + strlen(thread) + (path[strlen(thread)] == '/');
 	if (plan_is_within(path, self)) {
-		*pid = process_of(*pid);
+		*pid = place_number(*pid, "Tgid");
 		return path + strlen(self) + (path[strlen(self)] == '/');
 	}
 	if (strncmp(path, "/dev/fd/", 8) != 0)
 		return NULL;
-	*pid = process_of(*pid); /* a link to /proc/self/fd */
+	*pid = place_number(*pid, "Tgid"); /* a link to /proc/self/fd */
 	return path + strlen("/dev/");
 }
 
@@ -213,11 +216,12 @@ static bool is_place(const char *rest, bool follow)
 
 /* /proc/self means somebody else here: follow what is after it by the
  * program's own entry. 1: path was replaced; 0: not of this kind. */
-static int expand_self(struct place *place, pid_t pid, bool follow,
-		       char path[PATH_MAX])
+static int expand_self(struct place *place, const struct place_view *view,
+		       bool follow, char path[PATH_MAX])
 {
 	char link[PATH_MAX + 32];
 	char base[PATH_MAX];
+	pid_t pid = view->pid;
 	char *rest = behind_self(path, &pid);
 	bool is_end;
 	char *after;
@@ -233,6 +237,8 @@ static int expand_self(struct place *place, pid_t pid, bool follow,
 	is_end = *after == '\0';
 	if (is_end && !is_place(rest, follow)) {
 		place->is_handle = !strncmp(rest, "fd/", 3);
+		(void)snprintf(place->handle, sizeof(place->handle),
+			       "/proc/%d/%s", (int)pid, rest);
 		place->is_read_only = true;
 		place->exists = true;
 		memcpy(place->path, path, strlen(path) + 1);
@@ -245,13 +251,14 @@ static int expand_self(struct place *place, pid_t pid, bool follow,
 	if (rc == -EINVAL &&
 	    !is_end) { /* no link: what is below it is of /proc */
 		*--after = '/';
-		return find_own(place, pid, rest);
+		return find_own(place, view->root, pid, rest);
 	}
 	if (rc < 0 || base[0] != '/')
 		return -EACCES;
+	rc = check_gone(view->root, AT_FDCWD, link, base);
 	if (is_end)
 		memcpy(path, base, strlen(base) + 1);
-	else
+	else if (rc == 0)
 		rc = join(path, base, after);
 	return rc < 0 ? rc : 1;
 }
@@ -368,10 +375,12 @@ static int find_step(struct place *place, struct place_view *view, bool follow)
 	if (len < 0)
 		return -errno;
 	target[len] = '\0';
-	if (target[0] == '/')
+	if (target[0] == '/') {
+		rc = check_gone(view->root, dir, name, target);
 		memcpy(path, target, (size_t)len + 1);
-	else
+	} else {
 		rc = join(path, whole, target);
+	}
 	return rc < 0 ? rc : 1;
 }
 
@@ -482,11 +491,11 @@ static int begin_way(struct place_view *view, int dir, const char *path)
 		return 0;
 	}
 	if (dir != AT_FDCWD) {
-		rc = read_base(view->pid, dir, view->at);
+		rc = read_base(view, dir, view->at);
 		return rc < 0 ? rc : join(view->at, view->at, path);
 	}
 	if (!view->cwd[0])
-		rc = read_base(view->pid, dir, view->cwd);
+		rc = read_base(view, dir, view->cwd);
 	if (rc < 0)
 		view->cwd[0] = '\0';
 	return rc < 0 ? rc : join(view->at, view->cwd, path);
@@ -510,7 +519,7 @@ int place_find(struct place *place, struct place_view *view, int dir,
 	if (rc < 0 || find_quickly(place, view, path, follow) == 0)
 		return rc;
 	for (unsigned links = 0; links < LINKS_MAX; links++) {
-		rc = expand_self(place, view->pid, follow, view->at);
+		rc = expand_self(place, view, follow, view->at);
 		if (rc < 0 || (rc == 0 && place->path[0]))
 			return rc;
 		if (rc == 1)

@@ -11,12 +11,24 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#define PLACE_HANDLE 64
+
 struct place {
 	char path[PATH_MAX]; /* absolute, inside, real but for the last name */
 	bool exists;
-	bool is_read_only; /* the mount it is, or would be, on */
-	bool is_handle;	   /* /proc/self/fd/N: an object, not a place */
-	mode_t mode;	   /* of what exists */
+	bool is_read_only;	   /* the mount it is, or would be, on */
+	bool is_handle;		   /* /proc/self/fd/N: an object, not a place */
+	mode_t mode;		   /* of what exists, but for a handle */
+	char handle[PLACE_HANDLE]; /* where it is found from here */
+};
+
+/* What is there. */
+struct place_object {
+	uint64_t inode;
+	dev_t device;	/* as stat() tells it */
+	uint64_t mount; /* as /proc/PID/mountinfo tells it */
+	mode_t mode;
+	bool is_read_only;
 };
 
 /* Copy len bytes of a program's memory; fewer when the rest is not mapped.
@@ -28,6 +40,9 @@ int place_read_string(pid_t pid, uint64_t address, char out[PATH_MAX]);
  * result. */
 void place_read_strings(pid_t pid, const uint64_t addresses[2],
 			char (*out)[PATH_MAX], int results[2]);
+/* A number in the status of a process or thread (proc(5)): "Tgid", or "NSpid",
+ * which it has in its innermost namespace. 0: it is not known. */
+pid_t place_number(pid_t pid, const char *title);
 
 #define PLACE_MOUNTS                                                           \
 	8 /* most sandboxes have two or three that are writable                \
@@ -56,5 +71,9 @@ void place_begin(struct place_view *view, int root, pid_t pid);
  * would give it. */
 int place_find(struct place *place, struct place_view *view, int dir,
 	       const char *path, bool follow);
+/* Look at what exists at a place once more, also at a handle, whose place gets
+ * the name that the object has. 0, or a negative errno. */
+int place_look(struct place_object *object, const struct place_view *view,
+	       struct place *place);
 
 #endif

@@ -404,6 +404,56 @@ thread.join()
     assert [path.name for path in box.workspace.iterdir()] == ["fine"]
 
 
+def test_what_is_called_like_a_directory_that_is_gone_is_not_it(box):
+    """The kernel says "gone (deleted)", which may be another's name by then."""
+    (box.workspace / "away/deep").mkdir(parents=True)
+    result = box.python("""
+import os
+def make(path, directory=None):
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY, dir_fd=directory))
+        print("made", path)
+    except OSError as error:
+        print(error.strerror)
+top = os.getcwd()
+os.mkdir("gone")
+gone = os.open("gone", os.O_PATH)
+os.rmdir("gone")
+make("../.env", gone)
+os.symlink("away/deep", "gone (deleted)")
+make("../.env", gone)
+make(f"/proc/self/fd/{gone}/../.env")
+os.fchdir(gone)
+make("../.env")
+make("/proc/self/cwd/../.env")
+make(f"/proc/{os.getpid()}/cwd/../.env")
+os.chdir(top)
+os.mkdir("is (deleted)")
+os.chdir("is (deleted)")
+make("../fine")
+make("/proc/self/cwd/fine")
+""", options=["--hide", ".env"])
+    lines = result.stdout.splitlines()
+    assert lines[0] == "No such file or directory", result.stderr
+    assert lines[1:6] == ["Permission denied"] * 5, result.stderr
+    assert lines[6:] == ["made ../fine", "made /proc/self/cwd/fine"], \
+        result.stderr
+    assert not (box.workspace / ".env").exists()
+
+
+def test_threads_find_themselves_in_proc(box):
+    result = box.python("""
+import threading
+def show():
+    with open(f"/proc/self/task/{threading.get_native_id()}/status") as file:
+        print(file.readline(), end="")
+thread = threading.Thread(target=show)
+thread.start()
+thread.join()
+""", options=["--hide", ".env"])
+    assert result.stdout.startswith("Name:\t"), result.stderr
+
+
 def test_a_name_that_is_hidden_later_is_not_moved_either(box):
     box.write("conf/fine", "fine\n")
     out, err = meanwhile(box, lambda: box.write("conf/key", "SECRET"),

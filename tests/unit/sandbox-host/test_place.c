@@ -277,11 +277,80 @@ static void place_tells_a_thread_from_its_process(void **state)
 	(void)close(whole);
 }
 
+/* A directory that is gone, and what is called as the kernel calls it then. */
+static void place_takes_nothing_for_what_is_gone(void **state)
+{
+	int whole = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct place place;
+	int gone;
+
+	(void)state;
+	scratch_dir("gone");
+	assert_int_equal(chdir(scratch_path("gone")), 0);
+	gone = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(rmdir(scratch_path("gone")), 0);
+	assert_int_equal(find_in(&place, whole, gone, "../f", false), -ENOENT);
+	scratch_link("gone (deleted)", "d");
+	assert_int_equal(find_in(&place, whole, gone, "../f", false), -EACCES);
+	assert_int_equal(find_in(&place, whole, AT_FDCWD, "../f", false),
+			 -EACCES);
+	assert_int_equal(
+		find_in(&place, whole, AT_FDCWD, "/proc/self/cwd/../f", false),
+		-EACCES);
+	assert_int_equal(unlink(scratch_path("gone (deleted)")), 0);
+	scratch_dir("gone (deleted)");
+	assert_int_equal(chdir(scratch_path("gone (deleted)")), 0);
+	assert_int_equal(find_in(&place, whole, AT_FDCWD, "../f", false), 0);
+	assert_int_equal(rmdir(scratch_path("gone (deleted)")), 0);
+	assert_int_equal(fchdir(here), 0);
+	(void)close(gone);
+	(void)close(here);
+	(void)close(whole);
+}
+
+static void place_looks_at_what_a_descriptor_is(void **state)
+{
+	int whole = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int file = open(scratch_path("d/f"), O_PATH | O_CLOEXEC);
+	static struct place_view view;
+	struct place_object object;
+	char path[PATH_MAX];
+	struct place place;
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(fstat(file, &st), 0);
+	place_begin(&view, whole, getpid());
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+	assert_int_equal(place_find(&place, &view, AT_FDCWD, path, true), 0);
+	assert_true(place.is_handle);
+	assert_int_equal(place_look(&object, &view, &place), 0);
+	assert_string_equal(place.path, scratch_path("d/f"));
+	assert_int_equal(object.inode, st.st_ino);
+	assert_int_equal(object.device, st.st_dev);
+	assert_int_equal(object.mode, st.st_mode);
+	assert_int_equal(
+		place_find(&place, &view, AT_FDCWD, scratch_path("rel"), true),
+		0);
+	assert_int_equal(place_look(&object, &view, &place), 0);
+	assert_int_equal(object.inode, st.st_ino);
+	/* A name that came to be a link is not followed. */
+	snprintf(place.path, sizeof(place.path), "%s", scratch_path("rel"));
+	assert_int_equal(place_look(&object, &view, &place), -EACCES);
+	(void)close(file);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+	assert_int_equal(place_find(&place, &view, AT_FDCWD, path, true), 0);
+	assert_int_equal(place_look(&object, &view, &place), -ENOENT);
+	(void)close(whole);
+}
+
 static void place_never_waves_an_unknown_magic_link_through(void **state)
 {
 	static const char *const paths[] = {
 		"/proc/self/task/1/cwd/x",
 		"/proc/self/exe/x",
+		"/proc/self/fd/../../../usr",
 		"/proc/1/root/usr/x",
 	};
 	int whole = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -368,6 +437,8 @@ int main(void)
 		cmocka_unit_test(place_never_leaves_the_root),
 		cmocka_unit_test(place_starts_at_a_descriptor),
 		cmocka_unit_test(place_finds_a_name_alone_as_by_its_whole_path),
+		cmocka_unit_test(place_takes_nothing_for_what_is_gone),
+		cmocka_unit_test(place_looks_at_what_a_descriptor_is),
 		cmocka_unit_test(
 			place_does_not_know_a_directory_outside_the_root),
 		cmocka_unit_test(
