@@ -9,6 +9,7 @@
 
 #include "common/cleanup.h"
 #include "sandbox-host/control.h"
+#include "sandbox-host/peers.h"
 #include "sandbox-host/steps.h"
 #include "sandbox-host/terminal.h"
 
@@ -64,11 +65,17 @@ static int confine_command(const struct init *init, struct err *err)
 	struct control_message message = {.kind = CONTROL_NOTIFY};
 	struct steps steps = {
 		.plan = init->plan, .program = init->program, .ruleset = -1};
-	auto_fd int notify = steps_confine(&steps, err);
+	auto_fd int peers = -1;
+	auto_fd int notify = -1;
 
+	if (peers_open(&peers, err) < 0)
+		return -1;
+	notify = steps_confine(&steps, err);
 	if (notify < 0)
 		return -1;
-	return control_send(init->control, &message, &notify, 1, err);
+	return control_send(init->control, &message,
+			    (const int[]){notify, peers}, peers < 0 ? 1 : 2,
+			    err);
 }
 
 /* Everything but the exec is done while the caller is still busy. */

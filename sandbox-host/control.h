@@ -24,7 +24,8 @@ enum control_kind {
 	CONTROL_READY,	/* from init: listeners, root, terminal; from the
 			 * reporter, which waits for CONTROL_NOTIFY then */
 	CONTROL_GO,	/* to init: exec the command */
-	CONTROL_NOTIFY, /* from the command: the notification descriptor */
+	CONTROL_NOTIFY, /* from the command: the notification descriptor, and
+			 * peers_open()'s where there is one */
 	CONTROL_SIGNAL, /* to init: .value is a signal for the command */
 	CONTROL_EXITED, /* from init: .value is a wait status */
 	CONTROL_FAILED, /* from init, the command before its exec, or the

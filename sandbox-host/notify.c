@@ -274,11 +274,14 @@ static int judge_connect(struct notify *notify,
 	rc = place_look(&object, &question->view, place);
 	if (rc < 0)
 		return rc;
-	if (!S_ISSOCK(object.mode) || !object.is_read_only ||
+	if (!S_ISSOCK(object.mode) ||
 	    guard_allows_socket(&notify->guard, place->path))
 		return ANSWER_GO_ON;
-	say(notify, question, &a_socket);
-	return -EACCES;
+	rc = object.is_read_only ? -EACCES
+				 : peers_judge(&notify->peers, &object);
+	if (rc == -EACCES)
+		say(notify, question, &a_socket);
+	return rc;
 }
 
 /* The path in a Unix address: 0; ANSWER_GO_ON's business otherwise (1), or

@@ -5,7 +5,7 @@
  *
  * It refuses by itself: calls that the filter marks as refused; the
  * appearance of protected names that do not exist (a mount can not protect
- * those); connects to a host's socket on a read-only mount. The last two
+ * those); connects to a host's socket that no mount hides. The last two
  * look at a path in the memory of the program, which can change it under
  * us: they stop the honest and the clumsy, and sandbox.h says so.
  *
@@ -20,6 +20,7 @@
 #define SANDBOX_HOST_NOTIFY_H
 
 #include "sandbox-host/guard.h"
+#include "sandbox-host/peers.h"
 #include "sandbox-host/place.h"
 #include "sandbox-host/report.h"
 
@@ -35,6 +36,7 @@ struct notify {
 	pid_t init; /* process 1, by its number here */
 	const struct plan *plan;
 	struct guard guard;
+	struct peers peers;
 	struct report *report;
 	struct seccomp_notif *request;
 	struct seccomp_notif_resp *answer;

@@ -27,6 +27,7 @@ struct place_object {
 	uint64_t inode;
 	dev_t device;	/* as stat() tells it */
 	uint64_t mount; /* as /proc/PID/mountinfo tells it */
+	uint64_t born;	/* in ns of the epoch; 0: not known */
 	mode_t mode;
 	bool is_read_only;
 };

@@ -15,6 +15,7 @@
 
 #define STATUS_BYTES 4096
 #define TITLE_BYTES  16
+#define NS	     1000000000ull
 
 pid_t place_number(pid_t pid, const char *title)
 {
@@ -80,13 +81,18 @@ int place_look(struct place_object *object, const struct place_view *view,
 	if (fd < 0)
 		return errno == ENOENT ? -ENOENT : -EACCES;
 	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
-		  STATX_TYPE | STATX_INO | STATX_MNT_ID, &st) < 0 ||
+		  STATX_TYPE | STATX_INO | STATX_MNT_ID | STATX_BTIME,
+		  &st) < 0 ||
 	    fstatvfs(fd, &mount) < 0)
 		return -errno;
 	*object = (struct place_object){
 		.inode = st.stx_ino,
 		.device = makedev(st.stx_dev_major, st.stx_dev_minor),
 		.mount = st.stx_mnt_id,
+		.born = st.stx_mask & STATX_BTIME
+				? (uint64_t)st.stx_btime.tv_sec * NS +
+					  st.stx_btime.tv_nsec
+				: 0,
 		.mode = st.stx_mode,
 		.is_read_only = mount.f_flag & ST_RDONLY,
 	};

@@ -502,8 +502,8 @@ static int on_stray_closed(void *owner, const char *path, struct err *err)
 	return plan_refuse_closed(strays->plan, path, err);
 }
 
-/* Where the reporter can not tell them from the sandbox's own: through an
- * overlay none is reached. */
+/* Where the reporter alone would keep them away, with a race to be won: through
+ * an overlay none is reached. */
 static bool may_have_strays(const struct plan_step *step)
 {
 	return step->kind == PLAN_BIND && (step->flags & PLAN_WRITE) &&

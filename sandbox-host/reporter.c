@@ -1,5 +1,6 @@
 #include "sandbox-host/reporter.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -18,6 +19,7 @@
 #include "sandbox-host/control.h"
 #include "sandbox-host/notify.h"
 #include "sandbox-host/outside.h"
+#include "sandbox-host/peers.h"
 
 #define CHANNEL	      (STDERR_FILENO + 1) /* all that it has at first */
 #define RULE_BYTES    32
@@ -57,10 +59,10 @@ static int learn(struct notify *notify)
 	return 0;
 }
 
-_Noreturn static void serve(const struct plan *plan, pid_t init)
+_Noreturn static void serve(const struct plan *plan, pid_t init, int outside)
 {
 	const struct control_message ready = {.kind = CONTROL_READY};
-	int channel = CHANNEL, fds[2];
+	int channel = CHANNEL, fds[1 + REPORTER_FDS_MAX];
 	size_t count = ARRAY_SIZE(fds);
 	struct notify notify;
 	struct report report;
@@ -70,10 +72,17 @@ _Noreturn static void serve(const struct plan *plan, pid_t init)
 	if (control_send(CHANNEL, &ready, NULL, 0, &err) < 0 ||
 	    control_expect(CHANNEL, CONTROL_NOTIFY, fds, &count, &err) < 0)
 		_exit(0);
-	if (count != ARRAY_SIZE(fds) ||
-	    notify_open(&notify, fds[0], fds[1], plan, &report, &err) < 0)
+	if (count < 2 ||
+	    notify_open(&notify, fds[1], fds[0], plan, &report, &err) < 0)
 		_exit(1);
 	notify.init = init;
+	notify.peers = (struct peers){
+		.inside = count > 2 ? fds[2] : -1,
+		.outside = outside,
+		.init = init,
+	};
+	if (peers_begin(&notify.peers, &err) < 0)
+		_exit(1);
 	for (;;) {
 		struct pollfd waits[] = {
 			{.fd = CHANNEL, .events = POLLIN},
@@ -131,13 +140,15 @@ _Noreturn static void become(int channel, const struct plan *plan,
 {
 	struct control_message failed = {.kind = CONTROL_FAILED};
 	bool is_root = plan->identity.is_privileged;
+	int peers = -1;
 
 	if (leave_all(&channel, &failed.err) == 0 &&
+	    peers_open(&peers, &failed.err) == 0 &&
 	    outside_confine_reporter(is_root ? identity->host_uid : geteuid(),
 				     is_root ? identity->host_gid : getegid(),
 				     &failed.err) == 0 &&
 	    die_with_caller(&failed.err) == 0)
-		serve(plan, init);
+		serve(plan, init, peers);
 	(void)control_send(channel, &failed, NULL, 0, NULL);
 	_exit(1);
 }
@@ -169,16 +180,18 @@ int reporter_wait(const struct reporter *reporter, struct err *err)
 	return control_expect(reporter->fd, CONTROL_READY, NULL, NULL, err);
 }
 
-int reporter_serve(struct reporter *reporter, int notify, int root,
-		   struct err *err)
+int reporter_serve(struct reporter *reporter, int root, const int *fds,
+		   size_t count, struct err *err)
 {
 	const struct control_message message = {.kind = CONTROL_NOTIFY};
-	int fds[] = {notify, root};
-	int result =
-		control_send(reporter->fd, &message, fds, ARRAY_SIZE(fds), err);
+	int all[1 + REPORTER_FDS_MAX] = {root};
+	int result;
 
-	(void)close(notify);
-	(void)close(root);
+	assert(count <= REPORTER_FDS_MAX);
+	memcpy(all + 1, fds, count * sizeof(*fds));
+	result = control_send(reporter->fd, &message, all, 1 + count, err);
+	for (size_t i = 0; i <= count; i++)
+		(void)close(all[i]);
 	/* From now on nobody waits for it. */
 	if (result == 0 && fcntl(reporter->fd, F_SETFL, O_NONBLOCK) < 0)
 		result = err_system(err, "reporter: prepare");

@@ -14,6 +14,8 @@
 #include "sandbox-host/plan.h"
 #include "sandbox-host/report.h"
 
+#define REPORTER_FDS_MAX 2
+
 struct reporter {
 	int fd; /* readable: reporter_hear(); -1: there is none */
 	pid_t pid;
@@ -27,10 +29,10 @@ int reporter_start(struct reporter *reporter, const struct plan *plan,
 /* Wait until it can serve. 0, or -1, with its own words where it says why it
  * can not. */
 int reporter_wait(const struct reporter *reporter, struct err *err);
-/* Let it serve: the notification descriptor, and "/" inside. Both are closed,
- * also when it fails. 0, or -1. */
-int reporter_serve(struct reporter *reporter, int notify, int root,
-		   struct err *err);
+/* Let it serve: "/" inside, and what came with CONTROL_NOTIFY (control.h; count
+ * of them). All are closed, also when it fails. 0, or -1. */
+int reporter_serve(struct reporter *reporter, int root, const int *fds,
+		   size_t count, struct err *err);
 /* Take what it said, to be told. Does not wait. False: it has ended. */
 bool reporter_hear(struct reporter *reporter, struct report *report);
 /* Nobody inside can ask any more: take the rest of what it said. Waits for its

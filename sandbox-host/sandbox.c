@@ -376,8 +376,8 @@ void sandbox_say_notes(struct sandbox *sandbox)
 int sandbox_go(struct sandbox *sandbox, struct err *err)
 {
 	struct control_message message = {.kind = CONTROL_GO};
-	int fd = -1;
-	size_t count = 1;
+	int fds[REPORTER_FDS_MAX];
+	size_t count = REPORTER_FDS_MAX;
 	int root = sandbox->root;
 	int sent;
 
@@ -390,14 +390,14 @@ int sandbox_go(struct sandbox *sandbox, struct err *err)
 		return -1;
 	sent = control_send(sandbox->control, &message, NULL, 0, err);
 	/* What failed inside is said there, also when nobody hears us. */
-	if (control_expect(sandbox->control, CONTROL_NOTIFY, &fd, &count, err) <
+	if (control_expect(sandbox->control, CONTROL_NOTIFY, fds, &count, err) <
 		    0 ||
 	    sent < 0)
 		return -1;
-	assert(count == 1);
+	assert(count > 0);
 	sandbox->root = -1;
 	sandbox->start_ms = clock_monotonic_ms();
-	if (reporter_serve(&sandbox->reporter, fd, root, err) < 0)
+	if (reporter_serve(&sandbox->reporter, root, fds, count, err) < 0)
 		return -1;
 	return terminal_start(&sandbox->terminal, err);
 }

@@ -22,10 +22,11 @@
  *
  * What only the reporter stops: names that must not appear (protected ones
  * that do not exist yet), hidden ones that appear after the start, and
- * connects to a host's socket made after the start on a read-only mount.
+ * connects to a host's socket that came after the start, or that the host does
+ * not know by its path.
  * That check reads the path from the caller's memory, which another thread
  * may change before the kernel reads it again: a determined program can win
- * this race. It can not win against anything that existed at the start.
+ * this race. It can not win against what a mount hides or protects.
  *
  * A handle belongs to one thread, of a process without others. If that dies,
  * everything inside dies.

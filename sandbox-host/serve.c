@@ -17,6 +17,7 @@
 #include "sandbox-host/capabilities.h"
 #include "sandbox-host/control.h"
 #include "sandbox-host/init.h"
+#include "sandbox-host/peers.h"
 #include "sandbox-host/steps.h"
 #include "sandbox-host/terminal.h"
 
@@ -77,9 +78,10 @@ static int confine_init(const struct init *init, struct err *err)
 	struct control_message message = {.kind = CONTROL_NOTIFY};
 	struct steps steps = {
 		.plan = init->plan, .program = init->program, .ruleset = -1};
+	auto_fd int peers = -1;
 	auto_fd int notify = -1;
 
-	if (leave_standard(err) < 0)
+	if (leave_standard(err) < 0 || peers_open(&peers, err) < 0)
 		return -1;
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return err_system(err, "init: become undumpable");
@@ -88,7 +90,9 @@ static int confine_init(const struct init *init, struct err *err)
 		(void)close(steps.ruleset);
 	if (notify < 0)
 		return -1;
-	return control_send(init->control, &message, &notify, 1, err);
+	return control_send(init->control, &message,
+			    (const int[]){notify, peers}, peers < 0 ? 1 : 2,
+			    err);
 }
 
 /* ---- commands ---- */

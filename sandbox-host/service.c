@@ -16,19 +16,19 @@
 
 int service_begin(struct sandbox *sandbox, struct err *err)
 {
-	int notify = -1;
-	size_t count = 1;
+	int fds[REPORTER_FDS_MAX];
+	size_t count = REPORTER_FDS_MAX;
 	int root = sandbox->root;
 
 	assert(root >= 0);
 	sandbox_say_notes(sandbox);
 	if (reporter_wait(&sandbox->reporter, err) < 0 ||
-	    control_expect(sandbox->control, CONTROL_NOTIFY, &notify, &count,
-			   err) < 0)
+	    control_expect(sandbox->control, CONTROL_NOTIFY, fds, &count, err) <
+		    0)
 		return -1;
-	assert(count == 1);
+	assert(count > 0);
 	sandbox->root = -1;
-	if (reporter_serve(&sandbox->reporter, notify, root, err) < 0)
+	if (reporter_serve(&sandbox->reporter, root, fds, count, err) < 0)
 		return -1;
 	/* Full: somebody inside keeps process 1 busy; we do not wait. */
 	if (fcntl(sandbox->control, F_SETFL, O_NONBLOCK) < 0)
