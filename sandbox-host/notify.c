@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/seccomp.h>
-#include <netinet/in.h>
 #include <seccomp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +21,6 @@
 #define SECCOMP_IOCTL_NOTIF_SET_FLAGS SECCOMP_IOW(4, uint64_t)
 #endif
 #define SYNC_WAKE_UP 1ul
-#define SOCKET_TYPE  0xf /* the rest of a socket's type are flags */
 
 #define NONE	     -1
 #define ANSWER_GO_ON 0
@@ -237,26 +235,52 @@ static void say_hidden(struct notify *notify,
 			    question->place.path, hidden.word);
 }
 
+/* Would what a link of /proc leads to be written, or get a name by which it
+ * can be? */
+static bool is_writing(const struct notify_question *question)
+{
+	return question->row->act == ACT_WRITE ||
+	       question->row->act == ACT_NAME ||
+	       (question->flags & O_ACCMODE) != O_RDONLY ||
+	       (question->flags & O_TRUNC);
+}
+
+/* An object that is open already, perhaps to be read alone. */
+static int judge_handle(struct notify *notify, struct notify_question *question)
+{
+	int rc;
+
+	if (!is_writing(question))
+		return ANSWER_GO_ON;
+	rc = place_name(&question->place);
+	if (rc < 0)
+		return rc;
+	if (question->place.path[0] != '/' ||
+	    !guard_covers(&notify->guard, question->place.path))
+		return ANSWER_GO_ON;
+	say(notify, question, &protected);
+	return -EACCES;
+}
+
 /* Judge a path that was found. What to answer: 0 to let the kernel decide,
  * or a negative errno. */
-static int judge_write(struct notify *notify,
-		       const struct notify_question *question)
+static int judge_write(struct notify *notify, struct notify_question *question)
 {
 	const struct place *place = &question->place;
 
 	if (place->is_handle)
-		return ANSWER_GO_ON;
+		return judge_handle(notify, question);
 	if (is_veiled(notify, question) || is_unveiled(notify, question)) {
 		say_hidden(notify, question);
 		return -EACCES;
 	}
-	if (!is_changing(question))
+	if (question->row->act != ACT_NAME && !is_changing(question))
 		return ANSWER_GO_ON;
 	if (is_guarded(notify, question)) {
 		say(notify, question, &protected);
 		return -EACCES;
 	}
-	if (place->is_read_only)
+	if (question->row->act != ACT_NAME && place->is_read_only)
 		say(notify, question, &read_only);
 	return ANSWER_GO_ON;
 }
@@ -379,16 +403,17 @@ static int judge(struct notify *notify, struct notify_question *question)
 
 	if (rc == 1)
 		return ANSWER_GO_ON;
+	read_flags(question);
 	/* An empty path is the descriptor itself, where the call takes it. */
+	if (rc == -ENOENT && row->act == ACT_NAME) {
+		place_of_descriptor(&question->place, &question->view, dir);
+		return judge_handle(notify, question);
+	}
 	if (rc == -ENOENT)
 		return ANSWER_GO_ON;
 	if (rc < 0)
 		return notify_is_own(notify, question->view.pid) ? ANSWER_GO_ON
 								 : rc;
-	read_flags(question);
-	/* Nothing else of such a file's other name is ours to judge. */
-	if (row->act == ACT_NAME && !notify->plan->watches_reads)
-		return ANSWER_GO_ON;
 	if (!strcmp(path, "/dev/null"))
 		return ANSWER_GO_ON;
 	rc = place_find(&question->place, &question->view, dir, path,
@@ -404,43 +429,6 @@ static int judge(struct notify *notify, struct notify_question *question)
 	if (!question->place.exists && !is_making(question))
 		return ANSWER_GO_ON;
 	return judge_write(notify, question);
-}
-
-/* What a socket that no sandbox has is answered with. */
-static int socket_error(const struct seccomp_data *data)
-{
-	int family = (int)data->args[0];
-	int protocol = (int)data->args[2];
-
-	if (family != AF_UNIX && family != AF_INET && family != AF_INET6 &&
-	    family != AF_NETLINK)
-		return -EAFNOSUPPORT;
-	if ((family == AF_INET || family == AF_INET6) && protocol > IPPROTO_UDP)
-		return -EPROTONOSUPPORT;
-	return -EPERM;
-}
-
-static int refuse_socket(struct notify *notify)
-{
-	const struct seccomp_data *data = &notify->request->data;
-
-	report_deny(notify->report, CONSTRAINT_syscall, RULE_SYSCALLS,
-		    "socket denied by syscall (family %d, type %d, protocol "
-		    "%d is not open to a sandbox)",
-		    (int)data->args[0], (int)data->args[1] & SOCKET_TYPE,
-		    (int)data->args[2]);
-	return socket_error(data);
-}
-
-static int refuse(struct notify *notify, const char *rule, const char *why)
-{
-	char *name = seccomp_syscall_resolve_num_arch(
-		notify->request->data.arch, notify->request->data.nr);
-
-	report_deny(notify->report, CONSTRAINT_syscall, rule,
-		    "%s denied by syscall (%s)", name ? name : "a call", why);
-	free(name);
-	return -EPERM;
 }
 
 /* Would a new file have a set-id bit? The mode is in a register: what we see
@@ -506,13 +494,13 @@ static int decide(struct notify *notify)
 	unsigned count;
 
 	if (makes_set_id(data))
-		return refuse(notify, RULE_SET_ID, "no set-id bits");
+		return notify_refuse(notify, RULE_SET_ID, "no set-id bits");
 	if (data->nr == __NR_socket)
-		return refuse_socket(notify);
+		return notify_refuse_socket(notify);
 	count = rows_of(data->nr, rows);
-	return count > 0
-		       ? judge_paths(notify, rows, count)
-		       : refuse(notify, RULE_SYSCALLS, "not open to a sandbox");
+	return count > 0 ? judge_paths(notify, rows, count)
+			 : notify_refuse(notify, RULE_SYSCALLS,
+					 "not open to a sandbox");
 }
 
 int notify_serve(struct notify *notify)

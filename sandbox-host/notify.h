@@ -53,6 +53,11 @@ int notify_open(struct notify *notify, int fd, int root,
 /* Answer one call; fd is readable. 0, or -1 when nobody is left to ask. */
 int notify_serve(struct notify *notify);
 
+/* Say that the call that is asked about is refused, and by which rule, or which
+ * socket it wants. A negative errno. */
+int notify_refuse(struct notify *notify, const char *rule, const char *why);
+int notify_refuse_socket(struct notify *notify);
+
 /* A process inside, by its number there, is one of ours (until it has ended):
  * where its memory can not be looked at, it has judged its paths itself. */
 void notify_know(struct notify *notify, pid_t inside, bool is_ours);

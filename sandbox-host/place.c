@@ -175,16 +175,19 @@ static int find_own(struct place *place, int root, pid_t pid, const char *rest)
 	char entry[64];
 	auto_fd int dir = -1;
 	auto_fd int fd = -1;
+	struct stat st;
 
 	snprintf(entry, sizeof(entry), "/proc/%d",
 		 (int)place_number(pid, "NSpid"));
 	dir = open_path(root, entry, O_DIRECTORY, 0);
 	fd = dir < 0 ? -1
 		     : (int)syscall(SYS_openat2, dir, rest, &how, sizeof(how));
-	if (fd < 0)
+	if (fd < 0 || fstat(fd, &st) < 0)
 		return errno == ENOENT ? -ENOENT : -EACCES;
 	place->is_read_only = true;
 	place->exists = true;
+	place->is_handle = S_ISLNK(st.st_mode);
+	place->handle[0] = '\0';
 	return join(place->path, "/proc/self", rest);
 }
 

@@ -19,7 +19,8 @@ struct place {
 	bool is_read_only;	   /* the mount it is, or would be, on */
 	bool is_handle;		   /* /proc/self/fd/N: an object, not a place */
 	mode_t mode;		   /* of what exists, but for a handle */
-	char handle[PLACE_HANDLE]; /* where it is found from here */
+	char handle[PLACE_HANDLE]; /* where it is found from here; "": nowhere
+				    */
 };
 
 /* What is there. */
@@ -72,6 +73,12 @@ void place_begin(struct place_view *view, int root, pid_t pid);
  * would give it. */
 int place_find(struct place *place, struct place_view *view, int dir,
 	       const char *path, bool follow);
+/* A descriptor of the view's thread as a handle. */
+void place_of_descriptor(struct place *place, const struct place_view *view,
+			 int fd);
+/* Give the place of a handle the name that its object has, as the kernel says
+ * it: none begins with '/' but that of a file. 0, or a negative errno. */
+int place_name(struct place *place);
 /* Look at what exists at a place once more, also at a handle, whose place gets
  * the name that the object has. 0, or a negative errno. */
 int place_look(struct place_object *object, const struct place_view *view,

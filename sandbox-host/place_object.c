@@ -41,6 +41,37 @@ pid_t place_number(pid_t pid, const char *title)
 	return at ? (pid_t)strtol(at + 1, NULL, 10) : 0;
 }
 
+/* Is it known where the handle is? One that found no room may be cut. */
+static bool is_known(const struct place *place)
+{
+	size_t len = strlen(place->handle);
+
+	return len > 0 && len + 1 < sizeof(place->handle);
+}
+
+void place_of_descriptor(struct place *place, const struct place_view *view,
+			 int fd)
+{
+	*place = (struct place){.exists = true, .is_handle = true};
+	(void)snprintf(place->handle, sizeof(place->handle), "/proc/%d/fd/%d",
+		       (int)view->pid, fd);
+}
+
+int place_name(struct place *place)
+{
+	char path[PATH_MAX];
+	ssize_t len;
+
+	if (!is_known(place))
+		return -EACCES;
+	len = readlink(place->handle, path, sizeof(path) - 1);
+	if (len < 0)
+		return errno == ENOENT ? -ENOENT : -EACCES;
+	path[len] = '\0';
+	memcpy(place->path, path, (size_t)len + 1);
+	return 0;
+}
+
 static int open_object(const struct place_view *view, const struct place *place)
 {
 	struct open_how how = {
@@ -51,24 +82,11 @@ static int open_object(const struct place_view *view, const struct place *place)
 	if (!place->is_handle)
 		return (int)syscall(SYS_openat2, view->root, place->path, &how,
 				    sizeof(how));
-	if (strlen(place->handle) + 1 == sizeof(place->handle)) {
-		errno = ENOENT; /* no number, perhaps cut */
+	if (!is_known(place)) {
+		errno = EACCES;
 		return -1;
 	}
 	return open(place->handle, O_PATH | O_CLOEXEC);
-}
-
-/* What a handle is called, if it has a name. */
-static int name_handle(struct place *place)
-{
-	char path[PATH_MAX];
-	ssize_t len = readlink(place->handle, path, sizeof(path) - 1);
-
-	if (len < 0)
-		return -errno;
-	path[len] = '\0';
-	memcpy(place->path, path, (size_t)len + 1);
-	return 0;
 }
 
 int place_look(struct place_object *object, const struct place_view *view,
@@ -96,5 +114,5 @@ int place_look(struct place_object *object, const struct place_view *view,
 		.mode = st.stx_mode,
 		.is_read_only = mount.f_flag & ST_RDONLY,
 	};
-	return place->is_handle ? name_handle(place) : 0;
+	return place->is_handle ? place_name(place) : 0;
 }

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from sandbox_tool import box, host_view  # noqa: F401 (a fixture)
+from sandbox_tool import PYTHON, box, host_view  # noqa: F401 (a fixture)
 
 GIT = ["git", "-c", "user.name=n", "-c", "user.email=e@x"]
 
@@ -226,6 +226,75 @@ def test_no_repository_is_made_where_the_policy_protects_it(box):
     assert {str(path.relative_to(box.workspace))
             for path in box.workspace.rglob("*")} >= {"t/hooks", "n/t/hooks"}
     assert not list(box.workspace.rglob(".git"))
+
+
+# Ways to write to a file that may be opened to be read.
+REOPEN = """
+import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+AT_EMPTY_PATH = 0x1000
+def write(path):
+    at = os.open(path, os.O_WRONLY | os.O_APPEND)
+    os.write(at, b"written")
+    os.close(at)
+def write_by_link(path, **how):
+    os.link(path, "other", **how)
+    write("other")
+    os.unlink("other")
+def write_by_empty(at):
+    if libc.linkat(at, b"", os.open(".", os.O_PATH), b"other", AT_EMPTY_PATH):
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    write("other")
+    os.unlink("other")
+print("go", flush=True)
+sys.stdin.readline()
+for name in sys.argv[1:]:
+    at = os.open(name, os.O_RDONLY)
+    os.symlink(f"/proc/self/fd/{at}", "link")
+    pid, said = os.getpid(), []
+    for how in [lambda: write(name), lambda: write(f"/proc/self/fd/{at}"),
+                lambda: write(f"/dev/fd/{at}"),
+                lambda: write(f"/proc/thread-self/fd/{at}"),
+                lambda: write(f"/proc/{pid}/fd/{at}"),
+                lambda: write("link"), lambda: write_by_link(name),
+                lambda: write_by_empty(at),
+                lambda: os.truncate(f"/proc/self/fd/{at}", 3),
+                lambda: write(f"/proc/self/fd//{at}"),
+                lambda: write(f"/proc/self/task/{pid}/fd/{at}")]:
+        try:
+            how()
+            said.append("written")
+        except OSError as error:
+            said.append(error.strerror)
+    os.unlink("link")
+    print(name, *said, sep=",")
+"""
+
+
+def test_what_the_host_replaces_stays_protected(box):
+    """A mount over it is gone then, and its name alone is known."""
+    names = [".git/config", ".envrc", ".bashrc", "fine"]
+    box.write(".git/config", "")
+    box.write(".bashrc", "")
+    child = box.start(PYTHON, "-c", REOPEN, *names, stdin=subprocess.PIPE,
+                      options=["--protect", ".envrc"])
+    with child:
+        assert child.stdout.readline() == "go\n", child.stderr.read()
+        for name in names:
+            new = box.write("new", "new " + name)
+            os.chown(new, box.uid, box.uid)
+            new.rename(box.workspace / name)
+        out, err = child.communicate("\n", timeout=60)
+    rows = {name: said for name, *said in
+            (line.split(",") for line in out.splitlines())}
+    for name in names[:-1]:
+        assert rows[name] == ["Permission denied"] * 11, (name, err)
+        assert (box.workspace / name).read_text() == "new " + name
+        assert (f"write to {box.workspace / name} denied by filesystem "
+                "(protected)\n") in err
+    # Kernels before 6.10 link no descriptor.
+    assert rows["fine"][7] in ("written", "No such file or directory"), err
+    assert rows["fine"][:7] == ["written"] * 7, err
 
 
 def test_only_named_directories_are_readable_with_a_read_list(box):
