@@ -245,16 +245,27 @@ static bool is_writing(const struct notify_question *question)
 	       (question->flags & O_TRUNC);
 }
 
+/* A program of the host may read from a pipe on a read-only mount. */
+static int judge_pipe(struct notify *notify,
+		      const struct notify_question *question)
+{
+	say(notify, question, &read_only);
+	return -EACCES;
+}
+
 /* An object that is open already, perhaps to be read alone. */
 static int judge_handle(struct notify *notify, struct notify_question *question)
 {
+	struct place_object object;
 	int rc;
 
 	if (!is_writing(question))
 		return ANSWER_GO_ON;
-	rc = place_name(&question->place);
+	rc = place_look(&object, &question->view, &question->place);
 	if (rc < 0)
 		return rc;
+	if (S_ISFIFO(object.mode) && object.is_read_only)
+		return judge_pipe(notify, question);
 	if (question->place.path[0] != '/' ||
 	    !guard_covers(&notify->guard, question->place.path))
 		return ANSWER_GO_ON;
@@ -274,6 +285,9 @@ static int judge_write(struct notify *notify, struct notify_question *question)
 		say_hidden(notify, question);
 		return -EACCES;
 	}
+	if (place->exists && S_ISFIFO(place->mode) && place->is_read_only &&
+	    is_writing(question))
+		return judge_pipe(notify, question);
 	if (question->row->act != ACT_NAME && !is_changing(question))
 		return ANSWER_GO_ON;
 	if (is_guarded(notify, question)) {

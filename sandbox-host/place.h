@@ -76,11 +76,9 @@ int place_find(struct place *place, struct place_view *view, int dir,
 /* A descriptor of the view's thread as a handle. */
 void place_of_descriptor(struct place *place, const struct place_view *view,
 			 int fd);
-/* Give the place of a handle the name that its object has, as the kernel says
- * it: none begins with '/' but that of a file. 0, or a negative errno. */
-int place_name(struct place *place);
 /* Look at what exists at a place once more, also at a handle, whose place gets
- * the name that the object has. 0, or a negative errno. */
+ * the name that the object has, as the kernel says it: none begins with '/' but
+ * that of a file. 0, or a negative errno. */
 int place_look(struct place_object *object, const struct place_view *view,
 	       struct place *place);
 

@@ -57,16 +57,14 @@ void place_of_descriptor(struct place *place, const struct place_view *view,
 		       (int)view->pid, fd);
 }
 
-int place_name(struct place *place)
+/* What the object of a handle is called. */
+static int name_handle(struct place *place)
 {
 	char path[PATH_MAX];
-	ssize_t len;
+	ssize_t len = readlink(place->handle, path, sizeof(path) - 1);
 
-	if (!is_known(place))
-		return -EACCES;
-	len = readlink(place->handle, path, sizeof(path) - 1);
 	if (len < 0)
-		return errno == ENOENT ? -ENOENT : -EACCES;
+		return -errno;
 	path[len] = '\0';
 	memcpy(place->path, path, (size_t)len + 1);
 	return 0;
@@ -114,5 +112,5 @@ int place_look(struct place_object *object, const struct place_view *view,
 		.mode = st.stx_mode,
 		.is_read_only = mount.f_flag & ST_RDONLY,
 	};
-	return place->is_handle ? place_name(place) : 0;
+	return place->is_handle ? name_handle(place) : 0;
 }

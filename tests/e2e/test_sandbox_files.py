@@ -228,6 +228,37 @@ def test_no_repository_is_made_where_the_policy_protects_it(box):
     assert not list(box.workspace.rglob(".git"))
 
 
+def test_pipes_of_the_host_that_may_only_be_read_are_not_written(box):
+    """A read-only mount does not keep from that, nor Landlock below /tmp."""
+    paths = [box.root / "given/pipe", box.workspace / "pipe"]
+    (box.root / "given").mkdir()
+    ends = []
+    for path in paths:
+        os.mkfifo(path)
+        path.chmod(0o666)
+        ends.append(os.open(path, os.O_RDWR | os.O_NONBLOCK))
+    result = box.python(f"""
+import os, subprocess
+for path in {[str(path) for path in paths]!r}:
+    at = os.open(path, os.O_PATH)
+    for name in path, f"/proc/self/fd/{{at}}":
+        for how in os.O_WRONLY, os.O_RDWR:
+            try:
+                os.write(os.open(name, how | os.O_NONBLOCK), b"x")
+                print("written")
+            except OSError as error:
+                print(error.strerror)
+own = subprocess.run("echo out > /dev/stdout", shell=True, capture_output=True)
+print(own.stdout.decode(), end="")
+""", options=["--read", str(box.root / "given")])
+    for end in ends:
+        os.close(end)
+    assert result.stdout.splitlines() == (
+        ["Permission denied"] * 4 + ["written"] * 4 + ["out"]), result.stderr
+    assert f"write to {paths[0]} denied by filesystem (read-only)" \
+        in result.stderr
+
+
 # Ways to write to a file that may be opened to be read.
 REOPEN = """
 import ctypes, os, sys
