@@ -286,9 +286,11 @@ static int start_command(const struct init *init, int slave,
 /* Changing ids clears whom it dies with, so that is asked for again then. */
 static int begin(struct sandbox_listeners *listeners, struct err *err)
 {
-	if (die_with_caller(err) < 0 || namespaces_enter_network(err) < 0)
+	if (die_with_caller(err) < 0 || namespaces_enter_network(err) < 0 ||
+	    network_make(listeners, err) < 0)
 		return -1;
-	return network_make(listeners, err);
+	/* Every command drops them; here nobody may wait for it yet. */
+	return capabilities_drop_bounds(err);
 }
 
 _Noreturn void init_run(struct init *init)

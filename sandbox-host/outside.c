@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "sandbox-host/capabilities.h"
 #include "sandbox-host/landlock.h"
 #include "sandbox-host/seccomp.h"
 
@@ -26,9 +27,12 @@
 static const int kept[] = {CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH,
 			   CAP_FOWNER, CAP_FSETID};
 
-static int keep_capabilities(const int *list, size_t count,
-			     capng_select_t which, struct err *err)
+/* has_all: of the host's root, and the sets that an exec takes from go too. */
+static int keep_capabilities(const int *list, size_t count, bool has_all,
+			     struct err *err)
 {
+	if (has_all && capabilities_drop_bounds(err) < 0)
+		return -1;
 	capng_clear(CAPNG_SELECT_ALL);
 	for (size_t i = 0; i < count; i++)
 		if (capng_update(
@@ -37,7 +41,8 @@ static int keep_capabilities(const int *list, size_t count,
 			    (unsigned)list[i]) < 0)
 			return err_set(err, ERR_SYSTEM,
 				       "confine: choose capabilities");
-	if (capng_apply(which) != 0)
+	if (capng_apply(has_all ? CAPNG_SELECT_CAPS | CAPNG_SELECT_AMBIENT
+				: CAPNG_SELECT_CAPS) != 0)
 		return err_set(err, ERR_SYSTEM, "confine: drop capabilities");
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_system(err, "confine: set no_new_privs");
@@ -45,7 +50,7 @@ static int keep_capabilities(const int *list, size_t count,
 }
 
 #ifdef SP_UNCONFINED
-void outside_prepare(void)
+static void compile_filters(void)
 {
 }
 
@@ -465,11 +470,10 @@ static int filter_reporter(struct err *err)
 	return seccomp_enter(&prepared_reporter, err);
 }
 
-void outside_prepare(void)
+static void compile_filters(void)
 {
 	struct err err;
 
-	/* If it fails it is tried again, and said, when it is needed. */
 	if (!prepared.code)
 		(void)compile(&prepared, &err);
 	if (!prepared_reporter.code)
@@ -496,14 +500,23 @@ int outside_confine_reporter(uid_t uid, gid_t gid, struct err *err)
 	 * failed: the capabilities go in any case. */
 	(void)setfsgid(gid);
 	(void)setfsuid(uid);
-	if (keep_capabilities(looks, is_root ? ARRAY_SIZE(looks) : 0,
-			      is_root ? CAPNG_SELECT_ALL : CAPNG_SELECT_CAPS,
+	if (keep_capabilities(looks, is_root ? ARRAY_SIZE(looks) : 0, is_root,
 			      err) < 0)
 		return -1;
 	return filter_reporter(err);
 }
 
 /* ---- the rest ---- */
+
+/* What fails is tried again, and said, when it is needed. */
+void outside_prepare(void)
+{
+	struct err err;
+
+	compile_filters();
+	if (geteuid() == 0)
+		(void)capabilities_drop_bounds(&err);
+}
 
 int outside_confine(const struct outside_place *places, size_t count,
 		    struct err *err)
@@ -513,8 +526,7 @@ int outside_confine(const struct outside_place *places, size_t count,
 
 	if (setrlimit(RLIMIT_CORE, &none) < 0)
 		return err_system(err, "confine: no core dumps");
-	if (keep_capabilities(kept, is_root ? ARRAY_SIZE(kept) : 0,
-			      is_root ? CAPNG_SELECT_ALL : CAPNG_SELECT_CAPS,
+	if (keep_capabilities(kept, is_root ? ARRAY_SIZE(kept) : 0, is_root,
 			      err) < 0)
 		return -1;
 	return leave_files(places, count, err) < 0 ? -1 : filter_calls(err);
@@ -528,8 +540,7 @@ int outside_confine_look(struct err *err)
 	if (setrlimit(RLIMIT_CORE, &none) < 0)
 		return err_system(err, "confine: no core dumps");
 	/* Some have them all, over the sandbox's user namespace alone. */
-	if (keep_capabilities(looks, ARRAY_SIZE(looks), CAPNG_SELECT_CAPS,
-			      err) < 0)
+	if (keep_capabilities(looks, ARRAY_SIZE(looks), false, err) < 0)
 		return -1;
 	return filter_calls(err);
 }

@@ -319,8 +319,16 @@ def test_a_supervisor_gives_up_what_only_building_took(host, box):
     for name in ("CapEff", "CapPrm"):
         assert int(fields[name], 16) == kept
     assert int(fields["CapInh"], 16) == int(fields["CapAmb"], 16) == 0
+    if kept:
+        assert int(fields["CapBnd"], 16) == 0
     assert fields["NoNewPrivs"].strip() == "1"
     assert fields["Seccomp"].strip() == ("0" if is_sanitized(pid) else "2")
+
+
+def test_a_command_of_a_service_has_no_capability_and_can_have_none(host, box):
+    found = host.exec(box, "grep", "^Cap", "/proc/self/status").stdout
+    assert {line.split(":\t")[1] for line in found.splitlines()} == {"0" * 16}
+    assert len(found.splitlines()) == 5
 
 
 def test_the_gateway_serves_a_sandbox_of_the_service(

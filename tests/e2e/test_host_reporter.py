@@ -60,6 +60,7 @@ def test_a_reporter_holds_what_it_looks_with_and_nothing_else(daemon, boxes):
         for which in ("CapEff", "CapPrm"):
             assert int(fields[which], 16) == (LOOK if is_root else 0), name
         assert int(fields["CapInh"], 16) == int(fields["CapAmb"], 16) == 0
+        assert not is_root or int(fields["CapBnd"], 16) == 0
         assert fields["NoNewPrivs"].strip() == "1"
         assert fields["Seccomp"].strip() == (
             "0" if is_sanitized(pid) else "2")
