@@ -129,18 +129,18 @@ static int read_source(const struct plan_step *step, struct buf *out,
 	return 0;
 }
 
-/* A new file of two parts. */
-static int write_file(const struct plan_step *step, struct bytes first,
-		      struct bytes second, struct err *err)
+/* A new file of so many parts. */
+static int write_file(const struct plan_step *step, const struct bytes *parts,
+		      size_t count, struct err *err)
 {
 	auto_fd int fd = open(step->target,
 			      O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
 	if (fd < 0)
 		return err_system(err, "make %s", step->target);
-	if (write_all(fd, first, step->target, err) < 0 ||
-	    write_all(fd, second, step->target, err) < 0)
-		return -1;
+	for (size_t i = 0; i < count; i++)
+		if (write_all(fd, parts[i], step->target, err) < 0)
+			return -1;
 	if (fchmod(fd, step->mode) < 0)
 		return err_system(err, "make %s", step->target);
 	return 0;
@@ -151,27 +151,33 @@ static int step_file(struct steps *steps, const struct plan_step *step,
 {
 	auto_type(buf_release) struct buf source;
 	struct roots roots;
+	struct bytes parts[2];
 
 	(void)steps;
 	buf_init(&source, COPY_BYTES_MAX);
 	if (read_source(step, &source, &roots, err) < 0)
 		return -1;
-	return write_file(step, roots.text, step->content, err);
+	parts[0] = roots.text;
+	parts[1] = step->content;
+	return write_file(step, parts, ARRAY_SIZE(parts), err);
 }
 
-static struct bytes make_truststore(struct arena *arena, struct bytes ours,
-				    const struct roots *roots)
+/* Its parts. What was made ready is some 200 KB, and not copied. False: no
+ * memory. */
+static bool make_truststore(struct arena *arena, struct bytes ours,
+			    const struct roots *roots, struct bytes parts[3])
 {
-	struct bytes bags[] = {roots->bags, {0}};
 	unsigned number = roots->bag_count;
 
+	parts[2] = roots->bags;
 	/* None of theirs was made ready. */
 	if (number == 0 &&
-	    truststore_bags(arena, roots->text, &number, &bags[0]) < 0)
-		return bytes_from(NULL, 0);
-	if (truststore_bags(arena, ours, &number, &bags[1]) < 0)
-		return bytes_from(NULL, 0);
-	return truststore_from_bags(arena, bags, ARRAY_SIZE(bags));
+	    truststore_bags(arena, roots->text, &number, &parts[2]) < 0)
+		return false;
+	if (truststore_bags(arena, ours, &number, &parts[1]) < 0)
+		return false;
+	parts[0] = truststore_head(arena, parts[1].len + parts[2].len);
+	return parts[0].len > 0;
 }
 
 static int step_truststore(struct steps *steps, const struct plan_step *step,
@@ -180,18 +186,17 @@ static int step_truststore(struct steps *steps, const struct plan_step *step,
 	auto_type(buf_release) struct buf source;
 	auto_type(arena_release) struct arena arena;
 	struct roots roots;
-	struct bytes store;
+	struct bytes parts[3];
 
 	(void)steps;
 	buf_init(&source, COPY_BYTES_MAX);
 	arena_init(&arena, 4 * COPY_BYTES_MAX);
 	if (read_source(step, &source, &roots, err) < 0)
 		return -1;
-	store = make_truststore(&arena, step->content, &roots);
-	if (store.len == 0)
+	if (!make_truststore(&arena, step->content, &roots, parts))
 		return err_set(err, ERR_TOO_LARGE, "make %s: no memory",
 			       step->target);
-	return write_file(step, store, bytes_from(NULL, 0), err);
+	return write_file(step, parts, ARRAY_SIZE(parts), err);
 }
 
 static int step_tmpfs(struct steps *steps, const struct plan_step *step,

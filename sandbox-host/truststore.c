@@ -204,22 +204,16 @@ int truststore_bags(struct arena *arena, struct bytes pem, unsigned *number,
 	return 0;
 }
 
-struct bytes truststore_from_bags(struct arena *arena, const struct bytes *bags,
-				  size_t count)
+struct bytes truststore_head(struct arena *arena, size_t bags_len)
 {
-	size_t size = FRAME_BYTES_MAX;
-	struct der der;
+	struct der der = {arena_alloc(arena, FRAME_BYTES_MAX), FRAME_BYTES_MAX};
+	size_t end = FRAME_BYTES_MAX + bags_len; /* they stand behind it */
 
-	for (size_t i = 0; i < count; i++)
-		size += bags[i].len;
-	der = (struct der){arena_alloc(arena, size), size};
 	if (!der.room)
 		return bytes_from(NULL, 0);
-	for (size_t i = 0; i < count; i++)
-		put(&der, bags[i]);
-	wrap_content(&der, size);
-	wrap_content(&der, size);
+	wrap_content(&der, end);
+	wrap_content(&der, end);
 	PUT_LITERAL(&der, VERSION_3);
-	wrap(&der, SEQUENCE, size);
-	return bytes_from(der.room + der.at, size - der.at);
+	wrap(&der, SEQUENCE, end);
+	return bytes_from(der.room + der.at, FRAME_BYTES_MAX - der.at);
 }

@@ -16,8 +16,8 @@
  * twice pem's length is enough. */
 int truststore_bags(struct arena *arena, struct bytes pem, unsigned *number,
 		    struct bytes *bags);
-/* The store of all of these bags. Empty when arena has no room. */
-struct bytes truststore_from_bags(struct arena *arena, const struct bytes *bags,
-				  size_t count);
+/* What a store has before its bags, which are that long together and stand in
+ * it one behind the other. Empty when arena has no room. */
+struct bytes truststore_head(struct arena *arena, size_t bags_len);
 
 #endif

@@ -89,14 +89,24 @@ static void check_bag(PKCS12_SAFEBAG *bag, const char *common_name,
 static struct bytes store_of(struct arena *arena, const struct bytes *texts,
 			     size_t count)
 {
-	struct bytes bags[2];
+	struct bytes parts[3] = {0};
+	auto_type(buf_release) struct buf store;
 	unsigned number = 0;
+	size_t len = 0;
 
-	assert_in_range(count, 1, ARRAY_SIZE(bags));
-	for (size_t i = 0; i < count; i++)
-		if (truststore_bags(arena, texts[i], &number, &bags[i]) < 0)
+	buf_init(&store, ARENA_MAX);
+	assert_in_range(count, 1, ARRAY_SIZE(parts) - 1);
+	for (size_t i = 1; i <= count; i++) {
+		if (truststore_bags(arena, texts[i - 1], &number, &parts[i]) <
+		    0)
 			return bytes_from(NULL, 0);
-	return truststore_from_bags(arena, bags, count);
+		len += parts[i].len;
+	}
+	parts[0] = truststore_head(arena, len);
+	for (size_t i = 0; i <= count; i++)
+		assert_int_equal(buf_add(&store, parts[i]), 0);
+	return parts[0].len ? arena_copy(arena, buf_view(&store))
+			    : bytes_from(NULL, 0);
 }
 
 static void
@@ -119,10 +129,10 @@ truststore_has_each_certificate_under_a_name_of_its_own(void **state)
 	texts[1] = buf_view(&host);
 	bags = bags_of(store_of(&arena, texts, 2));
 	assert_int_equal(sk_PKCS12_SAFEBAG_num(bags), 3);
-	/* Written from the end. */
-	check_bag(sk_PKCS12_SAFEBAG_value(bags, 2), "ours", "sallyport-0");
-	check_bag(sk_PKCS12_SAFEBAG_value(bags, 1), "first", "sallyport-1");
-	check_bag(sk_PKCS12_SAFEBAG_value(bags, 0), "second", "sallyport-2");
+	/* Each text's from the end. */
+	check_bag(sk_PKCS12_SAFEBAG_value(bags, 0), "ours", "sallyport-0");
+	check_bag(sk_PKCS12_SAFEBAG_value(bags, 1), "second", "sallyport-2");
+	check_bag(sk_PKCS12_SAFEBAG_value(bags, 2), "first", "sallyport-1");
 	sk_PKCS12_SAFEBAG_pop_free(bags, PKCS12_SAFEBAG_free);
 	buf_release(&own);
 	buf_release(&host);
