@@ -63,15 +63,16 @@ static void thaw(int directory, const char *group)
 		(void)!write(fd, "THAWED", strlen("THAWED"));
 }
 
-/* The pid of the maker of a group of that name; 0: it is none of ours. */
-static pid_t maker_of(const char *name)
+/* The pid of the maker of a group of that name; 0: it is none of ours, who are
+ * in the pid namespace ours. */
+static pid_t maker_of(const char *name, uintmax_t ours)
 {
 	uintmax_t space = 0;
 	unsigned serial;
 	int pid = 0;
 
 	if (sscanf(name, GROUP_NAME, &pid, &serial, &space) != 3 ||
-	    space != cgroup_pid_namespace())
+	    space != ours)
 		return 0;
 	return pid;
 }
@@ -80,13 +81,14 @@ static pid_t maker_of(const char *name)
  * many could not be removed yet. */
 static unsigned sweep(const char *directory, pid_t dead)
 {
+	const uintmax_t ours = cgroup_pid_namespace();
 	unsigned left = 0;
 	DIR *dir = opendir(directory);
 	struct dirent *entry;
 
 	while (dir && (entry = readdir(dir))) {
 		const char *name = entry->d_name;
-		pid_t pid = maker_of(name);
+		pid_t pid = maker_of(name, ours);
 
 		if (pid <= 0 || (dead && pid != dead) ||
 		    (!dead && (kill(pid, 0) == 0 || errno != ESRCH)))

@@ -205,7 +205,8 @@ static int collect_all(struct links *links, enum plan_kind kind, size_t count,
 int plan_links(struct plan *plan, struct err *err)
 {
 	size_t count = plan->step_count;
-	auto_free struct linked *files = calloc(FILES_MAX, sizeof(*files));
+	/* Of most plans none has another name: nothing is written to it. */
+	auto_free struct linked *files = malloc(FILES_MAX * sizeof(*files));
 	struct links links = {.plan = plan, .files = files};
 
 	if (!files)

@@ -99,25 +99,29 @@ static int add_protect(struct plan *plan, const char *path, struct err *err)
 		       : add_path(plan, PLAN_PROTECT, path, err);
 }
 
+static bool is_open_to_it(const struct plan *plan, const char *path)
+{
+	return plan_is_writable(plan, path) && !plan_is_hidden(plan, path);
+}
+
 /* Protect one absolute name, and what it leads to, if it could be written. */
 static int protect(struct plan *plan, const char *path, struct err *err)
 {
 	struct plan_end end;
-	bool is_writable = plan_is_writable(plan, path);
+	bool is_open = is_open_to_it(plan, path);
 
-	if (is_writable && !plan_is_hidden(plan, path) &&
-	    add_path(plan, PLAN_GUARD, path, err) < 0)
+	if (is_open && add_path(plan, PLAN_GUARD, path, err) < 0)
 		return -1;
 	if (plan_follow(plan, path, &end, err) < 0)
 		return -1;
 	if (end.closed)
 		return plan_refuse_closed(plan, end.closed, err);
-	if (!plan_is_writable(plan, end.path) || plan_is_hidden(plan, end.path))
-		return 0;
-	if (strcmp(end.path, path) != 0 &&
-	    add_path(plan, PLAN_GUARD, end.path, err) < 0)
-		return -1;
-	return end.exists ? add_protect(plan, end.path, err) : 0;
+	if (strcmp(end.path, path) != 0) {
+		is_open = is_open_to_it(plan, end.path);
+		if (is_open && add_path(plan, PLAN_GUARD, end.path, err) < 0)
+			return -1;
+	}
+	return is_open && end.exists ? add_protect(plan, end.path, err) : 0;
 }
 
 static int protect_in(struct plan *plan, const char *tree, const char *name,

@@ -275,11 +275,14 @@ static int make_init(struct sandbox *sandbox, const struct sandbox_spec *spec,
 	bool waits = early->pid > 0;
 	auto_fd int orders = waits ? orders_seal(&init, err) : -1;
 
+	int equipped;
+
 	if (waits ? orders < 0 : fork_init(sandbox, &init, err) < 0)
 		return -1;
-	/* It has them. */
+	equipped = equip(sandbox, early, orders, err);
+	/* It has them, and is at work. */
 	roots_release();
-	return equip(sandbox, early, orders, err);
+	return equipped;
 }
 
 static void note_base(struct sandbox *sandbox, const struct sandbox_spec *spec)
