@@ -46,6 +46,8 @@ static enum host_refusal code_of(int number)
 	case ENXIO: /* a socket, a terminal that nobody has */
 	case ENODEV:
 		return HOST_REFUSED_INVALID;
+	case ENOSYS: /* nobody judges the call any more: all inside ends */
+		return HOST_REFUSED_UNREACHABLE;
 	default:
 		return HOST_REFUSED;
 	}

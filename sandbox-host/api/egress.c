@@ -7,6 +7,7 @@
 #include "common/cleanup.h"
 #include "common/digest.h"
 #include "policies/policy.h"
+#include "sandbox-host/api/gone.h"
 
 static void read_policy(struct egress_task *task);
 static void lend_next(struct egress_task *task);
@@ -52,8 +53,7 @@ static void ask(struct egress_task *task, const struct rpc_call *of,
 	call.on_outcome = on_outcome;
 	call.owner = task;
 	if (rpc_ask(task->rpc, &call, NULL, &err) < 0)
-		exchange_fail(task->exchange, 503, "UNAVAILABLE", "%s",
-			      err.text);
+		gone_fail_unsent(task->exchange, &err);
 }
 
 /* Is it a good answer? Else the request is answered. */
@@ -63,7 +63,7 @@ static bool is_answer(struct egress_task *task,
 	if (task->is_over)
 		return false;
 	if (outcome->err)
-		exchange_fail_outcome(task->exchange, outcome);
+		gone_fail_outcome(task->exchange, outcome);
 	return !outcome->err;
 }
 

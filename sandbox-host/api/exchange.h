@@ -90,6 +90,7 @@ struct exchange {
 	bool is_held;	     /* it counts as one of its client's */
 	struct fields added; /* of the answer */
 	struct asked *asked;
+	const char *gone; /* gone.h */
 	char request_id[64 + 1];
 };
 

@@ -5,6 +5,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "sandbox-host/api/api.h"
+#include "sandbox-host/api/gone.h"
 
 #define WATCH_MS 1000
 #define MIB	 (1024.0 * 1024.0)
@@ -241,7 +242,12 @@ void execd_fail(struct exchange *exchange, const struct exec_client *client)
 	const struct rpc_outcome outcome = {
 		.err = &err, .refusal = &refusal, .fd = -1};
 
-	exchange_fail_outcome(exchange, &outcome);
+	/* Also what its channel's end is told as. */
+	if (why.code == HOST_REFUSED_UNREACHABLE)
+		gone_fail(exchange,
+			  arena_str(exchange->arena, bytes_str(why.text)));
+	else
+		exchange_fail_outcome(exchange, &outcome);
 }
 
 void execd_fail_err(struct exchange *exchange, const struct err *err)
@@ -251,6 +257,8 @@ void execd_fail_err(struct exchange *exchange, const struct err *err)
 	else if (err->code == ERR_INVALID)
 		exchange_fail(exchange, 400, "INVALID_REQUEST", "%s",
 			      err->text);
+	else if (err->code == ERR_CLOSED)
+		gone_fail_unsent(exchange, err);
 	else
 		exchange_fail(exchange, 500, "RUNTIME_ERROR", "%s", err->text);
 }

@@ -7,6 +7,7 @@
 
 #include "common/cleanup.h"
 #include "sandbox-host/api/execd.h"
+#include "sandbox-host/api/gone.h"
 
 #define CURSOR_FIELD "EXECD-COMMANDS-TAIL-CURSOR"
 #define CURSOR_MAX   INT64_MAX
@@ -88,8 +89,7 @@ static void ask(struct background *background, const struct rpc_call *call)
 	struct err err;
 
 	if (rpc_ask(background->rpc, call, NULL, &err) < 0)
-		exchange_fail(background->exchange, 503, "UNAVAILABLE", "%s",
-			      err.text);
+		gone_fail_unsent(background->exchange, &err);
 }
 
 /* Is it a good answer? Else the request is answered. */
@@ -104,7 +104,7 @@ static bool is_answer(struct background *background,
 		exchange_fail(background->exchange, 404, "CONTEXT_NOT_FOUND",
 			      "there is no such command");
 	else if (outcome->err)
-		exchange_fail_outcome(background->exchange, outcome);
+		gone_fail_outcome(background->exchange, outcome);
 	return !outcome->err;
 }
 

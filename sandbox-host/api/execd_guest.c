@@ -6,6 +6,7 @@
 
 #include "common/cleanup.h"
 #include "sandbox-host/api/execd_resident.h"
+#include "sandbox-host/api/gone.h"
 
 #define SIGNAL_MS 10000
 
@@ -83,8 +84,7 @@ static void ask(struct guest *guest, const struct rpc_call *call)
 	if (!guest->rpc)
 		(void)err_set(&err, ERR_CLOSED, "the sandbox is gone");
 	if (!guest->rpc || rpc_ask(guest->rpc, &asked, NULL, &err) < 0)
-		exchange_fail(guest->exchange, 503, "UNAVAILABLE", "%s",
-			      err.text);
+		gone_fail_unsent(guest->exchange, &err);
 }
 
 /* A channel that is full of what nobody reads ends. */

@@ -8,6 +8,7 @@
 #include "common/cleanup.h"
 #include "sandbox-host/api/api.h"
 #include "sandbox-host/api/execd_isolated.h"
+#include "sandbox-host/api/gone.h"
 #include "sandbox-host/api/shown.h"
 
 #define COMMIT_MS (10u * 60 * 1000)
@@ -52,8 +53,7 @@ static void on_closed(struct rpc *rpc, const char *why, void *owner)
 	(void)why;
 	changes->rpc = NULL;
 	if (!changes->is_over)
-		exchange_fail(changes->exchange, 503, "UNAVAILABLE",
-			      "the session hung up");
+		gone_fail(changes->exchange, "the session hung up");
 }
 
 /* ---- the diff ---- */
@@ -151,7 +151,7 @@ static void on_outcome(struct rpc_outcome *outcome, void *owner)
 	if (changes->is_over)
 		return;
 	if (outcome->err)
-		exchange_fail_outcome(changes->exchange, outcome);
+		gone_fail_outcome(changes->exchange, outcome);
 	else if (changes->is_commit)
 		reply_commit(changes, outcome->message);
 	else
@@ -185,8 +185,7 @@ static void ask(struct changes *changes)
 
 	if (rpc_ask(changes->rpc, changes->is_commit ? &commit : &show, NULL,
 		    &err) < 0)
-		exchange_fail(changes->exchange, 503, "UNAVAILABLE", "%s",
-			      err.text);
+		gone_fail_unsent(changes->exchange, &err);
 }
 
 static void on_channel(struct exchange *exchange, const void *message, int *fd)

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "sandbox-host/api/gone.h"
 
 /* How each kind is told. */
 static const char *const names[RESIDENT_KIND_MAX] = {
@@ -20,7 +21,7 @@ bool resident_is_answer(struct exchange *exchange, enum resident_kind kind,
 	if (refusal && refusal->code == HOST_REFUSED_MISSING)
 		execd_fail_missing(exchange, names[kind]);
 	else if (outcome->err)
-		exchange_fail_outcome(exchange, outcome);
+		gone_fail_outcome(exchange, outcome);
 	return !outcome->err;
 }
 
@@ -88,7 +89,7 @@ static void on_channel(struct exchange *exchange, const void *message, int *fd)
 	if (!question->rpc)
 		exchange_fail(exchange, 500, "INTERNAL", "%s", err.text);
 	else if (rpc_ask(question->rpc, &question->call, NULL, &err) < 0)
-		exchange_fail(exchange, 503, "UNAVAILABLE", "%s", err.text);
+		gone_fail_unsent(exchange, &err);
 }
 
 void resident_ask(struct exchange *exchange, enum resident_kind kind,

@@ -9,6 +9,7 @@
 #include "common/cleanup.h"
 #include "sandbox-host/api/execd_isolated.h"
 #include "sandbox-host/api/execd_session.h"
+#include "sandbox-host/api/gone.h"
 
 /* One request. Of the exchange, and freed after its on_end, until its command
  * runs; then of the run. */
@@ -68,7 +69,7 @@ static void on_channel(struct exchange *exchange, const void *message, int *fd)
 	if (!shell->rpc)
 		exchange_fail(exchange, 500, "INTERNAL", "%s", err.text);
 	else if (rpc_ask(shell->rpc, &shell->call, NULL, &err) < 0)
-		exchange_fail(exchange, 503, "UNAVAILABLE", "%s", err.text);
+		gone_fail_unsent(exchange, &err);
 }
 
 /* NULL: answered. */
@@ -110,7 +111,7 @@ static bool is_answer(struct shell *shell, const struct rpc_outcome *outcome)
 		exchange_fail(shell->exchange, 404, "CONTEXT_NOT_FOUND", "%.*s",
 			      BYTES_ARGS(refusal->detail));
 	else if (outcome->err)
-		exchange_fail_outcome(shell->exchange, outcome);
+		gone_fail_outcome(shell->exchange, outcome);
 	return !outcome->err;
 }
 

@@ -5,6 +5,7 @@
 
 #include "common/cleanup.h"
 #include "sandbox-host/api/files.h"
+#include "sandbox-host/api/gone.h"
 
 /* Those that have an agent and those that wait for one, in order. */
 static struct files_task *tasks;
@@ -109,6 +110,24 @@ void files_fail_agent(struct files_task *task, const char *fault)
 			      "the sandbox answered with %s", fault);
 }
 
+/* The agent has ended, or can do no more: the sandbox may end. */
+static void fail_gone(struct files_task *task, struct bytes why)
+{
+	if (task->has_begun) {
+		exchange_break(task->exchange);
+		return;
+	}
+	gone_fail(task->exchange, arena_str(task->exchange->arena, why));
+	if (task->rpc)
+		rpc_close(task->rpc);
+	task->rpc = NULL;
+}
+
+static void fail_closed(struct files_task *task)
+{
+	fail_gone(task, bytes_str("the sandbox hung up"));
+}
+
 static void fail_refusal(struct files_task *task,
 			 const struct rpc_refusal *refusal)
 {
@@ -124,7 +143,6 @@ static void fail_refusal(struct files_task *task,
 		[HOST_REFUSED_FULL] = {507, "RUNTIME_ERROR"},
 		[HOST_REFUSED_FORBIDDEN] = {403, "FORBIDDEN"},
 		[HOST_REFUSED_UNSUPPORTED] = {501, "NOT_SUPPORTED"},
-		[HOST_REFUSED_UNREACHABLE] = {503, "UNAVAILABLE"},
 	};
 	unsigned code = refusal->code < HOST_REFUSAL_MAX ? refusal->code : 0;
 	unsigned status = code == HOST_REFUSED_INVALID && task->invalid_status
@@ -133,6 +151,8 @@ static void fail_refusal(struct files_task *task,
 
 	if (task->has_begun)
 		exchange_break(task->exchange);
+	else if (code == HOST_REFUSED_UNREACHABLE)
+		fail_gone(task, refusal->detail);
 	else
 		exchange_fail(task->exchange, status, answers[code].code,
 			      "%.*s", BYTES_ARGS(refusal->detail));
@@ -187,7 +207,7 @@ static void on_outcome(struct rpc_outcome *outcome, void *owner)
 	else if (outcome->err->code == ERR_TIMEOUT)
 		files_fail(task, 504, "TIMEOUT", "the sandbox does not answer");
 	else
-		files_fail(task, 503, "UNAVAILABLE", "the sandbox hung up");
+		fail_closed(task);
 }
 
 int files_ask(struct files_task *task, const struct files_question *question,
@@ -212,7 +232,7 @@ int files_ask(struct files_task *task, const struct files_question *question,
 		task->in_flight++;
 		return 0;
 	}
-	files_fail(task, 503, "UNAVAILABLE", "the sandbox hung up");
+	fail_closed(task);
 	return -1;
 }
 
@@ -227,7 +247,7 @@ static void on_closed(struct rpc *rpc, const char *why, void *owner)
 	if (task->is_over)
 		return;
 	task->rpc = NULL;
-	files_fail(task, 503, "UNAVAILABLE", "the sandbox hung up");
+	fail_closed(task);
 }
 
 static void on_channel(struct exchange *exchange, const void *message, int *fd)

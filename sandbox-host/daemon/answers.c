@@ -92,7 +92,8 @@ static void on_outcome(struct rpc_outcome *outcome, void *owner)
 		rpc_refuse(errand->ticket, outcome->refusal->code, "%.*s",
 			   BYTES_ARGS(outcome->refusal->detail));
 	else if (outcome->err && entry &&
-		 state_is_over((enum host_state)entry->sandbox.state))
+		 (entry->sandbox.state == HOST_STOPPING ||
+		  state_is_over((enum host_state)entry->sandbox.state)))
 		/* Its end came before its supervisor got to the request. */
 		refuse_state(errand->ticket, entry);
 	else if (outcome->err)

@@ -37,7 +37,8 @@ static struct {
 	char code[32];
 	struct buf body;
 	bool is_broken, has_ended, is_paused;
-	exchange_answer_fn *on_channel;
+	exchange_answer_fn *on_channel, *on_shown;
+	enum host_state sandbox; /* as the daemon says it is */
 } fake;
 
 static void end(void)
@@ -194,6 +195,34 @@ void exchange_channel(struct exchange *exchange, enum host_channel_kind kind,
 	(void)exchange;
 	assert_int_equal(kind, HOST_CHANNEL_AGENT);
 	fake.on_channel = on_answer;
+}
+
+static void show(void *owner)
+{
+	const struct host_sandbox sandbox = {.state = (uint8_t)fake.sandbox};
+	int fd = -1;
+
+	(void)owner;
+	if (!fake.has_ended)
+		fake.on_shown(&fake.exchange, &sandbox, &fd);
+}
+
+void exchange_ask(struct exchange *exchange,
+		  const struct exchange_question *question,
+		  exchange_answer_fn *on_answer)
+{
+	(void)exchange;
+	assert_int_equal(question->type, MSG_HOST_SHOW);
+	fake.on_shown = on_answer;
+	assert_int_equal(io_loop_defer(fake.loop, show, NULL), 0);
+}
+
+void exchange_fail_outcome(struct exchange *exchange,
+			   const struct rpc_outcome *outcome)
+{
+	(void)exchange;
+	(void)outcome;
+	fail_msg("of a file it says more");
 }
 
 struct io_loop *exchange_loop(const struct exchange *exchange)
@@ -411,16 +440,28 @@ static const struct {
 	enum lie lie;
 	unsigned status;
 	bool is_broken;
+	bool ends; /* the sandbox does meanwhile */
 } rows[] = {
-	{0, LIE_NONE, 200, false},	 {1, LIE_NONE, 200, false},
-	{2, LIE_NONE, 200, false},	 {3, LIE_NONE, 200, false},
-	{0, LIE_HANG_UP, 503, false},	 {0, LIE_OTHER_SHAPE, 503, false},
-	{0, LIE_HUGE_SIZE, 502, false},	 {0, LIE_DESCRIPTOR, 200, false},
-	{0, LIE_REFUSAL, 404, false},	 {0, LIE_ODD_REFUSAL, 500, false},
-	{1, LIE_HUGE_SIZE, 502, false},	 {1, LIE_MORE_BYTES, 200, true},
-	{1, LIE_FEWER_BYTES, 200, true}, {2, LIE_PATH_OUT, 502, false},
-	{2, LIE_TOO_DEEP, 502, false},	 {2, LIE_COUNT, 413, false},
-	{2, LIE_LONG_NAMES, 413, false}, {3, LIE_COUNT, 502, false},
+	{0, LIE_NONE, 200, false, false},
+	{1, LIE_NONE, 200, false, false},
+	{2, LIE_NONE, 200, false, false},
+	{3, LIE_NONE, 200, false, false},
+	{0, LIE_HANG_UP, 503, false, false},
+	{0, LIE_OTHER_SHAPE, 503, false, false},
+	{0, LIE_HUGE_SIZE, 502, false, false},
+	{0, LIE_DESCRIPTOR, 200, false, false},
+	{0, LIE_REFUSAL, 404, false, false},
+	{0, LIE_ODD_REFUSAL, 500, false, false},
+	{1, LIE_HUGE_SIZE, 502, false, false},
+	{1, LIE_MORE_BYTES, 200, true, false},
+	{1, LIE_FEWER_BYTES, 200, true, false},
+	{2, LIE_PATH_OUT, 502, false, false},
+	{2, LIE_TOO_DEEP, 502, false, false},
+	{2, LIE_COUNT, 413, false, false},
+	{0, LIE_HANG_UP, 409, false, true},
+	{0, LIE_OTHER_SHAPE, 409, false, true},
+	{2, LIE_LONG_NAMES, 413, false, false},
+	{3, LIE_COUNT, 502, false, false},
 };
 
 static void lies_of_an_agent_end_the_request_and_nothing_else(void **state)
@@ -431,6 +472,7 @@ static void lies_of_an_agent_end_the_request_and_nothing_else(void **state)
 		struct err err;
 
 		set_up();
+		fake.sandbox = rows[i].ends ? HOST_STOPPING : HOST_RUNNING;
 		fake.json = bytes_str("{\"/tmp/x\":{\"old\":\"a\",\"new\":"
 				      "\"b\"}}");
 		handlers[rows[i].handler](&fake.exchange);
