@@ -4,6 +4,7 @@
 #include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -13,6 +14,7 @@
 #define GROUPS_FILE "/etc/group"
 #define LINES_MAX   4096
 #define DIGITS_MAX  10
+#define KEPT_MAX    8 /* names, which most files of a walk have */
 
 static void close_file(FILE **file)
 {
@@ -38,11 +40,42 @@ static void put(const char *name, unsigned number, char *out)
 		(void)snprintf(out, FILE_OWNER_MAX + 1, "%u", number);
 }
 
+/* What was found, as long as the agent lives: for one request. */
+struct kept {
+	struct {
+		unsigned number;
+		char name[FILE_OWNER_MAX + 1]; /* empty: none yet */
+	} names[KEPT_MAX];
+	size_t next;
+};
+
+static bool recall(const struct kept *kept, unsigned number, char *out)
+{
+	for (size_t i = 0; i < KEPT_MAX; i++)
+		if (kept->names[i].name[0] && kept->names[i].number == number) {
+			memcpy(out, kept->names[i].name, FILE_OWNER_MAX + 1);
+			return true;
+		}
+	return false;
+}
+
+static void keep(struct kept *kept, unsigned number, const char *name)
+{
+	size_t at = kept->next++ % KEPT_MAX;
+
+	kept->names[at].number = number;
+	(void)snprintf(kept->names[at].name, FILE_OWNER_MAX + 1, "%s", name);
+}
+
 void owner_name(uid_t uid, char *out)
 {
-	auto_file FILE *file = fopen(USERS_FILE, "re");
+	static struct kept kept;
+	auto_file FILE *file = NULL;
 	const struct passwd *user = NULL;
 
+	if (recall(&kept, uid, out))
+		return;
+	file = fopen(USERS_FILE, "re");
 	for (int i = 0; file && i < LINES_MAX; i++) {
 		user = fgetpwent(file);
 		if (!user || user->pw_uid == uid)
@@ -50,13 +83,18 @@ void owner_name(uid_t uid, char *out)
 		user = NULL;
 	}
 	put(user ? user->pw_name : NULL, uid, out);
+	keep(&kept, uid, out);
 }
 
 void owner_group(gid_t gid, char *out)
 {
-	auto_file FILE *file = fopen(GROUPS_FILE, "re");
+	static struct kept kept;
+	auto_file FILE *file = NULL;
 	const struct group *group = NULL;
 
+	if (recall(&kept, gid, out))
+		return;
+	file = fopen(GROUPS_FILE, "re");
 	for (int i = 0; file && i < LINES_MAX; i++) {
 		group = fgetgrent(file);
 		if (!group || group->gr_gid == gid)
@@ -64,6 +102,7 @@ void owner_group(gid_t gid, char *out)
 		group = NULL;
 	}
 	put(group ? group->gr_name : NULL, gid, out);
+	keep(&kept, gid, out);
 }
 
 static int find_number(struct bytes text, unsigned *number)

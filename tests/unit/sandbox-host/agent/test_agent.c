@@ -308,6 +308,38 @@ static void links_are_followed_as_a_command_would(void **state)
 			 HOST_REFUSED_INVALID);
 }
 
+/* How often it has read from a file. */
+static unsigned long reads_of_agent(void)
+{
+	char path[64], line[128];
+	unsigned long count = 0;
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/io", asked.pid);
+	file = fopen(path, "re");
+	assert_non_null(file);
+	while (count == 0 && fgets(line, sizeof(line), file))
+		(void)sscanf(line, "syscr: %lu", &count);
+	(void)fclose(file);
+	return count;
+}
+
+static void a_walk_looks_owners_up_once_for_all_files(void **state)
+{
+	char name[32];
+	unsigned long before;
+
+	(void)state;
+	scratch_dir("dir");
+	for (int i = 0; i < 200; i++) {
+		(void)snprintf(name, sizeof(name), "dir/%d", i);
+		scratch_file(name);
+	}
+	before = reads_of_agent();
+	assert_int_equal(walk("dir", (struct file_walk){0}), 0);
+	assert_true(reads_of_agent() - before < 50);
+}
+
 static void only_files_are_read_and_written(void **state)
 {
 	static const char *const paths[] = {"dir", "pipe", "/dev/null"};
@@ -505,6 +537,7 @@ int main(void)
 		TEST(only_files_are_read_and_written),
 		TEST(spans_of_a_file_are_read),
 		TEST(a_walk_goes_as_deep_as_it_should_page_by_page),
+		TEST(a_walk_looks_owners_up_once_for_all_files),
 		TEST(a_move_never_replaces),
 		TEST(a_move_to_another_file_system_copies_a_file),
 		TEST(removal_ends_at_links),
