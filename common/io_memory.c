@@ -75,6 +75,22 @@ void io_buf_warm(struct io_loop *loop, struct buf *buf, size_t want)
 	buf->end = len;
 }
 
+/* Beyond a block: realloc() would leave a copy behind that nobody wipes. */
+static void grow_wiped(struct io_loop *loop, struct buf *buf, size_t want)
+{
+	size_t len = buf_len(buf);
+	struct buf larger;
+
+	if (!buf->data || buf->size >= len + want)
+		return;
+	buf_init(&larger, buf->max);
+	if (!buf_reserve(&larger, len + want))
+		return;
+	(void)buf_add(&larger, buf_view(buf));
+	block_give(loop, buf->data, buf->size);
+	*buf = larger;
+}
+
 uint8_t *io_buf_space(struct io_loop *loop, struct buf *buf, size_t *size)
 {
 	size_t room = buf_room(buf);
@@ -86,5 +102,7 @@ uint8_t *io_buf_space(struct io_loop *loop, struct buf *buf, size_t *size)
 		want = IO_CHUNK - len;
 	*size = want;
 	io_buf_warm(loop, buf, want);
+	if (loop->is_wiping)
+		grow_wiped(loop, buf, want);
 	return buf_reserve(buf, want);
 }

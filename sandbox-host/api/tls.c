@@ -48,7 +48,8 @@ static bool set_up(SSL_CTX *ctx)
 
 	SSL_CTX_set_options(ctx, SSL_OP_NO_COMPRESSION |
 					 SSL_OP_NO_RENEGOTIATION |
-					 SSL_OP_CIPHER_SERVER_PREFERENCE);
+					 SSL_OP_CIPHER_SERVER_PREFERENCE |
+					 SSL_OP_CLEANSE_PLAINTEXT);
 	SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
 	SSL_CTX_set_verify(ctx, SSL_VERIFY_NONE, NULL);
 	SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);

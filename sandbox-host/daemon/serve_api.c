@@ -43,6 +43,10 @@ static int listen_on(const struct api_address *item, struct err *err)
 	for (int i = 0; i < BIND_TRIES && result < 0; i++) {
 		const struct timespec wait = {.tv_nsec = BIND_WAIT_NS};
 
+		if (i == 1)
+			log_warn("another process listens on %.*s: waiting for "
+				 "its end",
+				 BYTES_ARGS(item->text));
 		if (i > 0)
 			(void)nanosleep(&wait, NULL);
 		result =

@@ -3,11 +3,14 @@ protocols."""
 import os
 import resource
 import signal
+import socket
+import subprocess
 import threading
 
 import pytest
 from api import Api
 from execd import Execd
+from host import PROGRAM
 from waiting import wait_until
 
 FILES = 256  # descriptors of the API, which has a quarter of it connections
@@ -147,3 +150,17 @@ def test_all_of_it_arrives_when_a_client_ends_its_side_early(api):
     sender.join()
     assert stream.recv(64) == str(SIZE).encode()
     stream.close()
+
+
+def test_who_waits_for_a_port_says_so(gateway, tmp_path):
+    api = Api(gateway, tmp_path)
+    with socket.create_server(("127.0.0.1", api.port)):
+        with open(api.dir / "log", "w") as log:
+            api.process = subprocess.Popen(
+                [PROGRAM, "-c", api.config], stdin=subprocess.DEVNULL,
+                stdout=log, stderr=log, env=api.env(), cwd="/")
+        wait_until(lambda: f"another process listens on 127.0.0.1:{api.port}"
+                   in api.log())
+    wait_until(api.is_healthy)
+    api.stop()
+    api.check()

@@ -1,6 +1,7 @@
 """The HTTP API over TLS: certificate and key of host.yaml, read again on a
 hangup."""
 import http.client
+import json
 import os
 import signal
 import socket
@@ -11,6 +12,7 @@ import pytest
 from api import Api, install_sdk
 from host import PROGRAM
 from pki import Authority
+from taint import memory_of
 from waiting import wait_until
 
 
@@ -230,3 +232,42 @@ def test_a_key_that_is_not_ours_alone_is_no_configuration(
                           capture_output=True, text=True)
     assert (done.returncode, told is None or told in done.stderr) == (
         3 if told else 0, True), done
+
+
+def vault_with(value):
+    return json.dumps({
+        "credentials": [{"name": "k", "source": {"type": "inline",
+                                                 "value": value}}],
+        "bindings": [{"name": "b", "match": {"hosts": ["v.example"]},
+                      "auth": {"type": "bearer", "credential": "k"}}]})
+
+
+# How much more a body is said to have than comes, what it ends with instead,
+# and what stands before it.
+@pytest.mark.parametrize("missing, end, before", [
+    (0, "}", ""), (0, "", ""), (10, "}", ""), (0, "}", " " * 30000)],
+    ids=["one that is taken", "no JSON", "one that is cut off", "a large one"])
+def test_no_value_stays_in_memory(api, missing, end, before):
+    box = api.make(networkPolicy={"egress": [
+        {"action": "allow", "target": "v.example"}]})
+    path, token = api.endpoint(box, 18080)
+    value = f"canary-{os.urandom(8).hex()}"
+    body = (before + vault_with(value)[:-1] + end).encode()
+    head = [f"POST {path}/credential-vault HTTP/1.1", "Host: x",
+            "Content-Type: application/json", "Connection: close",
+            f"Content-Length: {len(body) + missing}",
+            *(f"{name}: {text}" for name, text in token.items())]
+    with api.context().wrap_socket(api.socket(),
+                                   server_hostname="127.0.0.1") as stream:
+        stream.sendall("\r\n".join([*head, "", ""]).encode() + body)
+        if not missing:
+            answer = stream.recv(65536)
+            assert b" 201 " in answer if end else b" 400 " in answer
+
+    def is_wiped():
+        return not any(value.encode() in memory for pid in (
+            *api.api_pids(), api.process.pid, api.supervisors()[box])
+            for memory in memory_of(pid))
+    # What was cut off is let go of when its connection is.
+    wait_until(is_wiped, 20)
+    api.call("DELETE", f"/v1/sandboxes/{box}")
