@@ -80,6 +80,20 @@ def test_a_nul_in_what_is_said_costs_no_event(execd):
     assert run(execd, "'e\\0f'")["result"] == [{"text/plain": "'e\\x00f'"}]
 
 
+@pytest.mark.parametrize("code", [
+    "builtins.len = None", "builtins.isinstance = None", "del builtins.str",
+    "builtins.Exception = builtins.BaseException = None",
+    "del builtins.__import__", "vars(builtins).clear()",
+    "import json; json.dumps = json.loads = None"])
+def test_builtins_that_a_cell_spoils_cost_no_variables(execd, code):
+    run(execd, "import builtins\nkept = 42")
+    run(execd, code)
+    got = run(execd, "print('said')\nkept")
+    assert (got["stdout"], got["result"]) == ("said\n", [
+        {"text/plain": "42"}])
+    assert "execution_complete" in got
+
+
 def test_what_is_too_large_for_an_event_costs_no_variables(execd):
     assert "execution_complete" in run(execd, "kept = 42")
     for code in ("'x' * 5_000_000", "'\u20ac' * 3_000_000"):
