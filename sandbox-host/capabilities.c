@@ -32,7 +32,8 @@ int capabilities_drop(struct err *err)
 	if (capabilities_drop_bounds(err) < 0)
 		return -1;
 	capng_clear(CAPNG_SELECT_ALL);
-	if (capng_apply(CAPNG_SELECT_CAPS | CAPNG_SELECT_AMBIENT) != 0)
+	if (capng_apply(CAPNG_SELECT_CAPS) != 0 ||
+	    capng_apply(CAPNG_SELECT_AMBIENT) != 0)
 		return err_system(err, "capabilities: drop");
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_system(err, "capabilities: set no_new_privs");
