@@ -114,7 +114,7 @@ static int search_all(int fd, struct search *search)
  * another one of a file. False: it is not known. */
 static bool device_of_mount(pid_t init, uint64_t mount, dev_t *device)
 {
-	unsigned major, minor;
+	unsigned major = 0, minor = 0;
 	size_t size = 0;
 	char path[64];
 	char *line = NULL;
