@@ -50,7 +50,7 @@ static int keep_capabilities(const int *list, size_t count, bool has_all,
 }
 
 #ifdef SP_UNCONFINED
-static void compile_filters(void)
+void outside_prepare(void)
 {
 }
 
@@ -470,10 +470,11 @@ static int filter_reporter(struct err *err)
 	return seccomp_enter(&prepared_reporter, err);
 }
 
-static void compile_filters(void)
+void outside_prepare(void)
 {
 	struct err err;
 
+	/* If it fails it is tried again, and said, when it is needed. */
 	if (!prepared.code)
 		(void)compile(&prepared, &err);
 	if (!prepared_reporter.code)
@@ -507,16 +508,6 @@ int outside_confine_reporter(uid_t uid, gid_t gid, struct err *err)
 }
 
 /* ---- the rest ---- */
-
-/* What fails is tried again, and said, when it is needed. */
-void outside_prepare(void)
-{
-	struct err err;
-
-	compile_filters();
-	if (geteuid() == 0)
-		(void)capabilities_drop_bounds(&err);
-}
 
 int outside_confine(const struct outside_place *places, size_t count,
 		    struct err *err)

@@ -19,10 +19,8 @@
 
 #include "common/err.h"
 
-/* Compile the filters, and have nothing that an exec could take capabilities
- * from, while there is time. */
+/* Compile the filters while there is time. */
 void outside_prepare(void);
-
 enum outside_right {
 	OUTSIDE_READ,
 	OUTSIDE_WRITE,

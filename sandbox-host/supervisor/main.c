@@ -16,6 +16,7 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "sandbox-host/agent/agent.h"
+#include "sandbox-host/capabilities.h"
 #include "sandbox-host/early.h"
 #include "sandbox-host/flow/birth.h"
 #include "sandbox-host/outside.h"
@@ -252,6 +253,10 @@ static int prepare(struct supervisor *supervisor, struct err *err)
 	arena_init(&supervisor->arena, ARENA_MAX);
 	sandbox_prepare(false);
 	outside_prepare();
+	/* What fails is tried again, and said, when it is needed. It starts no
+	 * program of the host's, as `run` does with a gateway. */
+	if (geteuid() == 0)
+		(void)capabilities_drop_bounds(err);
 	supervisor->loop = io_loop_new(err);
 	return supervisor->loop ? events_open(supervisor, err) : -1;
 }
