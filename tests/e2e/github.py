@@ -76,6 +76,7 @@ def gh(session, *words, cwd=None, check=True, **env):
         env={**session.git_env(), "GH_TOKEN": "ghp_" + "x" * 36,
              "SSL_CERT_FILE": str(session.ca), "NO_COLOR": "1",
              "GH_CONFIG_DIR": str(session.dir / "gh"),
+             "TMPDIR": str(session.dir),  # it leaves a cache there
              "GH_PROMPT_DISABLED": "1", "GH_NO_UPDATE_NOTIFIER": "1",
              "PATH": os.environ["PATH"], **env})
     if check:
