@@ -104,6 +104,7 @@ void vault_change_ask(struct conn *conn, const struct vault_change *change)
 	(void)snprintf(pending->name, sizeof(pending->name), "%.*s",
 		       BYTES_ARGS(change->name));
 	if (!ask_send(conn->control, &question, &err)) {
+		(void)record(pending, &(struct rpc_outcome){.err = &err});
 		conn_refuse(conn, err.code == ERR_TOO_LARGE ? 429 : 503, "%s",
 			    err.text);
 		return;

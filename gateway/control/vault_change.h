@@ -1,8 +1,8 @@
 /*
  * A change of what the vault keeps, which somebody asks for: who did, and
- * whether it came about, is recorded once the vault has answered, whether or
- * not somebody still waits to hear of it. The vault's own row, of what it
- * changes and not by whom, is there before.
+ * whether it came about, is recorded once the vault has answered, or can not
+ * be asked, whether or not somebody still waits to hear of it. The vault's own
+ * row, of what it changes and not by whom, is there before.
  */
 #ifndef GATEWAY_CONTROL_VAULT_CHANGE_H
 #define GATEWAY_CONTROL_VAULT_CHANGE_H

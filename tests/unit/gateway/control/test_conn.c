@@ -173,6 +173,25 @@ conn_refuses_an_ordinary_user_what_is_for_administrators(void **state)
 	}
 }
 
+/* Also of what could not be asked for somebody asked. */
+static void a_change_of_the_vault_is_on_record_as_it_went(void **state)
+{
+	static const char put[] = "PUT /v1/secrets/gh HTTP/1.1\r\n" H
+				  "Content-Length: 1\r\n\r\nx";
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig, 0, true);
+	assert_status(rig_ask(&rig, put), 204);
+	assert_string_equal(rig.records, "allowed secret.put, ");
+	rig.records[0] = '\0';
+	rig.control.rates[MSG_SECRET_PUT].open = 100000;
+	assert_status(rig_ask(&rig, put), 429);
+	assert_string_equal(rig.records, "denied secret.put, ");
+	rig.control.rates[MSG_SECRET_PUT].open = 0;
+	rig_release(&rig);
+}
+
 static void conn_puts_a_secret_and_keeps_nothing_of_it(void **state)
 {
 	struct rig rig;
@@ -334,6 +353,7 @@ int main(void)
 		cmocka_unit_test(conn_tells_everybody_the_guardrail),
 		cmocka_unit_test(
 			conn_refuses_an_ordinary_user_what_is_for_administrators),
+		cmocka_unit_test(a_change_of_the_vault_is_on_record_as_it_went),
 		cmocka_unit_test(conn_puts_a_secret_and_keeps_nothing_of_it),
 		cmocka_unit_test(conn_gives_no_memory_on_that_held_a_secret),
 		cmocka_unit_test(conn_tells_what_another_process_refused),
